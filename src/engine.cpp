@@ -1,0 +1,64 @@
+#include "engine.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "team.hpp"
+#include "transport/ucx_worker.hpp"
+
+namespace hier {
+
+Engine& Engine::instance()
+{
+    static Engine engine;
+    return engine;
+}
+
+Status Engine::start(Team& team, const hier_allgather_args& args)
+{
+    const std::lock_guard lock(mutex_);
+    running_.reserve(running_.size() + 1);
+    const Status status = team.start(args);
+    if (status == Status::in_progress) {
+        running_.push_back(&team);
+        count_ = running_.size();
+    }
+    return status;
+}
+
+int Engine::progress()
+{
+    if (count_.load(std::memory_order_relaxed) == 0) {
+        constexpr unsigned idle_calls_per_turn = 64;  // a turn costs some 300 ns once there are connections
+        if (idle_calls_.fetch_add(1, std::memory_order_relaxed) % idle_calls_per_turn == 0) UcxWorker::turn_all();
+        return 0;
+    }
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return 0;
+    int moved = 0;
+    bool should_yield = false;
+    for (std::size_t i = 0; i < running_.size();) {
+        Team& team = *running_[i];
+        const Status status = team.progress();
+        moved += team.moved() ? 1 : 0;
+        should_yield = should_yield || team.oversubscribed();
+        if (status == Status::in_progress) {
+            i++;
+        } else {
+            running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+    }
+    count_ = running_.size();
+    if (moved == 0 && should_yield) sched_yield();
+    return moved;
+}
+
+void Engine::forget(Team& team)
+{
+    const std::lock_guard lock(mutex_);
+    std::erase(running_, &team);
+    count_ = running_.size();
+}
+
+}  // namespace hier

@@ -1,0 +1,16 @@
+// Set-up throws this; the C interface turns it into a code and a log line.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace hier {
+
+class SetupError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+__attribute__((format(printf, 1, 2))) std::string format(const char* text, ...);
+
+}  // namespace hier

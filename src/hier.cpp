@@ -1,0 +1,111 @@
+// The C interface. No exception leaves this file.
+#include "hier/hier.h"
+
+#include <exception>
+#include <memory>
+#include <new>
+
+#include "engine.hpp"
+#include "log.hpp"
+#include "team.hpp"
+#include "transport/ucx_worker.hpp"
+
+struct hier_team {
+    hier::Team team;
+};
+
+namespace {
+
+int code_of(hier::Status status)
+{
+    using hier::Status;
+    switch (status) {
+    case Status::ok: return HIER_OK;
+    case Status::in_progress: return HIER_IN_PROGRESS;
+    case Status::bad_argument: return HIER_ERR_ARGUMENT;
+    case Status::out_of_memory: return HIER_ERR_MEMORY;
+    case Status::mismatch: return HIER_ERR_MISMATCH;
+    case Status::transport_error: return HIER_ERR_TRANSPORT;
+    case Status::peer_failed: return HIER_ERR_PEER;
+    case Status::timed_out: return HIER_ERR_TIMEOUT;
+    }
+    return HIER_ERR_TRANSPORT;
+}
+
+template <class F> int guarded(int on_exception, F f) noexcept
+{
+    try {
+        return f();
+    } catch (const std::bad_alloc&) {
+        hier::log(HIER_LOG_ERROR, "out of memory");
+        return on_exception == HIER_ERR_SETUP ? HIER_ERR_SETUP : HIER_ERR_MEMORY;
+    } catch (const std::exception& e) {
+        hier::log(HIER_LOG_ERROR, "%s", e.what());
+        return on_exception;
+    }
+}
+
+}  // namespace
+
+int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap, hier_team** team)
+{
+    return guarded(HIER_ERR_SETUP, [&] {
+        hier::set_log(config->log_level, config->log);
+        *team = new hier_team{{*config, *bootstrap}};
+        return static_cast<int>(HIER_OK);
+    });
+}
+
+void hier_team_destroy(hier_team* team)
+{
+    if (team == nullptr) return;
+    (void)guarded(HIER_ERR_ARGUMENT, [&] {
+        hier::Engine::instance().forget(team->team);
+        delete team;
+        return static_cast<int>(HIER_OK);
+    });
+}
+
+const char* hier_team_description(const hier_team* team)
+{
+    return team->team.description().c_str();
+}
+
+int hier_allgather_start(hier_team* team, const hier_allgather_args* args)
+{
+    return guarded(HIER_ERR_MEMORY, [&] { return code_of(hier::Engine::instance().start(team->team, *args)); });
+}
+
+int hier_team_test(hier_team* team)
+{
+    return code_of(team->team.status());
+}
+
+int hier_progress(void)
+{
+    return guarded(0, [] { return hier::Engine::instance().progress(); });
+}
+
+void hier_finalize(void)
+{
+    (void)guarded(HIER_OK, [] {
+        hier::UcxWorker::finalize();
+        return static_cast<int>(HIER_OK);
+    });
+}
+
+const char* hier_strerror(int code)
+{
+    switch (code) {
+    case HIER_OK: return "success";
+    case HIER_IN_PROGRESS: return "in progress";
+    case HIER_ERR_ARGUMENT: return "bad argument";
+    case HIER_ERR_MEMORY: return "out of memory";
+    case HIER_ERR_MISMATCH: return "ranks passed different sizes";
+    case HIER_ERR_TRANSPORT: return "a transfer failed";
+    case HIER_ERR_PEER: return "another rank failed";
+    case HIER_ERR_TIMEOUT: return "nothing has moved for too long";
+    case HIER_ERR_SETUP: return "the groups could not be set up";
+    default: return "unknown code";
+    }
+}

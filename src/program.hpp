@@ -1,0 +1,50 @@
+// A plan made ready to run: who waits for whom, and what each channel has to do, as flat tables.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hier/plan.hpp"
+
+namespace hier {
+
+class Program {
+public:
+    // All that happens between this rank and one other on one level.
+    struct Channel {
+        int peer;   // index in the level's group
+        int rank;   // in the team
+        std::vector<std::uint32_t> puts;    // ops, in the order of their counts
+        std::vector<std::uint32_t> awaits;  // ops, by growing count
+        std::vector<std::uint32_t> readies;  // ops
+    };
+
+    // Throws SetupError when the plan is not one that the executor can run.
+    Program(Plan plan, const Topology& topology, int rank);
+
+    const Op& op(std::uint32_t i) const { return plan_.ops[i]; }
+    std::uint32_t size() const { return static_cast<std::uint32_t>(plan_.ops.size()); }
+    int peer_of(std::uint32_t i) const { return peer_[i]; }
+    std::span<const std::uint32_t> dependencies() const { return pending_; }  // how many, by op
+    std::span<const std::uint32_t> successors(std::uint32_t i) const
+    {
+        return std::span(successors_).subspan(first_successor_[i], first_successor_[i + 1] - first_successor_[i]);
+    }
+    std::span<const Channel> channels(Level level) const { return channels_[static_cast<std::size_t>(level)]; }
+    std::size_t channel_of(std::uint32_t i) const { return channel_[i]; }
+
+private:
+    void link_successors();
+    void build_channels(const Topology& topology, int rank);
+
+    Plan plan_;
+    std::vector<std::uint32_t> pending_;
+    std::vector<std::uint32_t> first_successor_;
+    std::vector<std::uint32_t> successors_;
+    std::vector<int> peer_;
+    std::vector<std::size_t> channel_;
+    std::vector<Channel> channels_[2];
+};
+
+}  // namespace hier

@@ -1,0 +1,69 @@
+// All that a communicator needs to run collectives: groups, transports, plans, the executor.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor.hpp"
+#include "group.hpp"
+#include "hier/hier.h"
+#include "hier/topology.hpp"
+#include "program.hpp"
+
+namespace hier {
+
+class NodeTransport;
+class UcxRail;
+
+class Team {
+public:
+    // Collective over the bootstrap's team. Throws on all ranks or on none.
+    Team(const hier_config& config, const hier_bootstrap& bootstrap);
+    ~Team();
+
+    // Under the engine's lock, all three.
+    Status start(const hier_allgather_args& args);
+    Status progress();
+    bool moved() const { return executor_->moved(); }
+
+    // From any thread.
+    Status status() const { return status_.load(std::memory_order_acquire); }
+    // More ranks on this host than cores: who waits should let others run.
+    bool oversubscribed() const { return oversubscribed_; }
+    const std::string& description() const { return description_; }
+
+private:
+    struct Prepared {
+        std::size_t bytes_per_rank;
+        bool in_place;
+        std::uint64_t used;  // sequence number of the last use
+        std::unique_ptr<Program> program;
+    };
+
+    void make_node(const Group& node, const std::vector<PeerRecord>& records);
+    void make_rail(const Group& rail);
+    void describe();
+    Route route() const;
+    const Program& program(std::size_t bytes_per_rank, bool in_place);
+
+    hier_config config_;
+    int rank_;
+    Topology topology_;
+    bool oversubscribed_ = false;
+    std::unique_ptr<NodeTransport> node_;
+    std::unique_ptr<UcxRail> rail_;
+    std::unique_ptr<Executor> executor_;
+    std::vector<Prepared> prepared_;
+    std::uint64_t sequence_ = 0;
+    Status broken_ = Status::ok;  // the error of an earlier collective
+    std::atomic<Status> status_{Status::ok};
+    std::string description_;
+};
+
+// Bytes of one put for shards of this size: small enough to overlap the levels, large enough to be worth a put; the same on all ranks.
+std::size_t chunk_for(std::size_t bytes_per_rank, int ranks, std::size_t most);
+
+}  // namespace hier

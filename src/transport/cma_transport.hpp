@@ -1,0 +1,31 @@
+// Host memory inside a node by Cross Memory Attach: process_vm_writev straight into the peer's receive buffer, one copy.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "transport/node_transport.hpp"
+
+namespace hier {
+
+class CmaTransport final : public NodeTransport {
+public:
+    CmaTransport(NodeSegment segment, std::vector<int> pids)
+        : NodeTransport(std::move(segment)), pids_(std::move(pids)), delivered_(pids_.size())
+    {
+    }
+
+    Status begin(const Binding& binding) override;
+    Status put(const Transfer& transfer) override;
+    const char* name() const override { return "copies between processes (CMA)"; }
+
+private:
+    std::vector<int> pids_;
+    std::vector<std::uint32_t> delivered_;  // in this collective, by peer
+};
+
+// Collective: writes a word into every peer and looks whether it came. Empty when all ranks may write to all others,
+// else what refused it, the same on all ranks but for its wording.
+std::string try_cma(const Group& group, const std::vector<int>& pids);
+
+}  // namespace hier

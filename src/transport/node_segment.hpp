@@ -1,0 +1,50 @@
+// What the ranks of a node share: who is ready, how much has arrived, and whether the team has failed.
+//
+//   failure | slot of rank 0, 1, ...  | flags of receiver 0: from 0, 1, ... | of receiver 1 ...
+//
+// Every word has one writer, except `failure`. Words hold sequence numbers, grow, and are never reset.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "group.hpp"
+#include "transport/shared_memory.hpp"
+
+namespace hier {
+
+inline constexpr std::size_t cache_line = 64;
+
+// Published by its rank: the receive buffer of collective `ready`.
+struct alignas(cache_line) NodeSlot {
+    std::atomic<std::uint64_t> ready;
+    std::atomic<std::uint64_t> beat;  // a Signal
+    std::uint64_t address;
+    std::uint64_t length;
+};
+
+struct alignas(cache_line) NodeFlag {
+    std::atomic<std::uint64_t> word;
+};
+
+class NodeSegment {
+public:
+    // Collective over the node's group; throws on all its ranks or on none.
+    explicit NodeSegment(const Group& group);
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    std::atomic<int>& failure() const { return *reinterpret_cast<std::atomic<int>*>(memory_.data()); }
+    NodeSlot& slot(int rank) const;
+    NodeFlag& flag(int receiver, int sender) const;
+
+private:
+    int rank_;
+    int size_;
+    SharedMemory memory_;
+};
+
+// Collective: the memory that group rank 0 creates, mapped by all, its name gone again.
+SharedMemory share(const Group& group, std::size_t bytes);
+
+}  // namespace hier

@@ -1,0 +1,102 @@
+#include "transport/node_transport.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "error.hpp"
+#include "log.hpp"
+#include "transport/cma_transport.hpp"
+#include "transport/shm_transport.hpp"
+
+namespace hier {
+
+Status NodeTransport::begin(const Binding& binding)
+{
+    binding_ = binding;
+    return Status::ok;
+}
+
+Status NodeTransport::announce(int)
+{
+    NodeSlot& slot = segment().slot(segment().rank());
+    slot.address = reinterpret_cast<std::uint64_t>(binding_.receive.base);
+    slot.length = binding_.receive.length;
+    slot.ready.store(binding_.sequence, std::memory_order_release);
+    return Status::ok;
+}
+
+Status NodeTransport::ready(int peer)
+{
+    const NodeSlot& slot = segment().slot(peer);
+    const std::uint64_t sequence = slot.ready.load(std::memory_order_acquire);
+    if (sequence < binding_.sequence) return Status::in_progress;
+    if (sequence == binding_.sequence && slot.length != binding_.receive.length) {
+        log(HIER_LOG_ERROR, "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at node rank %d",
+            binding_.receive.length, static_cast<std::size_t>(slot.length), peer);
+        return Status::mismatch;
+    }
+    return Status::ok;
+}
+
+const std::byte* NodeTransport::source(const Transfer& transfer) const
+{
+    return transfer.from_send ? binding_.send.base + (transfer.slice.offset - binding_.send_offset)
+                              : binding_.receive.base + transfer.slice.offset;
+}
+
+Status NodeTransport::copy(const Transfer& transfer)
+{
+    std::memcpy(binding_.receive.base + transfer.slice.offset, source(transfer), transfer.slice.length);
+    return Status::ok;
+}
+
+std::uint32_t NodeTransport::arrived(int peer)
+{
+    const std::uint64_t word = segment().flag(segment().rank(), peer).word.load(std::memory_order_acquire);
+    return Signal::count(word, binding_.sequence);
+}
+
+Status NodeTransport::progress(Completions&)
+{
+    if (!segment_ || raised_) return Status::ok;
+    return segment().failure().load(std::memory_order_relaxed) == 0 ? Status::ok : Status::peer_failed;
+}
+
+void NodeTransport::tell(std::uint32_t beat)
+{
+    if (!segment_) return;
+    segment().slot(segment().rank()).beat.store(Signal::encode(binding_.sequence, beat), std::memory_order_relaxed);
+}
+
+std::uint32_t NodeTransport::heard()
+{
+    std::uint32_t highest = 0;
+    for (int peer = 0; segment_ && peer < segment().size(); peer++) {
+        const std::uint64_t word = segment().slot(peer).beat.load(std::memory_order_relaxed);
+        highest = std::max(highest, Signal::count(word, binding_.sequence));
+    }
+    return highest;
+}
+
+void NodeTransport::raise(Status status)
+{
+    raised_ = true;
+    if (segment_) segment().failure().store(static_cast<int>(status), std::memory_order_relaxed);
+}
+
+std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids, int intra)
+{
+    if (group.size() == 1) return std::make_unique<AloneTransport>();
+    NodeSegment segment(group);
+    if (intra != HIER_INTRA_SHM) {
+        const std::string refusal = try_cma(group, pids);
+        if (refusal.empty()) return std::make_unique<CmaTransport>(std::move(segment), pids);
+        if (intra == HIER_INTRA_CMA) {
+            throw SetupError("coll_hier_intra is cma, but the kernel refuses it: " + refusal);
+        }
+        log(HIER_LOG_INFO, "no copies between processes (%s): using shared memory inside the node", refusal.c_str());
+    }
+    return std::make_unique<ShmTransport>(std::move(segment), group);
+}
+
+}  // namespace hier

@@ -1,0 +1,54 @@
+// The node level for host memory: announcements and counts in the node's segment; how bytes move is the derived class's.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "group.hpp"
+#include "hier/transport.hpp"
+#include "transport/node_segment.hpp"
+
+namespace hier {
+
+class NodeTransport : public Transport {
+public:
+    Status begin(const Binding& binding) override;
+    Status announce(int peer) override;
+    Status ready(int peer) override;
+    Status copy(const Transfer& transfer) override;
+    Status drain(int, std::uint32_t) override { return Status::ok; }
+    std::uint32_t arrived(int peer) override;
+    Status progress(Completions& completions) override;
+    bool idle() const override { return true; }
+    void end() override {}
+    void tell(std::uint32_t beat) override;
+    std::uint32_t heard() override;
+    void raise(Status status) override;
+    virtual const char* name() const = 0;
+
+protected:
+    explicit NodeTransport(std::optional<NodeSegment> segment) : segment_(std::move(segment)) {}
+
+    const NodeSegment& segment() const { return *segment_; }
+    const Binding& binding() const { return binding_; }
+    const std::byte* source(const Transfer& transfer) const;
+
+private:
+    std::optional<NodeSegment> segment_;  // none for a rank that is alone on its node
+    Binding binding_{};
+    bool raised_ = false;
+};
+
+// Collective over the node's group; throws on all its ranks or on none. `pids` are the ranks' process ids, `intra` a HIER_INTRA_*.
+std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids, int intra);
+
+// A rank that is alone on its node only copies.
+class AloneTransport final : public NodeTransport {
+public:
+    AloneTransport() : NodeTransport(std::nullopt) {}
+    Status put(const Transfer&) override { return Status::bad_argument; }
+    const char* name() const override { return "nobody else"; }
+};
+
+}  // namespace hier

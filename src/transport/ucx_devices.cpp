@@ -1,0 +1,114 @@
+#include "transport/ucx_devices.hpp"
+
+#include <uct/api/uct.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "error.hpp"
+
+namespace hier {
+namespace {
+
+void append_resources(uct_component_h component, const char* memory_domain, std::vector<NetworkDevice>& out)
+{
+    uct_md_config_t* config = nullptr;
+    if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) return;
+    uct_md_h md = nullptr;
+    const ucs_status_t status = uct_md_open(component, memory_domain, config, &md);
+    uct_config_release(config);
+    if (status != UCS_OK) return;  // a component without its device is no error
+    uct_tl_resource_desc_t* resources = nullptr;
+    unsigned count = 0;
+    if (uct_md_query_tl_resources(md, &resources, &count) == UCS_OK) {
+        for (unsigned i = 0; i < count; i++) {
+            if (resources[i].dev_type == UCT_DEVICE_TYPE_NET) out.push_back({resources[i].tl_name, resources[i].dev_name});
+        }
+        uct_release_tl_resource_list(resources);
+    }
+    uct_md_close(md);
+}
+
+void append_component(uct_component_h component, std::vector<NetworkDevice>& out)
+{
+    uct_component_attr_t attributes{};
+    attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
+    if (uct_component_query(component, &attributes) != UCS_OK || attributes.md_resource_count == 0) return;
+    std::vector<uct_md_resource_desc_t> domains(attributes.md_resource_count);
+    attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
+    attributes.md_resources = domains.data();
+    if (uct_component_query(component, &attributes) != UCS_OK) return;
+    for (const auto& domain : domains) append_resources(component, domain.md_name, out);
+}
+
+bool is_rdma(const NetworkDevice& device)
+{
+    return device.transport.starts_with("rc_") || device.transport.starts_with("dc_");
+}
+
+std::vector<std::string> names(const std::vector<NetworkDevice>& devices, bool (*wanted)(const NetworkDevice&))
+{
+    std::vector<std::string> out;
+    for (const auto& d : devices) {
+        if (wanted(d)) out.push_back(d.name);
+    }
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+}
+
+}  // namespace
+
+std::vector<NetworkDevice> network_devices()
+{
+    uct_component_h* components = nullptr;
+    unsigned count = 0;
+    const ucs_status_t status = uct_query_components(&components, &count);
+    if (status != UCS_OK) throw SetupError(format("UCX cannot list its components: %s", ucs_status_string(status)));
+    std::vector<NetworkDevice> out;
+    for (unsigned i = 0; i < count; i++) append_component(components[i], out);
+    uct_release_component_list(components);
+    return out;
+}
+
+NetworkChoice choose_network(const std::vector<NetworkDevice>& found, const std::string& devices, const std::string& transports,
+                             const std::string& default_interface, int local_rank)
+{
+    const bool any_device = devices == "auto";
+    const bool any_transport = transports == "auto";
+    NetworkChoice choice{any_device ? "" : devices, any_transport ? "" : transports};
+
+    const auto rdma = names(found, is_rdma);
+    if (any_device && any_transport && !rdma.empty()) {
+        return {rdma[static_cast<std::size_t>(local_rank) % rdma.size()], "rc,dc"};
+    }
+    auto tcp = names(found, [](const NetworkDevice& d) { return d.transport == "tcp"; });
+    if (any_transport) {
+        const bool named_rdma = std::any_of(rdma.begin(), rdma.end(), [&](const auto& n) { return devices.find(n) != std::string::npos; });
+        choice.transports = named_rdma ? "rc,dc" : "tcp";
+    }
+    if (any_device && choice.transports == "tcp" && !tcp.empty()) {
+        if (tcp.size() > 1) std::erase(tcp, "lo");
+        const bool routed = std::find(tcp.begin(), tcp.end(), default_interface) != tcp.end();
+        choice.devices = routed ? default_interface : tcp.front();
+    }
+    return choice;
+}
+
+std::string default_route_interface()
+{
+    std::ifstream routes("/proc/net/route");
+    std::string line;
+    std::getline(routes, line);  // titles
+    while (std::getline(routes, line)) {
+        std::istringstream fields(line);
+        std::string interface, destination;
+        fields >> interface >> destination;
+        if (destination == "00000000") return interface;
+    }
+    return "";
+}
+
+}  // namespace hier

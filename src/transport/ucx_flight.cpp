@@ -1,0 +1,127 @@
+// What UcxRail has on its way: requests, their order, their completion. All of it under the worker's mutex.
+#include "log.hpp"
+#include "transport/ucx_rail.hpp"
+
+namespace hier {
+
+UcxRail::Flight& UcxRail::take_flight(int peer, std::uint32_t op)
+{
+    if (free_flights_.empty()) {
+        free_flights_.push_back(flights_.emplace_back(std::make_unique<Flight>()).get());
+    }
+    Flight& flight = *free_flights_.back();
+    free_flights_.pop_back();
+    flight = Flight{};
+    flight.rail = this;
+    flight.op = op;
+    flight.peer = peer;
+    in_flight_++;
+    return flight;
+}
+
+void UcxRail::release(Flight& flight)
+{
+    in_flight_--;
+    free_flights_.push_back(&flight);
+}
+
+// `bytes` bytes of data (none for 0), then the flight's signal behind them, if it has one.
+Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to, const UcxRemoteKey& key)
+{
+    const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
+    flight.parts = 1;  // ours, so that a request that completes at once does not end the flight
+    if (bytes > 0) {
+        post(flight, data, bytes, to, key);
+        if (flight.signal_to != 0 && worker_->signal_order() == SignalOrder::by_flush) {
+            flight.signal_after_flush = true;
+            post_flush(flight);
+        } else if (flight.signal_to != 0 && worker_->signal_order() == SignalOrder::by_fence) {
+            track(flight, UCS_STATUS_PTR(ucp_worker_fence(worker_->handle())), "fence");
+        }
+    }
+    if (flight.signal_to != 0 && !flight.signal_after_flush && !failed(flight.status)) {
+        post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key);
+    }
+    if (--flight.parts > 0) return Status::in_progress;
+    if (flight.signal_after_flush && !failed(flight.status)) {
+        flight.signal_after_flush = false;
+        if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key)) return Status::in_progress;
+    }
+    const Status status = flight.status;
+    release(flight);
+    return status;
+}
+
+// One word into our slot on the peer's board.
+Status UcxRail::send_word(int peer_index, std::uint32_t op, std::size_t offset, std::uint64_t word)
+{
+    const Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
+    Flight& flight = take_flight(peer_index, op);
+    flight.signal_to = peer.board + offset;
+    flight.signal = word;
+    return launch(flight, nullptr, 0, 0, peer.board_key);
+}
+
+// True when it is complete at once.
+bool UcxRail::post(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to, const UcxRemoteKey& key)
+{
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.send = on_complete;
+    param.user_data = &flight;
+    const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
+    return track(flight, ucp_put_nbx(peer.endpoint, data, bytes, to, key.get(), &param), "put");
+}
+
+bool UcxRail::post_flush(Flight& flight)
+{
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.send = on_complete;
+    param.user_data = &flight;
+    return track(flight, ucp_ep_flush_nbx(peers_[static_cast<std::size_t>(flight.peer)].endpoint, &param), "flush");
+}
+
+bool UcxRail::track(Flight& flight, ucs_status_ptr_t request, const char* what)
+{
+    if (UCS_PTR_IS_PTR(request)) {
+        flight.parts++;
+        return false;
+    }
+    const ucs_status_t status = UCS_PTR_STATUS(request);
+    if (status != UCS_OK) {
+        log(HIER_LOG_ERROR, "UCX %s to rail rank %d: %s", what, flight.peer, ucs_status_string(status));
+        flight.status = Status::transport_error;
+    }
+    return true;
+}
+
+void UcxRail::on_complete(void* request, ucs_status_t status, void* user_data)
+{
+    Flight& flight = *static_cast<Flight*>(user_data);
+    if (status != UCS_OK) {
+        log(HIER_LOG_ERROR, "UCX transfer to rail rank %d: %s", flight.peer, ucs_status_string(status));
+        flight.status = Status::transport_error;
+    }
+    ucp_request_free(request);
+    if (flight.rail != nullptr) flight.rail->part_done(flight);
+}
+
+void UcxRail::part_done(Flight& flight)
+{
+    if (--flight.parts > 0) return;
+    if (flight.signal_after_flush && !failed(flight.status)) {
+        flight.signal_after_flush = false;
+        const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
+        if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key)) return;
+    }
+    // A failed announcement has no op that waits for it: report it as the rail's own failure.
+    if (flight.op != no_op) {
+        done_.push_back({flight.op, flight.status});
+    } else if (failed(flight.status)) {
+        board_.failure() = static_cast<std::uint64_t>(flight.status);
+    }
+    release(flight);
+}
+
+}  // namespace hier

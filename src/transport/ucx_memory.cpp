@@ -1,0 +1,69 @@
+#include "transport/ucx_memory.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace hier {
+
+UcxMemory& UcxMemory::operator=(UcxMemory&& other) noexcept
+{
+    std::swap(context_, other.context_);
+    std::swap(handle_, other.handle_);
+    return *this;
+}
+
+ucs_status_t UcxMemory::map(ucp_context_h context, void* base, std::size_t bytes)
+{
+    reset();
+    ucp_mem_map_params_t params{};
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    params.address = base;
+    params.length = bytes;
+    const ucs_status_t status = ucp_mem_map(context, &params, &handle_);
+    if (status == UCS_OK) {
+        context_ = context;
+    } else {
+        handle_ = nullptr;
+    }
+    return status;
+}
+
+ucs_status_t UcxMemory::pack_key(std::vector<std::byte>& out) const
+{
+    void* packed = nullptr;
+    std::size_t bytes = 0;
+    const ucs_status_t status = ucp_rkey_pack(context_, handle_, &packed, &bytes);
+    if (status != UCS_OK) return status;
+    out.resize(bytes);
+    std::memcpy(out.data(), packed, bytes);
+    ucp_rkey_buffer_release(packed);
+    return UCS_OK;
+}
+
+void UcxMemory::reset()
+{
+    if (handle_ != nullptr) ucp_mem_unmap(context_, handle_);
+    handle_ = nullptr;
+}
+
+UcxRemoteKey& UcxRemoteKey::operator=(UcxRemoteKey&& other) noexcept
+{
+    std::swap(key_, other.key_);
+    return *this;
+}
+
+ucs_status_t UcxRemoteKey::unpack(ucp_ep_h endpoint, const void* packed)
+{
+    reset();
+    const ucs_status_t status = ucp_ep_rkey_unpack(endpoint, packed, &key_);
+    if (status != UCS_OK) key_ = nullptr;
+    return status;
+}
+
+void UcxRemoteKey::reset()
+{
+    if (key_ != nullptr) ucp_rkey_destroy(key_);
+    key_ = nullptr;
+}
+
+}  // namespace hier

@@ -1,0 +1,48 @@
+// Registered memory and remote keys of UCX, each released once.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace hier {
+
+class UcxMemory {
+public:
+    UcxMemory() = default;
+    UcxMemory(UcxMemory&& other) noexcept { *this = std::move(other); }
+    UcxMemory& operator=(UcxMemory&& other) noexcept;
+    UcxMemory(const UcxMemory&) = delete;
+    UcxMemory& operator=(const UcxMemory&) = delete;
+    ~UcxMemory() { reset(); }
+
+    // Registers `bytes` bytes at `base`, through UCX's own cache: cheap when they are known already.
+    ucs_status_t map(ucp_context_h context, void* base, std::size_t bytes);
+    // The key with which a peer may write there.
+    ucs_status_t pack_key(std::vector<std::byte>& out) const;
+    void reset();
+
+private:
+    ucp_context_h context_ = nullptr;
+    ucp_mem_h handle_ = nullptr;
+};
+
+class UcxRemoteKey {
+public:
+    UcxRemoteKey() = default;
+    UcxRemoteKey(UcxRemoteKey&& other) noexcept { *this = std::move(other); }
+    UcxRemoteKey& operator=(UcxRemoteKey&& other) noexcept;
+    UcxRemoteKey(const UcxRemoteKey&) = delete;
+    UcxRemoteKey& operator=(const UcxRemoteKey&) = delete;
+    ~UcxRemoteKey() { reset(); }
+
+    ucs_status_t unpack(ucp_ep_h endpoint, const void* packed);
+    ucp_rkey_h get() const { return key_; }
+    void reset();
+
+private:
+    ucp_rkey_h key_ = nullptr;
+};
+
+}  // namespace hier

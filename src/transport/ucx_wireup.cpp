@@ -1,0 +1,101 @@
+// How the ranks of a rail find one another.
+#include <chrono>
+#include <cstring>
+
+#include "error.hpp"
+#include "log.hpp"
+#include "transport/ucx_rail.hpp"
+
+namespace hier {
+namespace {
+
+struct BoardAddress {
+    std::uint64_t address;
+    std::uint64_t worker_bytes;  // what follows: the worker's address, then the board's key
+};
+
+template <class T> const std::byte* bytes_of(const T& value)
+{
+    return reinterpret_cast<const std::byte*>(&value);
+}
+
+}  // namespace
+
+UcxRail::UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker, const std::vector<bool>& is_remote, int depth, void (*keep_alive)())
+    : worker_(std::move(worker)), board_(worker_->context(), static_cast<std::size_t>(group.size())),
+      peers_(static_cast<std::size_t>(group.size()))
+{
+    // Puts, and for each peer an announcement, a drain and a failure.
+    const std::size_t most = static_cast<std::size_t>(depth) + 3 * peers_.size();
+    flights_.reserve(most);
+    free_flights_.reserve(most);
+    done_.reserve(most);
+    exchange_boards(group, is_remote);
+    greet(group, keep_alive);
+}
+
+void UcxRail::exchange_boards(const Group& group, const std::vector<bool>& is_remote)
+{
+    std::vector<std::byte> mine;
+    group.agree("packing the rail board's key", [&] {
+        std::vector<std::byte> key;
+        check(board_.memory().pack_key(key), "packing the rail board's key");
+        const auto& worker = worker_->address();
+        const BoardAddress head{reinterpret_cast<std::uint64_t>(&board_.failure()), worker.size()};
+        mine.assign(bytes_of(head), bytes_of(head) + sizeof head);
+        mine.insert(mine.end(), worker.begin(), worker.end());
+        mine.insert(mine.end(), key.begin(), key.end());
+    });
+    const auto all = group.allgather_bytes(mine);
+    group.agree("connecting the rail", [&] {
+        const std::lock_guard lock(worker_->mutex());
+        for (std::size_t i = 0; i < peers_.size(); i++) {
+            if (!is_remote[i]) continue;
+            BoardAddress head;
+            std::memcpy(&head, all[i].data(), sizeof head);
+            const std::byte* worker = all[i].data() + sizeof head;
+            Peer& peer = peers_[i];
+            peer.endpoint = worker_->connect({worker, worker + head.worker_bytes});
+            peer.failure = head.address;
+            peer.board = head.address + (1 + static_cast<std::uint64_t>(group.rank())) * sizeof(RailSlot);
+            check(peer.board_key.unpack(peer.endpoint, worker + head.worker_bytes), "unpacking the key of a rail peer's board");
+        }
+    });
+}
+
+// A first signal to and from every peer: what cannot be reached shows here, while there still is a fallback.
+void UcxRail::greet(const Group& group, void (*keep_alive)())
+{
+    constexpr std::uint64_t greeting = Signal::encode(0, 1);
+    constexpr std::chrono::seconds bound{30};
+    group.agree("a first signal on the rail", [&] {
+        struct Ignore final : Completions {
+            void complete(std::uint32_t, Status) override {}
+        } ignore;
+        for (std::size_t i = 0; i < peers_.size(); i++) {
+            if (peers_[i].endpoint == nullptr) continue;
+            const std::lock_guard lock(worker_->mutex());
+            peers_[i].last_signal = greeting;
+            (void)send_word(static_cast<int>(i), no_op, offsetof(RailSlot, arrivals), greeting);
+        }
+        for (std::size_t i = 0; i < peers_.size(); i++) {
+            if (peers_[i].endpoint != nullptr) (void)drain(static_cast<int>(i), no_op);
+        }
+        const auto end = std::chrono::steady_clock::now() + bound;
+        for (std::size_t i = 0; i < peers_.size(); i++) {
+            if (peers_[i].endpoint == nullptr) continue;
+            while (in_flight_ > 0 || RailBoard::read(board_.slot(i).arrivals) == 0) {
+                if (failed(progress(ignore))) throw SetupError(format("rail rank %zu cannot be reached", i));
+                if (keep_alive != nullptr) keep_alive();
+                if (std::chrono::steady_clock::now() > end) {
+                    throw SetupError(format("no word from rail rank %zu within %lld s; is %s on device \"%s\" the right network? "
+                                            "(coll_hier_net_devices)",
+                                            i, static_cast<long long>(bound.count()), worker_->choice().transports.c_str(),
+                                            worker_->choice().devices.c_str()));
+                }
+            }
+        }
+    });
+}
+
+}  // namespace hier

@@ -1,0 +1,168 @@
+#include "transport/ucx_worker.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "error.hpp"
+#include "log.hpp"
+
+namespace hier {
+namespace {
+
+struct Registry {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<UcxWorker>> workers;
+};
+
+Registry& registry()
+{
+    static Registry instance;
+    return instance;
+}
+
+void modify(ucp_config_t* config, const char* key, const std::string& value)
+{
+    const ucs_status_t status = ucp_config_modify(config, key, value.c_str());
+    if (status != UCS_OK) log(HIER_LOG_DEBUG, "UCX does not take %s=%s: %s", key, value.c_str(), ucs_status_string(status));
+}
+
+// UCX warns of a key that it does not know, once, at the first worker: so it gets only those that its version has.
+bool knows(const ucp_config_t* config, const char* key)
+{
+    char* text = nullptr;
+    std::size_t length = 0;
+    FILE* stream = open_memstream(&text, &length);
+    if (stream == nullptr) return false;
+    ucp_config_print(config, stream, "", UCS_CONFIG_PRINT_CONFIG);
+    std::fclose(stream);
+    const bool found = std::string(text, length).find(std::string("UCX_") + key + '=') != std::string::npos;
+    std::free(text);
+    return found;
+}
+
+void configure(ucp_config_t* config, const NetworkChoice& choice)
+{
+    if (!choice.transports.empty()) modify(config, "TLS", choice.transports);
+    if (!choice.devices.empty()) modify(config, "NET_DEVICES", choice.devices);
+    // Never stripe a chunk: its signal could overtake a part of it.
+    if (knows(config, "MAX_RMA_RAILS")) modify(config, "MAX_RMA_RAILS", "1");
+    // Order on one lane is all we need; a strong fence waits for every peer.
+    if (knows(config, "FENCE_MODE")) modify(config, "FENCE_MODE", "weak");
+    if (choice.transports == "tcp") {
+        unsigned major = 0, minor = 0, release = 0;
+        ucp_get_version(&major, &minor, &release);
+        const bool prefixed = major > 1 || minor >= 18;  // keys of a transport carry its name
+        modify(config, prefixed ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
+    }
+}
+
+SignalOrder signal_order_for(const std::string& transports)
+{
+    if (transports == "tcp") return SignalOrder::by_lane;
+    if (transports == "rc,dc") return SignalOrder::by_fence;
+    return SignalOrder::by_flush;
+}
+
+}  // namespace
+
+void check(ucs_status_t status, const char* what)
+{
+    if (status != UCS_OK) throw SetupError(format("%s: %s", what, ucs_status_string(status)));
+}
+
+std::shared_ptr<UcxWorker> UcxWorker::get(const NetworkChoice& choice)
+{
+    Registry& all = registry();
+    const std::lock_guard lock(all.mutex);
+    for (const auto& worker : all.workers) {
+        if (worker->choice() == choice) return worker;
+    }
+    return all.workers.emplace_back(std::make_shared<UcxWorker>(choice));
+}
+
+void UcxWorker::turn_all()
+{
+    Registry& all = registry();
+    const std::unique_lock lock(all.mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    for (const auto& worker : all.workers) {
+        const std::unique_lock turn(worker->mutex(), std::try_to_lock);
+        if (turn.owns_lock()) ucp_worker_progress(worker->handle());
+    }
+}
+
+void UcxWorker::finalize()
+{
+    Registry& all = registry();
+    const std::lock_guard lock(all.mutex);
+    all.workers.clear();
+}
+
+UcxWorker::UcxWorker(const NetworkChoice& choice) : choice_(choice), order_(signal_order_for(choice.transports))
+{
+    make_context();
+    make_worker();
+}
+
+// UCX warns of puts whose acknowledgement it has not read: take in what has come.
+UcxWorker::~UcxWorker()
+{
+    constexpr int quiet_turns = 200;
+    constexpr int most_turns = 100000;
+    for (int quiet = 0, turns = 0; worker_ && quiet < quiet_turns && turns < most_turns; turns++) {
+        quiet = ucp_worker_progress(handle()) == 0 ? quiet + 1 : 0;
+    }
+}
+
+void UcxWorker::make_context()
+{
+    ucp_config_t* config = nullptr;
+    check(ucp_config_read(nullptr, nullptr, &config), "reading the UCX configuration");
+    configure(config, choice_);
+
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+    params.features = UCP_FEATURE_RMA;
+    params.mt_workers_shared = 0;
+    ucp_context_h context = nullptr;
+    const ucs_status_t status = ucp_init(&params, config, &context);
+    ucp_config_release(config);
+    if (status != UCS_OK) {
+        throw SetupError(format("UCX cannot use transports \"%s\" on device \"%s\": %s (coll_hier_net_transports, coll_hier_net_devices)",
+                                choice_.transports.c_str(), choice_.devices.c_str(), ucs_status_string(status)));
+    }
+    context_.reset(context);
+}
+
+void UcxWorker::make_worker()
+{
+    ucp_worker_params_t params{};
+    params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    ucp_worker_h worker = nullptr;
+    check(ucp_worker_create(context(), &params, &worker), "creating a UCX worker");
+    worker_.reset(worker);
+
+    ucp_address_t* address = nullptr;
+    std::size_t length = 0;
+    check(ucp_worker_get_address(worker, &address, &length), "asking UCX for this process's address");
+    address_.resize(length);
+    std::memcpy(address_.data(), address, length);
+    ucp_worker_release_address(worker, address);
+}
+
+ucp_ep_h UcxWorker::connect(const std::vector<std::byte>& peer_address)
+{
+    const auto known = connections_.find(peer_address);
+    if (known != connections_.end()) return known->second;
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address = reinterpret_cast<const ucp_address_t*>(peer_address.data());
+    ucp_ep_h endpoint = nullptr;
+    check(ucp_ep_create(handle(), &params, &endpoint), "connecting to a rail peer");
+    connections_.emplace(peer_address, endpoint);
+    return endpoint;
+}
+
+}  // namespace hier

@@ -1,0 +1,75 @@
+// UCX for the whole process: one context, one device and one worker for each network choice, shared by all teams; and the
+// connections to other processes, each opened once.
+//
+// Connections stay until finalize(): closing one while its peer lives would be an error over there, and a team may end without
+// talking to anybody.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "transport/ucx_devices.hpp"
+
+namespace hier {
+
+// What keeps a signal behind its data.
+enum class SignalOrder {
+    by_lane,   // one lane that delivers in order: nothing to do
+    by_fence,  // RDMA: a fence between the two
+    by_flush,  // several lanes, or unknown ones: the data is flushed first
+};
+
+class UcxWorker {
+public:
+    // The process's worker for this choice. Throws SetupError.
+    static std::shared_ptr<UcxWorker> get(const NetworkChoice& choice);
+    // Turns all workers once, those apart that somebody else is turning: between collectives, for the acknowledgements of what was put.
+    static void turn_all();
+    // Forgets all workers; those that a team still uses end with it.
+    static void finalize();
+
+    explicit UcxWorker(const NetworkChoice& choice);
+    UcxWorker(const UcxWorker&) = delete;
+    UcxWorker& operator=(const UcxWorker&) = delete;
+    ~UcxWorker();
+
+    // Held around every call that touches the worker, the functions below included.
+    std::mutex& mutex() { return mutex_; }
+    ucp_context_h context() const { return context_.get(); }
+    ucp_worker_h handle() const { return worker_.get(); }
+    const std::vector<std::byte>& address() const { return address_; }
+    SignalOrder signal_order() const { return order_; }
+    const NetworkChoice& choice() const { return choice_; }
+
+    // Throws SetupError.
+    ucp_ep_h connect(const std::vector<std::byte>& peer_address);
+
+private:
+    struct ContextCleanup {
+        void operator()(ucp_context_h context) const { ucp_cleanup(context); }
+    };
+    struct WorkerDestroy {
+        void operator()(ucp_worker_h worker) const { ucp_worker_destroy(worker); }
+    };
+
+    void make_context();
+    void make_worker();
+
+    std::mutex mutex_;
+    NetworkChoice choice_;
+    SignalOrder order_;
+    std::unique_ptr<std::remove_pointer_t<ucp_context_h>, ContextCleanup> context_;
+    std::unique_ptr<std::remove_pointer_t<ucp_worker_h>, WorkerDestroy> worker_;  // destroys its connections
+    std::vector<std::byte> address_;
+    std::map<std::vector<std::byte>, ucp_ep_h> connections_;
+};
+
+// Throws SetupError with UCX's own text.
+void check(ucs_status_t status, const char* what);
+
+}  // namespace hier
