@@ -1,0 +1,28 @@
+/* What differs between the Open MPI versions: 4.1, 5.0, and 6.0 (main). Only the interface versions decide. */
+#ifndef MCA_COLL_HIER_COMPAT_H
+#define MCA_COLL_HIER_COMPAT_H
+
+#include "ompi_config.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/coll.h"
+#include "opal/mca/base/base.h"
+
+#if defined(MCA_COLL_BASE_VERSION_3_0_0) /* 6.0 */
+#define HIER_COLL_VERSION MCA_COLL_BASE_VERSION_3_0_0
+#define HIER_MODULE_INSTALLS 1 /* enable() installs the functions, disable() restores them */
+typedef size_t hier_count_t;
+#elif defined(MCA_COLL_BASE_VERSION_2_4_0) /* 5.0 */
+#define HIER_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
+#define HIER_MODULE_INSTALLS 0
+typedef int hier_count_t;
+#elif defined(MCA_COLL_BASE_VERSION_2_0_0) /* 4.1 */
+#define HIER_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
+#define HIER_MODULE_INSTALLS 0
+typedef int hier_count_t;
+#else
+#error "coll/hier does not know this version of Open MPI's coll interface"
+#endif
+
+#endif
