@@ -1,0 +1,82 @@
+# HIER_BUILD_OPTIONS
+# The options that change compiler flags. --enable-debug has to be known before the compilers are looked for,
+# because they choose -O2 where CFLAGS and CXXFLAGS are unset.
+AC_DEFUN([HIER_BUILD_OPTIONS], [
+    AC_ARG_ENABLE([debug],
+        [AS_HELP_STRING([--enable-debug], [build without optimisation, with assertions])],
+        [], [enable_debug=no])
+    AS_IF([test "$enable_debug" = yes],
+        [: ${CFLAGS="-O0 -g3"} ${CXXFLAGS="-O0 -g3"}
+         HIER_MODE_CPPFLAGS="-D_GLIBCXX_ASSERTIONS"],
+        [HIER_MODE_CPPFLAGS="-DNDEBUG"])
+    AC_SUBST([HIER_MODE_CPPFLAGS])
+
+    # A compiler of next year may warn about what is fine today: that must stop us, not whoever builds a release.
+    AC_ARG_ENABLE([werror],
+        [AS_HELP_STRING([--enable-werror], [turn warnings into errors (default: in a git tree only)])],
+        [],
+        [AS_IF([test -e "$srcdir/.git"], [enable_werror=yes], [enable_werror=no])])
+
+    HIER_WARNINGS="-Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wmissing-declarations"
+    AS_IF([test "$enable_werror" = yes], [HIER_WARNINGS="$HIER_WARNINGS -Werror"])
+    AC_SUBST([HIER_WARNINGS])
+])
+
+# HIER_FIND_COMPILERS
+# CC and CXX, before AC_PROG_CC and AC_PROG_CXX, which name no package when they find none.
+AC_DEFUN([HIER_FIND_COMPILERS], [
+    AC_CHECK_PROGS([CC], [gcc clang cc])
+    AS_IF([test -z "$CC"],
+        [AC_MSG_ERROR([no C compiler was found: install the Debian package gcc, or name one with CC=])])
+    AC_CHECK_PROGS([CXX], [g++ clang++ c++])
+    AS_IF([test -z "$CXX"],
+        [AC_MSG_ERROR([no C++ compiler was found: install the Debian package g++, or name one with CXX=])])
+])
+
+# HIER_CXX20
+# HIER_CXX_STANDARD: the option that makes CXX a C++20 compiler.
+AC_DEFUN([HIER_CXX20], [
+    HIER_CXX_STANDARD=-std=c++20
+    AC_LANG_PUSH([C++])
+    hier_saved_CXXFLAGS=$CXXFLAGS
+    CXXFLAGS="$CXXFLAGS $HIER_CXX_STANDARD"
+    AC_CACHE_CHECK([whether $CXX compiles C++20], [hier_cv_cxx20],
+        [AC_COMPILE_IFELSE(
+            [AC_LANG_PROGRAM(
+                [[#include <compare>
+                  #include <concepts>
+                  #include <span>
+                  struct Slice { int offset, length; auto operator<=>(const Slice &) const = default; };]],
+                [[Slice one[] = {{.offset = 0, .length = 1}};
+                  return std::span(one).front() == one[0] ? 0 : 1;]])],
+            [hier_cv_cxx20=yes], [hier_cv_cxx20=no])])
+    CXXFLAGS=$hier_saved_CXXFLAGS
+    AC_LANG_POP([C++])
+    AS_IF([test "$hier_cv_cxx20" = no],
+        [AC_MSG_ERROR([$CXX does not compile C++20: g++ 10 or clang++ 11 and newer do (Debian packages g++, clang)])])
+    AC_SUBST([HIER_CXX_STANDARD])
+])
+
+# HIER_SANITIZERS
+# Flags for the unit and model tests and the library that they link. The component stays as it is: mpirun's
+# processes would have to preload the runtime of the sanitizer.
+AC_DEFUN([HIER_SANITIZERS], [
+    AC_ARG_ENABLE([sanitizers],
+        [AS_HELP_STRING([--enable-sanitizers], [run unit and model tests with ASan and UBSan])],
+        [], [enable_sanitizers=no])
+    AS_IF([test "$enable_sanitizers" = yes], [
+        SANITIZER_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+        AC_LANG_PUSH([C++])
+        hier_saved_CXXFLAGS=$CXXFLAGS
+        CXXFLAGS="$CXXFLAGS $SANITIZER_FLAGS"
+        AC_MSG_CHECKING([whether $CXX links with $SANITIZER_FLAGS])
+        AC_LINK_IFELSE([AC_LANG_PROGRAM()],
+            [AC_MSG_RESULT([yes])],
+            [AC_MSG_RESULT([no])
+             AC_MSG_ERROR([--enable-sanitizers: $CXX has no ASan and UBSan runtime (Debian packages: g++ has it, clang needs libclang-rt-dev)])])
+        CXXFLAGS=$hier_saved_CXXFLAGS
+        AC_LANG_POP([C++])
+    ])
+    AC_SUBST([SANITIZER_FLAGS])
+    AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" = yes])
+])
