@@ -1,0 +1,36 @@
+# Mounts that the switch and each node have of their own. Sourced, in a new mount namespace.
+
+state=/dev/shm/hier-cluster # on a file system that ends with the namespace
+
+is_mount_point() {
+    awk -v path="$1" '$5 == path { found = 1 } END { exit !found }' /proc/self/mountinfo
+}
+
+# Sets reason and fails if something of the host would change. In a chroot that is no mount point the mount that
+# holds / is out of reach and may hand on what is mounted on it, so there only mounts that stand on a mount of their own.
+private_mounts() { # private_mounts DIRECTORY-OF-AGENT
+    local point
+    while read -r _ _ _ _ point _; do
+        mount --make-private "$(printf %b "$point")" 2>/dev/null || true
+    done </proc/self/mountinfo
+    reachable_root=$(is_mount_point / && echo yes || true)
+    if [[ -z $reachable_root ]] && ! is_mount_point /dev && ! is_mount_point /dev/shm; then
+        reason="this is a chroot without a mounted /dev: mount --rbind /dev there, or make its directory a mount point"
+        return 1
+    fi
+    reason="cannot mount /proc in a new PID namespace"
+    mount -t proc -o nosuid,nodev,noexec proc /proc || return 1
+    reason="cannot mount a /dev/shm of its own"
+    mkdir -p /dev/shm && mount -t tmpfs -o nosuid,nodev,mode=1777 tmpfs /dev/shm && mkdir -m 755 "$state" || return 1
+    # Open MPI splits the agent's path at blanks and colons, so here is one without; its daemons look for it, too.
+    ln -s "$1/agent" "$state/agent"
+    # UCX and hwloc look for network devices in /sys, which shows those of the namespace that mounted it.
+    if [[ -n $reachable_root ]] || is_mount_point /sys; then
+        mount -t sysfs -o nosuid,nodev,noexec sysfs /sys || { reason="cannot mount /sys" && return 1; }
+    fi
+    reason=
+}
+
+over_file() { # over_file NEW OLD
+    [[ -z $reachable_root || ! -e $2 ]] || mount --bind "$1" "$2"
+}

@@ -1,0 +1,58 @@
+// A receive buffer in which every byte is only whether it is there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hier/plan.hpp"
+
+namespace hier::model {
+
+class Buffer {
+public:
+    // Bytes that no shard covers count as there: nobody may write them, nobody waits for them.
+    void clear(std::span<const Slice> shards)
+    {
+        std::size_t end = 0;
+        for (const Slice s : shards) end = s.offset + s.length > end ? s.offset + s.length : end;
+        bytes_.assign(end, State::known);
+        for (const Slice s : shards) set(s, State::absent);
+    }
+
+    // False: a byte had been written before.
+    bool write(Slice s)
+    {
+        for (std::size_t i = s.offset; i < s.offset + s.length; i++) {
+            if (bytes_[i] != State::absent) return false;
+            bytes_[i] = State::landed;
+        }
+        return true;
+    }
+
+    // The owner has been told that these bytes are there.
+    void confirm(Slice s) { set(s, State::known); }
+
+    // Bytes that landed, but whose signal has not, are not held: that they are there is luck.
+    bool holds(Slice s) const
+    {
+        for (std::size_t i = s.offset; i < s.offset + s.length; i++) {
+            if (bytes_[i] != State::known) return false;
+        }
+        return true;
+    }
+    bool complete() const { return holds({0, bytes_.size()}); }
+
+private:
+    enum class State : std::uint8_t { absent, landed, known };
+
+    void set(Slice s, State state)
+    {
+        for (std::size_t i = s.offset; i < s.offset + s.length; i++) bytes_[i] = state;
+    }
+
+    std::vector<State> bytes_;
+};
+
+}  // namespace hier::model

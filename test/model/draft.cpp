@@ -1,0 +1,71 @@
+#include "draft.hpp"
+
+#include <algorithm>
+
+namespace hier::model {
+
+Draft::Draft(const Plan& plan)
+{
+    for (const Op& op : plan.ops) {
+        const auto after = plan.dependencies_of(op);
+        ops_.push_back({op, {after.begin(), after.end()}});
+    }
+}
+
+Plan Draft::plan() const
+{
+    Plan plan;
+    for (const DraftOp& draft : ops_) {
+        Op op = draft.op;
+        op.first_dependency = static_cast<std::uint32_t>(plan.dependencies.size());
+        op.dependencies = static_cast<std::uint32_t>(draft.after.size());
+        plan.dependencies.insert(plan.dependencies.end(), draft.after.begin(), draft.after.end());
+        plan.ops.push_back(op);
+    }
+    return plan;
+}
+
+void Draft::remove(std::size_t i)
+{
+    const Op gone = ops_[i].op;
+    ops_.erase(ops_.begin() + static_cast<std::ptrdiff_t>(i));
+    for (DraftOp& draft : ops_) {
+        std::erase(draft.after, static_cast<std::uint32_t>(i));
+        for (auto& d : draft.after) d -= d > i ? 1 : 0;
+        const bool same_channel = gone.kind == Op::Kind::put && draft.op.kind == Op::Kind::put &&
+                                  draft.op.level == gone.level && draft.op.peer == gone.peer;
+        if (same_channel && draft.op.count > gone.count) draft.op.count--;
+    }
+}
+
+void Draft::repeat(std::size_t i)
+{
+    DraftOp again = ops_[i];
+    for (const DraftOp& draft : ops_) {
+        const bool same_channel = draft.op.kind == Op::Kind::put &&
+                                  draft.op.level == again.op.level &&
+                                  draft.op.peer == again.op.peer;
+        if (same_channel) again.op.count = std::max(again.op.count, draft.op.count + 1);
+    }
+    ops_.push_back(again);
+}
+
+bool equal(const Plan& a, const Plan& b)
+{
+    const auto same = [](const Op& x, const Op& y) {
+        return x.kind == y.kind && x.level == y.level && x.from_send == y.from_send &&
+               x.peer == y.peer && x.count == y.count && x.slice == y.slice &&
+               x.first_dependency == y.first_dependency && x.dependencies == y.dependencies;
+    };
+    return a.dependencies == b.dependencies &&
+           std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same);
+}
+
+std::vector<bool> depended_on(const Plan& plan)
+{
+    std::vector<bool> depended(plan.ops.size());
+    for (const std::uint32_t d : plan.dependencies) depended[d] = true;
+    return depended;
+}
+
+}  // namespace hier::model

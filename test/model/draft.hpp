@@ -1,0 +1,39 @@
+// A plan that can be changed: each operation carries its own dependencies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hier/plan.hpp"
+
+namespace hier::model {
+
+struct DraftOp {
+    Op op;
+    std::vector<std::uint32_t> after;
+};
+
+class Draft {
+public:
+    explicit Draft(const Plan& plan);
+
+    Plan plan() const;
+    DraftOp& at(std::size_t i) { return ops_[i]; }
+
+    // What depended on it loses that dependency. The later puts of its channel move up by one, so
+    // that the counts have no gap.
+    void remove(std::size_t i);
+    // Once more, at the end of the plan and of its channel.
+    void repeat(std::size_t i);
+
+private:
+    std::vector<DraftOp> ops_;
+};
+
+bool equal(const Plan& a, const Plan& b);
+
+// By operation: whether another one depends on it.
+std::vector<bool> depended_on(const Plan& plan);
+
+}  // namespace hier::model

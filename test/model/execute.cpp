@@ -1,0 +1,206 @@
+// What a rank does in a call.
+#include "machine.hpp"
+
+namespace hier::model {
+
+Machine::Dependents Machine::dependents_of(const Plan& plan)
+{
+    Dependents d;
+    d.first.assign(plan.ops.size() + 1, 0);
+    for (const std::uint32_t op : plan.dependencies) d.first[op + 1]++;
+    for (std::size_t i = 1; i < d.first.size(); i++) d.first[i] += d.first[i - 1];
+    d.ops.resize(plan.dependencies.size());
+    auto next = d.first;
+    for (std::uint32_t i = 0; i < plan.ops.size(); i++) {
+        for (const std::uint32_t on : plan.dependencies_of(plan.ops[i])) d.ops[next[on]++] = i;
+    }
+    return d;
+}
+
+void Machine::enter(int rank)
+{
+    RankState& me = at(rank);
+    me.call++;
+    me.inside = true;
+    const Call& call = call_of(rank);
+    me.plan = &call.plan(rank);
+    me.left = me.plan->ops.size();
+    me.blocked.clear();
+    me.drains.clear();
+    me.peers.assign(ranks_.size(), {});
+    me.buffer.clear(call.shards);
+    if (call.in_place_at(rank)) me.buffer.confirm(call.shard(rank));
+
+    for (const Event& event : me.parked) {
+        const bool is_announcement = event.kind == Event::Kind::announcement;
+        const Channel& channel =
+            is_announcement ? announcements_[event.index].channel : flights_[event.index].channel;
+        events_.push_on(channel, event);
+    }
+    me.parked.clear();
+
+    me.missing.clear();
+    for (const Op& op : me.plan->ops) me.missing.push_back(op.dependencies);
+    for (std::uint32_t i = 0; i < me.plan->ops.size(); i++) {
+        if (me.missing[i] == 0) offer(rank, i);
+    }
+    if (me.left == 0) leave(rank);
+}
+
+// What is ready once stays ready until it runs: all that is_ready() looks at only grows, and only
+// put n itself ends the turn of put n on a rail channel.
+void Machine::offer(int rank, std::uint32_t op)
+{
+    if (is_ready(rank, at(rank).plan->ops[op])) {
+        events_.push_by_rank({Event::Kind::op, rank, op});
+    } else {
+        at(rank).blocked.push_back(op);
+    }
+}
+
+void Machine::offer_blocked(int rank)
+{
+    if (!at(rank).inside) return;
+    auto& blocked = at(rank).blocked;
+    for (std::size_t i = 0; i < blocked.size();) {
+        if (!is_ready(rank, at(rank).plan->ops[blocked[i]])) {
+            i++;
+            continue;
+        }
+        events_.push_by_rank({Event::Kind::op, rank, blocked[i]});
+        blocked[i] = blocked.back();
+        blocked.pop_back();
+    }
+}
+
+bool Machine::is_ready(int rank, const Op& op) const
+{
+    const RankState& me = at(rank);
+    const std::size_t level = index(op.level);
+    switch (op.kind) {
+    case Op::Kind::copy:
+    case Op::Kind::announce:
+    case Op::Kind::drain:
+        return true;
+    case Op::Kind::await_ready:
+        return me.announced[index(op.peer)][level] >= me.call;
+    case Op::Kind::await_data:
+        return me.peers[index(op.peer)].arrived[level] >= op.count;
+    case Op::Kind::put:
+        return op.level == Level::node || me.peers[index(op.peer)].issued[level] + 1 == op.count;
+    }
+    return false;
+}
+
+void Machine::execute(int rank, std::uint32_t op)
+{
+    RankState& me = at(rank);
+    const Op& what = me.plan->ops[op];
+    switch (what.kind) {
+    case Op::Kind::copy:
+        if (!me.buffer.write(what.slice)) {
+            return fail(Fault::written_twice, me.call, rank, static_cast<int>(op));
+        }
+        me.buffer.confirm(what.slice);
+        return complete(rank, op);
+    case Op::Kind::announce:
+        announce(rank, what);
+        return complete(rank, op);
+    case Op::Kind::await_ready:
+    case Op::Kind::await_data:
+        return complete(rank, op);
+    case Op::Kind::put:
+        return put(rank, op);
+    case Op::Kind::drain:
+        return begin_drain(rank, op);
+    }
+}
+
+// Inside a node an announcement is a store to shared memory; over a rail it is a message.
+void Machine::announce(int rank, const Op& op)
+{
+    const int call = at(rank).call;
+    if (op.level == Level::rail) {
+        const Channel channel{Level::rail, rank, op.peer};
+        const auto number = static_cast<std::uint32_t>(announcements_.size());
+        announcements_.push_back({channel, call});
+        events_.push_on(channel, {Event::Kind::announcement, rank, number});
+        return;
+    }
+    for (const int peer : topo_.ranks_on(topo_.node_of(rank))) {
+        if (peer == rank || (op.peer != Op::every_peer && op.peer != peer)) continue;
+        at(peer).announced[index(rank)][index(Level::node)] = call;
+        offer_blocked(peer);
+    }
+}
+
+void Machine::put(int rank, std::uint32_t op)
+{
+    RankState& me = at(rank);
+    const Op& what = me.plan->ops[op];
+    const Fault fault = fault_of_put(rank, what);
+    if (fault != Fault::none) return fail(fault, me.call, rank, static_cast<int>(op));
+    me.peers[index(what.peer)].issued[index(what.level)]++;
+    launch({{what.level, rank, what.peer}, me.call, op, what.count, what.slice});
+    events_.push_by_rank({Event::Kind::done, rank, op});
+    if (what.level == Level::rail) offer_blocked(rank);
+}
+
+Fault Machine::fault_of_put(int rank, const Op& op) const
+{
+    const RankState& me = at(rank);
+    // Older: only an earlier collective's buffer. Newer: the peer has left this one.
+    if (me.announced[index(op.peer)][index(op.level)] != me.call) return Fault::put_unannounced;
+    if (op.from_send || me.buffer.holds(op.slice)) return Fault::none;
+    const Slice own = call_of(rank).shard(rank);
+    const bool is_own = op.slice.offset >= own.offset && op.slice.offset < own.offset + own.length;
+    return is_own ? Fault::own_not_copied : Fault::not_held;
+}
+
+void Machine::begin_drain(int rank, std::uint32_t op)
+{
+    const Op& what = at(rank).plan->ops[op];
+    at(rank).drains.push_back({op, at(rank).peers[index(what.peer)].issued[index(what.level)]});
+    end_drains(rank);
+}
+
+void Machine::end_drains(int rank)
+{
+    if (!at(rank).inside) return;
+    auto& drains = at(rank).drains;
+    for (std::size_t i = 0; i < drains.size();) {
+        const RankState::Drain drain = drains[i];
+        const Op& op = at(rank).plan->ops[drain.op];
+        if (at(rank).peers[index(op.peer)].landed[index(op.level)] < drain.puts) {
+            i++;
+            continue;
+        }
+        drains[i] = drains.back();
+        drains.pop_back();
+        complete(rank, drain.op);
+    }
+}
+
+void Machine::complete(int rank, std::uint32_t op)
+{
+    RankState& me = at(rank);
+    const Dependents& d = dependents(rank);
+    for (std::uint32_t i = d.first[op]; i < d.first[op + 1]; i++) {
+        if (--me.missing[d.ops[i]] == 0) offer(rank, d.ops[i]);
+    }
+    if (--me.left == 0) leave(rank);
+}
+
+void Machine::leave(int rank)
+{
+    RankState& me = at(rank);
+    if (!me.buffer.complete()) return fail(Fault::returned_early, me.call, rank);
+    me.inside = false;
+    if (index(me.call) + 1 < calls_.size()) {
+        events_.push_by_rank({Event::Kind::enter, rank, 0});
+    } else {
+        unfinished_--;
+    }
+}
+
+}  // namespace hier::model

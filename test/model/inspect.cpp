@@ -1,0 +1,132 @@
+// What can be seen in one plan without running it.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "model.hpp"
+
+namespace hier::model {
+namespace {
+
+class Inspector {
+public:
+    Inspector(const Topology& topology, int rank, const Call& call)
+        : topo_(topology), rank_(rank), call_(call)
+    {
+        for (auto& numbers : numbers_) numbers.resize(static_cast<std::size_t>(topology.size()));
+    }
+
+    Verdict inspect()
+    {
+        const Plan& plan = call_.plan(rank_);
+        for (std::size_t i = 0; i < plan.ops.size(); i++) {
+            Fault fault = look_at(plan.ops[i]);
+            for (const std::uint32_t d : plan.dependencies_of(plan.ops[i])) {
+                if (d >= i) fault = Fault::bad_dependency;
+            }
+            if (fault != Fault::none) return {fault, -1, rank_, static_cast<int>(i)};
+        }
+        for (auto& numbers : numbers_) {
+            for (auto& channel : numbers) {
+                if (!counts_from_one(channel)) return {Fault::wrong_count, -1, rank_, -1};
+            }
+        }
+        return {};
+    }
+
+private:
+    Fault look_at(const Op& op)
+    {
+        switch (op.kind) {
+        case Op::Kind::copy:
+            if (op.peer != rank_) return Fault::wrong_peer;
+            return op.from_send ? own_send_buffer_holds(op.slice) : Fault::wrong_source;
+        case Op::Kind::announce:
+            if (op.level == Level::node && op.peer == Op::every_peer) return Fault::none;
+            return is_peer(op) ? Fault::none : Fault::wrong_peer;
+        case Op::Kind::await_ready:
+        case Op::Kind::await_data:
+        case Op::Kind::drain:
+            return is_peer(op) ? Fault::none : Fault::wrong_peer;
+        case Op::Kind::put:
+            if (!is_peer(op)) return Fault::wrong_peer;
+            if (!inside_shards(op.slice)) return Fault::outside_shards;
+            if (op.from_send && own_send_buffer_holds(op.slice) != Fault::none)
+                return Fault::wrong_source;
+            return number(op);
+        }
+        return Fault::wrong_peer;
+    }
+
+    bool is_peer(const Op& op) const
+    {
+        if (op.peer < 0 || op.peer >= topo_.size() || op.peer == rank_) return false;
+        const bool same_node = topo_.node_of(op.peer) == topo_.node_of(rank_);
+        if (op.level == Level::node) return same_node;
+        return !same_node && topo_.rail_of(op.peer) == topo_.rail_of(rank_);
+    }
+
+    // Written so that an offset near the end of the range cannot wrap around.
+    static bool is_within(Slice part, Slice whole)
+    {
+        return part.offset >= whole.offset && part.length <= whole.length &&
+               part.offset - whole.offset <= whole.length - part.length;
+    }
+
+    bool inside_shards(Slice slice) const
+    {
+        return std::any_of(call_.shards.begin(), call_.shards.end(),
+                           [&](Slice shard) { return is_within(slice, shard); });
+    }
+
+    Fault own_send_buffer_holds(Slice slice) const
+    {
+        if (!inside_shards(slice)) return Fault::outside_shards;
+        const bool holds = !call_.in_place_at(rank_) && is_within(slice, call_.shard(rank_));
+        return holds ? Fault::none : Fault::wrong_source;
+    }
+
+    Fault number(const Op& op)
+    {
+        auto& numbers =
+            numbers_[static_cast<std::size_t>(op.level)][static_cast<std::size_t>(op.peer)];
+        numbers.push_back(op.count);
+        const bool in_order = op.level == Level::node || op.count == numbers.size();
+        return in_order ? Fault::none : Fault::wrong_count;
+    }
+
+    static bool counts_from_one(std::vector<std::uint32_t>& numbers)
+    {
+        std::sort(numbers.begin(), numbers.end());
+        for (std::size_t i = 0; i < numbers.size(); i++) {
+            if (numbers[i] != i + 1) return false;
+        }
+        return true;
+    }
+
+    const Topology& topo_;
+    int rank_;
+    const Call& call_;
+    std::array<std::vector<std::vector<std::uint32_t>>, 2> numbers_;  // by level and peer
+};
+
+}  // namespace
+
+Verdict inspect(const Topology& topology, int rank, const Call& call)
+{
+    return Inspector(topology, rank, call).inspect();
+}
+
+Verdict inspect(const Topology& topology, std::span<const Call> calls)
+{
+    for (std::size_t c = 0; c < calls.size(); c++) {
+        for (int r = 0; r < topology.size(); r++) {
+            Verdict verdict = inspect(topology, r, calls[c]);
+            verdict.call = static_cast<int>(c);
+            if (verdict) return verdict;
+        }
+    }
+    return {};
+}
+
+}  // namespace hier::model

@@ -1,0 +1,133 @@
+// What happens between ranks.
+#include "machine.hpp"
+
+namespace hier::model {
+
+bool Machine::is_stalled(const Flight& flight) const
+{
+    return schedule_.kind == Schedule::Kind::stalled && flight.channel == schedule_.channel &&
+           flight.number > schedule_.number;
+}
+
+void Machine::push(Event::Kind kind, std::uint32_t flight)
+{
+    if (is_stalled(flights_[flight])) return;
+    events_.push_on(flights_[flight].channel, {kind, flights_[flight].channel.from, flight});
+}
+
+void Machine::launch(Flight flight)
+{
+    const auto number = static_cast<std::uint32_t>(flights_.size());
+    bool may_land = true;
+    if (flight.channel.level == Level::rail) {
+        auto& last =
+            last_flight_[index(flight.channel.from) * ranks_.size() + index(flight.channel.to)];
+        if (last != Flight::none) {
+            flight.before = last;
+            flights_[last].after = number;
+            may_land = flights_[last].payload_done;
+        }
+        last = number;
+    }
+    flights_.push_back(flight);
+    flying_++;
+    if (may_land) push(Event::Kind::payload, number);
+}
+
+// A rail moves only while both of its ends make progress.
+bool Machine::park(const Channel& channel, const Event& event)
+{
+    if (channel.level == Level::node) return false;
+    for (const int end : {channel.from, channel.to}) {
+        if (at(end).inside) continue;
+        at(end).parked.push_back(event);
+        return true;
+    }
+    return false;
+}
+
+void Machine::land_payload(const Event& event)
+{
+    Flight& flight = flights_[event.index];
+    if (park(flight.channel, event)) return;
+    RankState& target = at(flight.channel.to);
+    const auto op = static_cast<int>(flight.op);
+    if (!target.inside || target.call != flight.call) {
+        return fail(Fault::stray, flight.call, flight.channel.from, op);
+    }
+
+    // In two parts at most: more show nothing new.
+    const std::size_t rest = flight.slice.length - flight.landed;
+    const std::size_t part = flight.landed > 0 || rest < 2 ? rest : 1 + events_.random(rest);
+    if (!target.buffer.write({flight.slice.offset + flight.landed, part})) {
+        return fail(Fault::written_twice, flight.call, flight.channel.from, op);
+    }
+    flight.landed += part;
+    if (flight.landed < flight.slice.length) return push(Event::Kind::payload, event.index);
+
+    flight.payload_done = true;
+    if (flight.after != Flight::none) push(Event::Kind::payload, flight.after);
+    const bool first = flight.before == Flight::none || flights_[flight.before].signal_done;
+    if (first) push(Event::Kind::signal, event.index);
+}
+
+void Machine::land_signal(const Event& event)
+{
+    Flight& flight = flights_[event.index];
+    if (park(flight.channel, event)) return;
+    const auto [level, from, to] = flight.channel;
+    RankState& target = at(to);
+    if (!target.inside || target.call != flight.call) {
+        return fail(Fault::stray, flight.call, from, static_cast<int>(flight.op));
+    }
+
+    flight.signal_done = true;
+    flying_--;
+    if (flight.after != Flight::none && flights_[flight.after].payload_done) {
+        push(Event::Kind::signal, flight.after);
+    }
+    target.buffer.confirm(flight.slice);
+    target.peers[index(from)].arrived[index(level)]++;
+    offer_blocked(to);
+    if (at(from).call == flight.call) {
+        at(from).peers[index(to)].landed[index(level)]++;
+        end_drains(from);
+    }
+}
+
+void Machine::land_announcement(const Event& event)
+{
+    const Announcement& a = announcements_[event.index];
+    if (park(a.channel, event)) return;
+    int& last = at(a.channel.to).announced[index(a.channel.from)][index(Level::rail)];
+    if (a.call > last) last = a.call;
+    offer_blocked(a.channel.to);
+}
+
+// Nothing can happen any more, and one channel has stopped. What had arrived on it must be with
+// everyone whom this rank serves: the node's other ranks, and in a ring the next node.
+void Machine::check_forwarded()
+{
+    for (const Flight& flight : flights_) {
+        if (flight.channel != schedule_.channel || !flight.signal_done) continue;
+        const int holder = flight.channel.to;
+        const Call& call = calls_[index(flight.call)];
+        for (const int peer : topo_.ranks_on(topo_.node_of(holder))) {
+            if (!at(peer).buffer.holds(flight.slice)) {
+                return fail(Fault::not_forwarded, flight.call, holder);
+            }
+        }
+        for (int source = 0; source < topo_.size() && call.route == Route::ring; source++) {
+            const Slice shard = call.shard(source);
+            const int next = (topo_.node_of(holder) + 1) % topo_.nodes();
+            const bool is_its = flight.slice.offset >= shard.offset &&
+                                flight.slice.offset < shard.offset + shard.length;
+            if (is_its && next != topo_.node_of(source) &&
+                !at(topo_.entry(source, next)).buffer.holds(flight.slice)) {
+                return fail(Fault::not_forwarded, flight.call, holder);
+            }
+        }
+    }
+}
+
+}  // namespace hier::model

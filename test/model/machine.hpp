@@ -1,0 +1,127 @@
+// The state of all ranks and of everything that is on its way between them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "buffer.hpp"
+#include "events.hpp"
+#include "model.hpp"
+
+namespace hier::model {
+
+// A rank in its current call, or outside, after the call that it made last.
+struct RankState {
+    // What this rank and one peer have exchanged in this call, by level.
+    struct Peer {
+        std::array<std::uint32_t, 2> issued{};   // puts to the peer
+        std::array<std::uint32_t, 2> landed{};   // of those
+        std::array<std::uint32_t, 2> arrived{};  // signals of the peer
+    };
+    struct Drain {
+        std::uint32_t op;
+        std::uint32_t puts;  // issued when it began
+    };
+
+    const Plan* plan = nullptr;
+    int call = -1;
+    bool inside = false;
+    std::size_t left = 0;                // operations not done
+    std::vector<std::uint32_t> missing;  // by operation: dependencies not done
+    std::vector<std::uint32_t> blocked;  // dependencies done, but something else is awaited
+    std::vector<Drain> drains;          // that have begun
+    std::vector<Peer> peers;
+    std::vector<std::array<int, 2>>
+        announced;  // by peer and level: the last call that it announced to us; kept for all calls
+    std::vector<Event> parked;  // rail events that wait for this rank's next call
+    Buffer buffer;
+};
+
+struct Flight {
+    static constexpr std::uint32_t none = ~0U;
+
+    Channel channel;
+    int call;
+    std::uint32_t op;
+    std::uint32_t number;
+    Slice slice;
+    std::size_t landed = 0;       // bytes
+    std::uint32_t before = none;  // on the same rail channel
+    std::uint32_t after = none;
+    bool payload_done = false;
+    bool signal_done = false;
+};
+
+struct Announcement {
+    Channel channel;
+    int call;
+};
+
+class Machine {
+public:
+    Machine(const Topology& topology, std::span<const Call> calls, const Schedule& schedule);
+    Verdict run();
+
+private:
+    // execute.cpp: what a rank does in a call.
+    void enter(int rank);
+    void offer(int rank, std::uint32_t op);
+    void offer_blocked(int rank);
+    bool is_ready(int rank, const Op& op) const;
+    void execute(int rank, std::uint32_t op);
+    void announce(int rank, const Op& op);
+    void put(int rank, std::uint32_t op);
+    Fault fault_of_put(int rank, const Op& op) const;
+    void begin_drain(int rank, std::uint32_t op);
+    void end_drains(int rank);
+    void complete(int rank, std::uint32_t op);
+    void leave(int rank);
+
+    // land.cpp: what happens between ranks.
+    void launch(Flight flight);
+    void push(Event::Kind kind, std::uint32_t flight);
+    bool park(const Channel& channel, const Event& event);
+    void land_payload(const Event& event);
+    void land_signal(const Event& event);
+    void land_announcement(const Event& event);
+    bool is_stalled(const Flight& flight) const;
+    void check_forwarded();
+
+    void happen(const Event& event);
+    void fail(Fault fault, int call, int rank, int op = -1);
+
+    static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+    static std::size_t index(Level l) { return static_cast<std::size_t>(l); }
+    RankState& at(int rank) { return ranks_[index(rank)]; }
+    const RankState& at(int rank) const { return ranks_[index(rank)]; }
+    const Call& call_of(int rank) const { return calls_[index(at(rank).call)]; }
+
+    // The operations of every plan that depend on one. Made once, read in every call.
+    struct Dependents {
+        std::vector<std::uint32_t> first;  // by operation, into `ops`
+        std::vector<std::uint32_t> ops;
+    };
+    static Dependents dependents_of(const Plan& plan);
+    const Dependents& dependents(int rank) const
+    {
+        return dependents_[index(at(rank).call) * ranks_.size() + index(rank)];
+    }
+
+    const Topology& topo_;
+    std::span<const Call> calls_;
+    const Schedule& schedule_;
+    EventQueue events_;
+    Verdict verdict_;
+    std::size_t unfinished_;  // ranks that have not returned from their last call
+    std::size_t flying_ = 0;  // puts whose signal has not landed
+    std::vector<RankState> ranks_;
+    std::vector<Flight> flights_;
+    std::vector<Announcement> announcements_;
+    std::vector<std::uint32_t> last_flight_;  // of every rail channel
+    std::vector<Dependents> dependents_;      // by call and rank
+};
+
+}  // namespace hier::model

@@ -1,0 +1,25 @@
+// Wrong plans, made from right ones by one small change each. A model that accepts one of them
+// checks too little.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "model.hpp"
+
+namespace hier::model {
+
+struct Mutant {
+    const char* change;
+    int op;  // that was changed, in the right plan; -1: the plan as a whole
+    Plan plan;
+    // Harmless in all calls but the last: what it fails to wait for happens while the rank is in
+    // its next call.
+    bool only_last_call = false;
+};
+
+// Of the plan of `rank`. `call` holds the right plans.
+std::vector<Mutant> mutants_of(const Topology& topology, int rank, const Call& call);
+
+}  // namespace hier::model

@@ -1,0 +1,218 @@
+// The planner's plans run in every way that the model knows, and the model rejects everything else.
+#include <array>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "hunt.hpp"
+#include "model.hpp"
+#include "shapes.hpp"
+
+#include "../unit/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::model;
+
+constexpr std::size_t chunk = 3;
+constexpr std::array<std::size_t, 6> sizes = {0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk + 1};
+constexpr std::array<Route, 2> routes = {Route::direct, Route::ring};
+
+// A call with what the test does not fix chosen at random.
+Call any_call(const Topology& topology, std::mt19937& random)
+{
+    Call call;
+    call.shards = random() % 3 == 0 ? uneven_shards(topology.size(), 3 * chunk + 1, random)
+                                    : equal_shards(topology.size(), sizes[random() % sizes.size()]);
+    call.chunk = 1 + random() % (chunk + 1);
+    call.route = routes[random() % 2];
+    call.in_place = some_in_place(topology.size(), random);
+    return planned(topology, std::move(call));
+}
+
+Call equal_call(const Topology& topology, Route route, std::size_t bytes, std::mt19937& random)
+{
+    Call call;
+    call.shards = equal_shards(topology.size(), bytes);
+    call.chunk = chunk;
+    call.route = route;
+    call.in_place = some_in_place(topology.size(), random);
+    return planned(topology, std::move(call));
+}
+
+int runs = 0;
+
+// Three collectives back to back: the one in question between two others.
+std::string run_among_others(const Topology& topology, Route route, std::size_t bytes,
+                             std::mt19937& random)
+{
+    const std::vector<Call> calls = {any_call(topology, random),
+                                     equal_call(topology, route, bytes, random),
+                                     any_call(topology, random)};
+    for (const auto kind :
+         {Schedule::Kind::uniform, Schedule::Kind::priorities, Schedule::Kind::priorities}) {
+        runs++;
+        std::string why = judge(topology, calls, {kind, static_cast<unsigned>(random()), {}, 0});
+        if (!why.empty()) return why;
+    }
+    return "";
+}
+
+const char* every_small_team_passes()
+{
+    std::mt19937 random(1);
+    for (int ranks = 1; ranks <= 6; ranks++) {
+        for (const auto& cut : compositions(ranks)) {
+            for (int order = 0; order < 5; order++) {
+                const auto nodes = nodes_of_sizes(cut);
+                const Topology topology = order == 0 ? Topology(nodes) : shuffled(nodes, random);
+                for (const Route route : routes) {
+                    for (const std::size_t bytes : sizes) {
+                        const auto why = run_among_others(topology, route, bytes, random);
+                        if (!why.empty()) return hier::test::keep(why);
+                    }
+                }
+            }
+        }
+    }
+    return nullptr;
+}
+
+const char* larger_teams_pass()
+{
+    std::mt19937 random(2);
+    const std::vector<std::vector<int>> teams = {
+        {4, 1, 2}, {4, 4},       {3, 3, 3}, {2, 2, 2, 2},
+        {8, 1},    {1, 5, 2, 1}, {5, 3, 4}, {1, 1, 1, 1, 1, 1, 1, 1}};
+    for (const auto& cut : teams) {
+        for (int i = 0; i < 6; i++) {
+            const Topology topology = shuffled(nodes_of_sizes(cut), random);
+            for (const Route route : routes) {
+                const auto why = run_among_others(topology, route, 2 * chunk + 1, random);
+                if (!why.empty()) return hier::test::keep(why);
+            }
+        }
+    }
+    return nullptr;
+}
+
+// Each rank and each channel in turn is slower than everything else, and each rail channel stops
+// after each of its puts.
+const char* every_laggard_is_borne()
+{
+    std::mt19937 random(3);
+    for (const auto& cut :
+         std::vector<std::vector<int>>{{2, 2}, {3, 1}, {2, 3, 1}, {1, 1, 1}, {3, 3}, {2, 2, 2}}) {
+        const Topology topology(nodes_of_sizes(cut));
+        for (const Route route : routes) {
+            const Call call = equal_call(topology, route, 2 * chunk + 1, random);
+            std::vector<Schedule> schedules = laggards(topology);
+            for (int r = 0; r < topology.size(); r++) {
+                for (const Schedule& late : late_operations(r, call)) schedules.push_back(late);
+            }
+            for (const Schedule& schedule : schedules) {
+                runs++;
+                const auto why = judge(topology, {call, call}, schedule);
+                if (!why.empty()) return hier::test::keep(why);
+            }
+            for (const Schedule& schedule : stalls(topology, call)) {
+                runs++;
+                const auto why = judge(topology, {call}, schedule);
+                if (!why.empty()) return hier::test::keep(why);
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_small_teams(void**) { hier::test::expect_no_reason(every_small_team_passes()); }
+
+void test_larger_teams(void**) { hier::test::expect_no_reason(larger_teams_pass()); }
+
+void test_laggards(void**)
+{
+    hier::test::expect_no_reason(every_laggard_is_borne());
+    print_message("%d runs of right plans\n", runs);
+    assert_true(runs > 1000);
+}
+
+Hunt hunt_everywhere()
+{
+    Hunt hunt;
+    const std::vector<std::vector<int>> teams = {{2, 2}, {3, 1}, {2, 3, 1}, {1, 1, 1},
+                                                 {4},    {3, 3}, {2, 2, 2}, {1, 2, 1}};
+    for (const auto& cut : teams) {
+        const Topology topology(nodes_of_sizes(cut));
+        const auto n = static_cast<std::size_t>(topology.size());
+        std::vector<bool> mixed(n);
+        for (std::size_t r = 0; r < n; r += 2) mixed[r] = true;
+        for (const Route route : routes) {
+            if (route == Route::ring && topology.nodes() < 3) continue;  // the same plans
+            for (const auto& in_place :
+                 {mixed, std::vector<bool>(n, false), std::vector<bool>(n, true)}) {
+                Call call;
+                call.chunk = 2;
+                call.shards = equal_shards(topology.size(), n > 4 ? 3 : 5);
+                call.route = route;
+                call.in_place = in_place;
+                hunt.all(topology, planned(topology, std::move(call)));
+            }
+        }
+    }
+    return hunt;
+}
+
+void print(const Hunt& hunt)
+{
+    for (const auto& [change, count] : hunt.by_change()) {
+        print_message("  %6d %s\n", count, change.c_str());
+    }
+    print_message("caught as\n");
+    for (std::size_t f = 1; f < faults; f++) {
+        print_message("  %6d %s\n", hunt.by_fault()[f], to_string(static_cast<Fault>(f)));
+    }
+    for (std::size_t i = 0; i < hunt.survivors().size() && i < 20; i++) {
+        print_error("  survived: %s\n", hunt.survivors()[i].c_str());
+    }
+    print_message("%d mutants, %d caught (%d of them before they ran)\n", hunt.mutants(),
+                  hunt.caught(), hunt.inspected());
+}
+
+struct Bag {
+    int mutants, caught;
+    std::array<int, faults> by_fault;
+};
+
+Bag hunt_and_print()
+{
+    const Hunt hunt = hunt_everywhere();
+    print(hunt);
+    return {hunt.mutants(), hunt.caught(), hunt.by_fault()};
+}
+
+void test_mutants(void**)
+{
+    const Bag bag = hunt_and_print();
+    assert_true(bag.mutants > 10000);
+    assert_int_equal(bag.mutants, bag.caught);
+    // Each rule of the model rejects something; else it could be taken out and nobody would see.
+    for (std::size_t f = 1; f < faults; f++) {
+        if (bag.by_fault[f] == 0) print_error("never seen: %s\n", to_string(static_cast<Fault>(f)));
+        assert_int_not_equal(bag.by_fault[f], 0);
+    }
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_small_teams),
+        cmocka_unit_test(test_larger_teams),
+        cmocka_unit_test(test_laggards),
+        cmocka_unit_test(test_mutants),
+    };
+    return cmocka_run_group_tests_name("model", tests, nullptr, nullptr);
+}

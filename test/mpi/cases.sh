@@ -1,0 +1,117 @@
+# The table of cases, read by run. Every case states who must have served the calls (--expect).
+#
+# One start of mpirun costs as much as hundreds of calls, so each program tries many things at once, and the default
+# set goes through the combinations of algorithms in turn where --all takes every one.
+
+inter=(direct ring)
+intra=(cma shm)
+
+# Ranks 1 to 9 on 1 to 4 nodes: virtual nodes of one size with a smaller last one where that gives the number of
+# nodes, real ones for the rest (5, 6 and 9 ranks on 4 nodes).
+turn=0
+for ranks in 1 2 3 4 5 6 7 8 9; do
+    for nodes in 1 2 3 4; do
+        ((nodes <= ranks)) || continue
+        size=$(((ranks + nodes - 1) / nodes))
+        where=(ranks="$ranks" node_size="$((nodes == 1 ? 0 : size))")
+        if (((ranks + size - 1) / size != nodes)); then
+            uneven=$(awk -v r="$ranks" -v n="$nodes" 'BEGIN {
+                for (i = 0; i < n; i++) printf "%s%d", i ? "," : "", int(r / n) + (i < r % n) }')
+            where=(layout="$uneven")
+        fi
+        for way in 0 1 2 3; do
+            ((way == turn % 4)) && set=default || set=all
+            algorithms="coll_hier_inter ${inter[way % 2]} coll_hier_intra ${intra[way / 2]}"
+            case_ "exact-$ranks-on-$nodes-${inter[way % 2]}-${intra[way / 2]}" set="$set" "${where[@]}" \
+                mca="$algorithms" -- exact --expect hier --seed "$ranks$nodes"
+        done
+        ((turn++))
+    done
+done
+
+# Uneven nodes, and every order of ranks.
+turn=0
+for layout in 3,1 2,3,1 4,1,2; do
+    for order in block cyclic reversed shuffled map-by-node; do
+        for way in 0 1 2 3; do
+            ((way == turn % 4)) && set=default || set=all
+            case_ "exact-{$layout}-$order-${inter[way % 2]}-${intra[way / 2]}" set="$set" layout="$layout" order="$order" \
+                mca="coll_hier_inter ${inter[way % 2]} coll_hier_intra ${intra[way / 2]}" -- exact --expect hier
+        done
+        ((turn++))
+    done
+done
+
+# Chunks that do not divide the block, and one at a time.
+case_ exact-small-chunks ranks=5 node_size=2 mca="coll_hier_chunk_bytes 65536 coll_hier_depth 1" -- exact --expect hier
+case_ exact-chosen-by-hier ranks=6 node_size=3 -- exact --expect hier --calls 200
+
+for shape in "1 0" "2 0" "3 2" "4 2" "7 3"; do
+    read -r ranks size <<<"$shape"
+    case_ "datatypes-$ranks-by-$size" ranks="$ranks" node_size="$size" -- datatypes --expect hier
+done
+case_ datatypes-shm ranks=4 node_size=2 mca="coll_hier_intra shm" -- datatypes --expect hier
+case_ "datatypes-{2,3,1}" layout=2,3,1 order=cyclic -- datatypes --expect hier
+
+for shape in "1 0" "2 1" "4 2" "5 2" "9 4"; do
+    read -r ranks size <<<"$shape"
+    case_ "others-$ranks-by-$size" ranks="$ranks" node_size="$size" -- others --expect hier
+done
+case_ "others-{3,1}" layout=3,1 order=reversed -- others --expect hier
+
+case_ lifetime-4-by-2 ranks=4 node_size=2 shm=private limit=150 -- lifetime --expect hier
+case_ lifetime-3-by-0 ranks=3 shm=private limit=150 -- lifetime --expect hier --count 200
+case_ lifetime-shm ranks=4 node_size=2 shm=private mca="coll_hier_intra shm" limit=150 -- lifetime --expect hier --count 200
+case_ "lifetime-{3,1}" layout=3,1 limit=150 -- lifetime --expect hier --count 100
+case_ threads-4-by-2 ranks=4 node_size=2 -- threads --expect hier
+case_ threads-2-by-0 ranks=2 -- threads --expect hier --threads 4
+case_ setup-cost-8-by-4 ranks=8 node_size=4 -- setup_cost --expect hier
+
+# Ways to choose the component, and to leave it out.
+case_ coll-priority ranks=4 node_size=2 coll=- mca="coll_hier_priority 95" -- exact --expect hier --sizes 1,4097
+# (MPI_Exscan of coll/basic 4.1 crashes on one rank; where coll/self is loaded it is never asked.)
+case_ coll-hier-basic-libnbc ranks=4 node_size=2 coll=hier,basic,libnbc -- others --expect hier --exscan-alone 0
+case_ coll-below-tuned ranks=4 coll=- mca="coll_hier_priority 20" -- exact --expect none --sizes 1,4097
+case_ coll-priority-0 ranks=3 coll=- mca="coll_hier_priority 0" -- others --expect none
+case_ coll-without-hier ranks=3 coll=^hier -- others --expect none
+case_ fallback-all ranks=4 node_size=2 mca="coll_hier_min_bytes 1000000000" -- exact --expect fallback
+case_ fallback-below-min ranks=4 node_size=2 mca="coll_hier_min_bytes 16388" \
+    -- exact --expect hier --min-bytes 16388 --sizes 1,4096,4097,70001
+case_ wrapped-by-sync ranks=4 node_size=2 coll=- \
+    mca="coll_hier_priority 90 coll_sync_priority 99 coll_sync_barrier_before 3" -- lifetime --expect hier --count 50
+
+# A value that cannot be is refused by name.
+for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
+    "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_timeout -7" "coll_hier_min_bytes -9"; do
+    read -r variable value <<<"$bad"
+    case_ "refused-${variable#coll_hier_}" mca="$bad" status=error says="$variable.*$value|$value.*$variable" limit=40 \
+        -- exact --sizes 1
+done
+
+# What goes wrong must end, with an error, everywhere. (Of a killed rank mpirun hears first.)
+case_ fault-kill ranks=4 node_size=2 mca="coll_hier_timeout 3" status=error limit=60 -- fault --mode kill
+for mode in stop counts; do
+    for way in cma shm; do
+        case_ "fault-$mode-$way" ranks=4 node_size=2 mca="coll_hier_timeout 3 coll_hier_intra $way" status=error \
+            says="survivor: error class" limit=60 -- fault --mode "$mode"
+    done
+done
+case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says="survivor: error class" limit=60 \
+    -- fault --mode stop
+case_ fault-late ranks=4 node_size=2 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
+    -- fault --mode late --expect hier
+
+# The tests' own test: a wrong byte and an absent component must be noticed.
+case_ notices-a-wrong-bit ranks=2 status=error says="wrong from byte" -- exact --sizes 4097 --calls 0 --corrupt 1
+case_ notices-an-absent-component ranks=2 coll=^hier status=error says="not loaded|not served by hier" \
+    -- exact --sizes 4097 --calls 0 --expect hier
+case_ notices-a-fallback ranks=2 mca="coll_hier_min_bytes 1000000000" status=error says="not served by hier" \
+    -- exact --sizes 4097 --calls 0 --expect hier
+
+case_ valgrind-exact set=valgrind ranks=3 node_size=2 -- exact --expect hier --sizes 1,4097,70001 --calls 12
+case_ valgrind-exact-shm set=valgrind ranks=3 node_size=2 mca="coll_hier_intra shm coll_hier_inter ring" \
+    -- exact --expect hier --sizes 1,4097,70001 --calls 12
+case_ valgrind-datatypes set=valgrind ranks=3 node_size=2 -- datatypes --expect hier --scales 1
+case_ valgrind-lifetime set=valgrind ranks=3 node_size=2 \
+    -- lifetime --expect hier --count 10 --leak-bytes 1000000000
+case_ valgrind-others set=valgrind ranks=3 node_size=2 -- others --expect hier

@@ -1,0 +1,107 @@
+// One rank fails the others. Survivors must not wait for ever: they get an error, say so, and end the job.
+//
+//   --mode kill     the last rank is killed during calls (mpirun then ends the job)
+//   --mode stop     it is stopped during calls, as by a debugger: it neither runs nor goes away
+//   --mode counts   it gives another count than the others
+//   --mode late     it comes later than coll_hier_timeout: no fault, everything must be right
+#include "support.hpp"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <csignal>
+#include <unistd.h>
+
+using namespace hier_test;
+
+namespace {
+
+constexpr std::size_t block = 300007;
+
+// A moment later, whatever this process does then.
+void signal_soon(int signal)
+{
+    std::thread([signal] {
+        usleep(50000);
+        kill(getpid(), signal);
+    }).detach();
+}
+
+// The error on this rank, told, ends the job.
+[[noreturn]] void survivor(const Session& session, int status)
+{
+    int error_class = MPI_SUCCESS;
+    int length = 0;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Error_class(status, &error_class);
+    MPI_Error_string(status, text, &length);
+    std::fprintf(stderr, "fault: rank %d: survivor: error class %d: %s\n", session.rank(),
+                 error_class, text);
+    // The others need a moment to tell theirs.
+    sleep(2);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    std::abort();
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Session session(argc, argv, "fault", {"expect", "min-bytes", "mode"});
+    Observer observer(session);
+    const std::string mode = session.text("mode", "");
+    if (mode != "kill" && mode != "stop" && mode != "counts" && mode != "late") {
+        session.usage("--mode takes kill, stop, counts or late, not '%s'", mode.c_str());
+    }
+    if (session.size() < 2) {
+        session.usage("needs two ranks or more");
+    }
+    const bool victim = session.rank() == session.size() - 1;
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    std::vector<unsigned char> receive(block * static_cast<std::size_t>(session.size()), poison);
+
+    const auto call = [&](int number, std::size_t bytes) {
+        const std::vector<unsigned char> send = Pattern(session.rank(), number).bytes(bytes);
+        const int count = static_cast<int>(bytes);
+        const int status =
+            observer.allgather(send.data(), count, MPI_BYTE, receive.data(), count, MPI_BYTE, comm);
+        if (status != MPI_SUCCESS) {
+            survivor(session, status);
+        }
+    };
+    const auto good_calls = [&](int from, int calls) {
+        for (int number = from; number < from + calls; ++number) {
+            session.phase("%s, call %d", mode.c_str(), number);
+            call(number, block);
+            check_blocks(session, receive.data(), block, session.size(), number, "fault");
+        }
+    };
+
+    good_calls(0, 3);  // a team that is set up and works
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mode == "kill" || mode == "stop") {
+        // The victim enters the call and waits there for the others; the signal meets it inside.
+        if (victim) {
+            signal_soon(mode == "kill" ? SIGKILL : SIGSTOP);
+        } else {
+            usleep(300000);
+        }
+        session.phase("%s, call 100", mode.c_str());
+        call(100, block);
+        session.check(false, "success, though the last rank cannot have sent");
+    } else if (mode == "counts") {
+        session.phase("calls with unequal counts");
+        call(100, victim ? block / 2 : block);
+        call(101, victim ? block / 2 : block);
+    } else {
+        if (victim) {
+            sleep(4);
+        }
+        good_calls(100, 3);
+    }
+    MPI_Comm_free(&comm);
+    return session.finish();
+}

@@ -1,0 +1,203 @@
+// Derived datatypes together with their own account of where the data lies.
+//
+// A test that asked MPI where a datatype's bytes are would believe the code that it tests. So each constructor here
+// makes the MPI datatype and, by the standard's rules, the list of byte ranges in the order of the signature; the
+// bounds of both are compared.
+#pragma once
+
+#include "support.hpp"
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hier_test {
+
+struct Range {
+    std::ptrdiff_t offset;
+    std::size_t bytes;
+};
+
+class Layout {
+public:
+    std::string name;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    std::vector<Range> ranges;  // of one item, from the item's origin
+    std::ptrdiff_t lower = 0;
+    std::ptrdiff_t upper = 0;
+
+    std::ptrdiff_t extent() const { return upper - lower; }
+
+    static Layout basic(MPI_Datatype type, std::size_t bytes)
+    {
+        Layout layout;
+        layout.type = type;
+        layout.ranges = {{0, bytes}};
+        layout.upper = static_cast<std::ptrdiff_t>(bytes);
+        return layout;
+    }
+
+    static Layout contiguous(int count, const Layout& inner)
+    {
+        Layout layout;
+        MPI_Type_contiguous(count, inner.type, &layout.type);
+        layout.place_all(count, inner.extent(), 0, inner);
+        return layout.done();
+    }
+
+    static Layout vector(int count, int length, int stride, const Layout& inner)
+    {
+        Layout layout;
+        MPI_Type_vector(count, length, stride, inner.type, &layout.type);
+        for (int i = 0; i < count; ++i) {
+            layout.place_all(length, inner.extent(), 1L * i * stride * inner.extent(), inner);
+        }
+        return layout.done();
+    }
+
+    // Pairs of a number of items and their place in bytes.
+    static Layout indexed(const std::vector<std::pair<int, MPI_Aint>>& parts, const Layout& inner)
+    {
+        Layout layout;
+        std::vector<int> lengths;
+        std::vector<MPI_Aint> places;
+        for (const auto& [length, place] : parts) {
+            lengths.push_back(length);
+            places.push_back(place);
+            layout.place_all(length, inner.extent(), place, inner);
+        }
+        MPI_Type_create_hindexed(static_cast<int>(parts.size()), lengths.data(), places.data(),
+                                 inner.type, &layout.type);
+        return layout.done();
+    }
+
+    // As indexed, but each part of its own type. MPI may pad a structure's end as a compiler would, so the bounds
+    // are always set, to those of the parts.
+    static Layout structure(const std::vector<std::pair<Layout, MPI_Aint>>& parts)
+    {
+        Layout layout;
+        std::vector<int> lengths;
+        std::vector<MPI_Aint> places;
+        std::vector<MPI_Datatype> types;
+        for (const auto& [part, place] : parts) {
+            lengths.push_back(1);
+            places.push_back(place);
+            types.push_back(part.type);
+            layout.place_all(1, 0, place, part);
+        }
+        MPI_Type_create_struct(static_cast<int>(parts.size()), lengths.data(), places.data(),
+                               types.data(), &layout.type);
+        return resized(layout.lower, layout.extent(), layout);
+    }
+
+    static Layout resized(std::ptrdiff_t lower, std::ptrdiff_t extent, const Layout& inner)
+    {
+        Layout layout = inner;
+        MPI_Type_create_resized(inner.type, lower, extent, &layout.type);
+        layout.lower = lower;
+        layout.upper = lower + extent;
+        return layout.done();
+    }
+
+    Layout called(const char* text) const
+    {
+        Layout layout = *this;
+        layout.name = text;
+        return layout;
+    }
+
+    // The same with the buffer's address inside, for use with MPI_BOTTOM.
+    MPI_Datatype absolute(const unsigned char* origin) const
+    {
+        MPI_Aint address = 0;
+        MPI_Get_address(origin, &address);
+        const int one = 1;
+        MPI_Datatype result;
+        MPI_Type_create_hindexed(1, &one, &address, type, &result);
+        MPI_Type_commit(&result);
+        return result;
+    }
+
+    bool bounds_agree() const
+    {
+        MPI_Aint mpi_lower = 0;
+        MPI_Aint mpi_extent = 0;
+        MPI_Type_get_extent(type, &mpi_lower, &mpi_extent);
+        return mpi_lower == lower && mpi_extent == extent();
+    }
+
+private:
+    void place_all(int count, std::ptrdiff_t step, std::ptrdiff_t from, const Layout& inner)
+    {
+        for (int i = 0; i < count; ++i) {
+            const std::ptrdiff_t at = from + i * step;
+            if (lower == 0 && upper == 0 && ranges.empty()) {
+                lower = at + inner.lower;
+                upper = at + inner.upper;
+            }
+            lower = std::min(lower, at + inner.lower);
+            upper = std::max(upper, at + inner.upper);
+            for (const Range& range : inner.ranges) {
+                ranges.push_back({at + range.offset, range.bytes});
+            }
+        }
+    }
+
+    // Left to MPI_Finalize: the test makes a few dozen.
+    Layout& done()
+    {
+        MPI_Type_commit(&type);
+        return *this;
+    }
+};
+
+// So many items, one after the other, in each of so many blocks.
+class Placement {
+public:
+    Placement(const Layout& layout, int items, int blocks)
+        : layout_(layout), items_(items), blocks_(blocks)
+    {
+        for_each_range([this](std::ptrdiff_t offset, std::size_t bytes) {
+            first_ = std::min(first_, offset);
+            last_ = std::max(last_, offset + static_cast<std::ptrdiff_t>(bytes));
+        });
+    }
+
+    std::size_t span() const { return static_cast<std::size_t>(last_ - first_); }
+
+    // Where the buffer argument points, for memory of span() bytes.
+    unsigned char* origin(unsigned char* memory) const { return memory - first_; }
+
+    // Lays a block's bytes, given in the order of the signature, out in memory of span() bytes.
+    void scatter(int block, const std::vector<unsigned char>& packed, unsigned char* memory) const
+    {
+        std::size_t taken = 0;
+        const std::ptrdiff_t start = 1L * block * items_ * layout_.extent();
+        for (int item = 0; item < items_; ++item) {
+            for (const Range& range : layout_.ranges) {
+                std::memcpy(origin(memory) + start + item * layout_.extent() + range.offset,
+                            packed.data() + taken, range.bytes);
+                taken += range.bytes;
+            }
+        }
+    }
+
+private:
+    template <typename F> void for_each_range(F f)
+    {
+        for (int item = 0; item < items_ * blocks_; ++item) {
+            for (const Range& range : layout_.ranges) {
+                f(item * layout_.extent() + range.offset, range.bytes);
+            }
+        }
+    }
+
+    const Layout& layout_;
+    int items_;
+    int blocks_;
+    std::ptrdiff_t first_ = 0;
+    std::ptrdiff_t last_ = 0;
+};
+
+}  // namespace hier_test
