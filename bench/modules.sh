@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# What is compared, and how each is asked for. Sourced by compare.
+
+# The stock modules as they ship: what the caller has set for collectives is kept for hier alone.
+clean_environment() {
+    local name
+    for name in "${!OMPI_MCA_coll@}"; do
+        [[ $name == OMPI_MCA_coll_hier_* ]] || unset "$name"
+    done
+}
+
+# set_module_options NAME: sets module_options, what mpirun needs to let NAME serve MPI_Allgather.
+set_module_options() {
+    case $1 in
+        hier)
+            module_options=(--mca coll hier)
+            [[ -z ${virtual_ranks:-} ]] || module_options+=(--mca coll_hier_ranks_per_node "$virtual_ranks")
+            ;;
+        tuned) module_options=() ;;
+        ring) module_options=(--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allgather_algorithm 4) ;;
+        # HAN is built and idle (priority 0) in 4.1; above tuned's 30 it serves.
+        han) module_options=(--mca coll_han_priority 100) ;;
+        han-simple) module_options=(--mca coll_han_priority 100 --mca coll_han_use_simple_allgather 1) ;;
+        *) refuse "--modules: '$1' is not known; there are hier, tuned, ring, han and han-simple" ;;
+    esac
+}
+
+# The component is used from where it was built: Open MPI searches there first, then its own directory.
+check_build() {
+    [[ -x $build/bench/allgather ]] || refuse "no $build/bench/allgather: run make there, or name the build tree with --build"
+    build=$(cd "$build" && pwd)
+    command -v mpirun >/dev/null || refuse "no mpirun here: apt-get install openmpi-bin"
+    [[ ,$modules, == *,hier,* ]] || return 0
+    local directory=$build/component stock
+    [[ -e $directory/mca_coll_hier.so ]] ||
+        refuse "no $directory/mca_coll_hier.so: run make there, or leave hier out with --modules tuned,ring,han"
+    stock=$(ompi_info --parsable --param mca base --level 9 |
+        sed -n 's/^mca:mca:base:param:mca_base_component_path:value://p' | tr -d '"')
+    export OMPI_MCA_mca_base_component_path=$directory:$stock
+}
+
+# The point-to-point layer that Open MPI chose, from its own words.
+find_pml() {
+    module_options=(--mca pml_base_verbose 10)
+    run_bench "a first start" --sizes 0 --iterations 1 --validate none
+    sed -n 's/.*select: component \([a-z0-9]*\) selected.*/\1/p; s/.*selected \([a-z0-9]*\) best priority.*/\1/p' "$work/log" |
+        sort -u | paste -sd+
+}
+
+save_rows() { # save_rows NEW FILE: one header, whatever FILE holds
+    if [[ -s $2 ]]; then
+        tail -n +2 "$1" >>"$2"
+    else
+        cp "$1" "$2"
+    fi
+}

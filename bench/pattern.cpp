@@ -1,0 +1,69 @@
+#include "pattern.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace bench {
+namespace {
+
+// Through a window of the host's memory, because the buffer itself may be elsewhere.
+constexpr std::size_t window_bytes = 64 * 1024;
+using Window = std::array<std::byte, window_bytes>;
+
+// The finaliser of splitmix64: every bit of the input changes half the bits of the output.
+constexpr std::uint64_t mix(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15ULL;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31);
+}
+
+// Bytes [start, start + bytes) of the block; start is a multiple of the window, so of a word.
+void generate(Window &window, const Block &block, std::size_t start, std::size_t bytes,
+              std::uint64_t flip) {
+    const std::uint64_t seed = mix(mix(block.call) + static_cast<std::uint64_t>(block.rank));
+    for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
+        const std::uint64_t word = mix(seed + (start + at) / sizeof(std::uint64_t)) ^ flip;
+        std::memcpy(window.data() + at, &word, sizeof word);
+    }
+}
+
+void write_generated(const Buffer &buffer, std::size_t offset, const Block &block,
+                     std::uint64_t flip) {
+    Window window;
+    for (std::size_t start = 0; start < block.bytes; start += window_bytes) {
+        const std::size_t bytes = std::min(window_bytes, block.bytes - start);
+        generate(window, block, start, bytes, flip);
+        buffer.memory().write(buffer.at(offset + start), window.data(), bytes);
+    }
+}
+
+} // namespace
+
+void write_block(const Buffer &buffer, std::size_t offset, const Block &block) {
+    write_generated(buffer, offset, block, 0);
+}
+
+void write_poison(const Buffer &buffer, std::size_t offset, const Block &block) {
+    write_generated(buffer, offset, block, ~std::uint64_t{0});
+}
+
+std::optional<Mismatch> check_block(const Buffer &buffer, std::size_t offset, const Block &block) {
+    Window expected;
+    Window found;
+    for (std::size_t start = 0; start < block.bytes; start += window_bytes) {
+        const std::size_t bytes = std::min(window_bytes, block.bytes - start);
+        generate(expected, block, start, bytes, 0);
+        buffer.memory().read(found.data(), buffer.at(offset + start), bytes);
+        const auto end = expected.begin() + static_cast<std::ptrdiff_t>(bytes);
+        const auto [right, wrong] = std::mismatch(expected.begin(), end, found.begin());
+        if (right != end) {
+            return Mismatch{start + static_cast<std::size_t>(right - expected.begin()),
+                            std::to_integer<unsigned>(*right), std::to_integer<unsigned>(*wrong)};
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace bench

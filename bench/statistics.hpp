@@ -1,0 +1,22 @@
+// Order statistics of a timed loop.
+#pragma once
+
+#include <vector>
+
+namespace bench {
+
+struct Statistics {
+    double min = 0.0;
+    double median = 0.0;
+    double p99 = 0.0;
+    double mean = 0.0;
+};
+
+// The smallest sample that at least `percent` per cent of the samples do not exceed (the nearest
+// rank); `sorted` is ascending and not empty, percent in (0, 100].
+[[nodiscard]] double percentile(const std::vector<double> &sorted, double percent);
+
+// All zero for no samples.
+[[nodiscard]] Statistics summarize(std::vector<double> samples);
+
+} // namespace bench
