@@ -2,7 +2,8 @@
 
 namespace bench {
 
-std::string agree_on_failure(MPI_Comm comm, const std::string &own) {
+std::string agree_on_failure(MPI_Comm comm, const std::string& own)
+{
     int rank = 0;
     int ranks = 0;
     MPI_Comm_rank(comm, &rank);
@@ -20,4 +21,4 @@ std::string agree_on_failure(MPI_Comm comm, const std::string &own) {
     return text;
 }
 
-} // namespace bench
+}  // namespace bench

@@ -17,14 +17,16 @@ namespace {
 constexpr int exit_wrong = 1;
 constexpr int exit_usage = 2;
 
-int complain(int rank, int status, const std::string &message) {
+int complain(int rank, int status, const std::string& message)
+{
     if (rank == 0) {
         std::fprintf(stderr, "allgather: %s\n", message.c_str());
     }
     return status;
 }
 
-int run(int rank, const bench::Options &options) {
+int run(int rank, const bench::Options& options)
+{
     const auto memory = bench::make_memory(options.memory);
     if (memory == nullptr) {
         return complain(rank, exit_usage, "this kind of memory is not built into this program");
@@ -32,8 +34,7 @@ int run(int rank, const bench::Options &options) {
     const bench::Layout layout = bench::find_layout(MPI_COMM_WORLD, options.ranks_per_node);
     bench::Link link;
     bench::Report report(options, layout, link);
-    std::string failure =
-        bench::agree_on_failure(MPI_COMM_WORLD, rank == 0 ? report.open() : "");
+    std::string failure = bench::agree_on_failure(MPI_COMM_WORLD, rank == 0 ? report.open() : "");
     if (!failure.empty()) {
         return complain(rank, exit_usage, failure);
     }
@@ -57,9 +58,10 @@ int run(int rank, const bench::Options &options) {
     return 0;
 }
 
-} // namespace
+}  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv)
+{
     MPI_Init(&argc, &argv);
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

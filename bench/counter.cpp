@@ -7,12 +7,13 @@ namespace bench {
 namespace {
 
 struct Description {
-    int bytes = 0; // of the value; 0 when it is of a type that this program cannot read
+    int bytes = 0;  // of the value; 0 when it is of a type that this program cannot read
     bool bound = false;
     bool continuous = false;
 };
 
-int value_bytes(MPI_Datatype type, int count) {
+int value_bytes(MPI_Datatype type, int count)
+{
     if (count != 1) {
         return 0;
     }
@@ -25,7 +26,8 @@ int value_bytes(MPI_Datatype type, int count) {
     return type == MPI_UNSIGNED_LONG_LONG ? static_cast<int>(sizeof(unsigned long long)) : 0;
 }
 
-Description describe(int index) {
+Description describe(int index)
+{
     std::array<char, 256> name{};
     std::array<char, 256> text{};
     int name_length = static_cast<int>(name.size());
@@ -44,9 +46,10 @@ Description describe(int index) {
     return {value_bytes(type, 1), bind != MPI_T_BIND_NO_OBJECT, continuous != 0};
 }
 
-} // namespace
+}  // namespace
 
-Counter::Counter(const char *name) {
+Counter::Counter(const char* name)
+{
     int provided = 0;
     tools_ = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS;
     if (tools_) {
@@ -54,7 +57,8 @@ Counter::Counter(const char *name) {
     }
 }
 
-void Counter::open(const char *name) {
+void Counter::open(const char* name)
+{
     int index = -1;
     if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS) {
         return;
@@ -75,7 +79,8 @@ void Counter::open(const char *name) {
     value_bytes_ = description.bytes;
 }
 
-std::optional<std::uint64_t> Counter::read() const {
+std::optional<std::uint64_t> Counter::read() const
+{
     std::array<std::byte, sizeof(std::uint64_t)> raw{};
     if (value_bytes_ == 0 || MPI_T_pvar_read(session_, handle_, raw.data()) != MPI_SUCCESS) {
         return std::nullopt;
@@ -90,7 +95,8 @@ std::optional<std::uint64_t> Counter::read() const {
     return wide;
 }
 
-Counter::~Counter() {
+Counter::~Counter()
+{
     if (handle_ != MPI_T_PVAR_HANDLE_NULL) {
         MPI_T_pvar_handle_free(session_, &handle_);
     }
@@ -102,4 +108,4 @@ Counter::~Counter() {
     }
 }
 
-} // namespace bench
+}  // namespace bench

@@ -10,17 +10,17 @@
 namespace bench {
 
 class Counter {
-  public:
-    explicit Counter(const char *name);
-    Counter(const Counter &) = delete;
-    Counter &operator=(const Counter &) = delete;
+public:
+    explicit Counter(const char* name);
+    Counter(const Counter&) = delete;
+    Counter& operator=(const Counter&) = delete;
     ~Counter();
 
     // This process's value; nothing when the library has no such counter.
     [[nodiscard]] std::optional<std::uint64_t> read() const;
 
-  private:
-    void open(const char *name);
+private:
+    void open(const char* name);
 
     bool tools_ = false;
     MPI_T_pvar_session session_ = MPI_T_PVAR_SESSION_NULL;
@@ -28,4 +28,4 @@ class Counter {
     int value_bytes_ = 0;
 };
 
-} // namespace bench
+}  // namespace bench

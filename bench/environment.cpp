@@ -16,19 +16,21 @@
 namespace bench {
 namespace {
 
-utsname system_names() {
+utsname system_names()
+{
     utsname names{};
     uname(&names);
     return names;
 }
 
-} // namespace
+}  // namespace
 
 std::string host_name() { return system_names().nodename; }
 
 std::string kernel_release() { return system_names().release; }
 
-std::string mpi_version() {
+std::string mpi_version()
+{
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int length = 0;
     MPI_Get_library_version(text.data(), &length);
@@ -36,16 +38,16 @@ std::string mpi_version() {
     return full.substr(0, full.find_first_of(",\n"));
 }
 
-std::string ucx_version() {
+std::string ucx_version()
+{
     // Only asked of a library that a component has loaded already: what is measured must not
     // change because it is measured.
-    void *library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    void* library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) {
         return "";
     }
-    using VersionString = const char *(*)();
-    const auto version =
-        reinterpret_cast<VersionString>(dlsym(library, "ucp_get_version_string"));
+    using VersionString = const char* (*)();
+    const auto version = reinterpret_cast<VersionString>(dlsym(library, "ucp_get_version_string"));
     std::string text = version != nullptr ? version() : "";
     dlclose(library);
     return text;
@@ -53,7 +55,8 @@ std::string ucx_version() {
 
 std::string commit() { return HIER_COMMIT; }
 
-std::string utc_now() {
+std::string utc_now()
+{
     const std::time_t now = std::time(nullptr);
     std::tm parts{};
     gmtime_r(&now, &parts);
@@ -63,9 +66,10 @@ std::string utc_now() {
     return {text.data(), length};
 }
 
-std::string coll_selection() {
-    const char *list = std::getenv("OMPI_MCA_coll");
+std::string coll_selection()
+{
+    const char* list = std::getenv("OMPI_MCA_coll");
     return list != nullptr ? list : "";
 }
 
-} // namespace bench
+}  // namespace bench

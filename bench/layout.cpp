@@ -11,36 +11,41 @@ namespace {
 
 constexpr int name_bytes = 256;
 
-std::size_t node_size(const std::vector<int> &ranks) { return ranks.size(); }
+std::size_t node_size(const std::vector<int>& ranks) { return ranks.size(); }
 
-} // namespace
+}  // namespace
 
-std::size_t Layout::smallest_node() const {
+std::size_t Layout::smallest_node() const
+{
     return std::ranges::min(ranks_of, {}, node_size).size();
 }
 
-std::size_t Layout::largest_node() const {
+std::size_t Layout::largest_node() const
+{
     return std::ranges::max(ranks_of, {}, node_size).size();
 }
 
-double Layout::bytes_entering(std::size_t bytes) const {
+double Layout::bytes_entering(std::size_t bytes) const
+{
     const std::size_t remote_ranks = node_of.size() - smallest_node();
     return static_cast<double>(remote_ranks) * static_cast<double>(bytes);
 }
 
-std::string Layout::text() const {
+std::string Layout::text() const
+{
     std::string text;
-    for (const auto &ranks : ranks_of) {
+    for (const auto& ranks : ranks_of) {
         text += (text.empty() ? "" : "+") + std::to_string(ranks.size());
     }
     return text;
 }
 
-Layout make_layout(const std::vector<std::string> &host_of, int ranks_per_node) {
+Layout make_layout(const std::vector<std::string>& host_of, int ranks_per_node)
+{
     Layout layout;
     std::map<std::string, int> ranks_on_host;
     std::map<std::pair<std::string, int>, int> number;
-    for (const std::string &host : host_of) {
+    for (const std::string& host : host_of) {
         const int local = ranks_on_host[host]++;
         const int part = ranks_per_node > 0 ? local / ranks_per_node : 0;
         const auto [entry, added] = number.try_emplace({host, part}, layout.nodes());
@@ -54,7 +59,8 @@ Layout make_layout(const std::vector<std::string> &host_of, int ranks_per_node) 
     return layout;
 }
 
-Layout find_layout(MPI_Comm comm, int ranks_per_node) {
+Layout find_layout(MPI_Comm comm, int ranks_per_node)
+{
     int ranks = 0;
     MPI_Comm_size(comm, &ranks);
     std::string name = host_name();
@@ -70,4 +76,4 @@ Layout find_layout(MPI_Comm comm, int ranks_per_node) {
     return make_layout(host_of, ranks_per_node);
 }
 
-} // namespace bench
+}  // namespace bench

@@ -10,8 +10,8 @@
 namespace bench {
 
 struct Layout {
-    std::vector<int> node_of;              // rank -> node, nodes numbered by first rank
-    std::vector<std::vector<int>> ranks_of; // node -> its ranks, ascending
+    std::vector<int> node_of;                // rank -> node, nodes numbered by first rank
+    std::vector<std::vector<int>> ranks_of;  // node -> its ranks, ascending
 
     [[nodiscard]] int nodes() const { return static_cast<int>(ranks_of.size()); }
     [[nodiscard]] int ranks() const { return static_cast<int>(node_of.size()); }
@@ -21,14 +21,14 @@ struct Layout {
     // The most bytes that have to enter any one node when each rank contributes `bytes`.
     [[nodiscard]] double bytes_entering(std::size_t bytes) const;
 
-    [[nodiscard]] std::string text() const; // "4+4"
+    [[nodiscard]] std::string text() const;  // "4+4"
 };
 
 // Pure. Hosts are told apart by name; ranks_per_node > 0 then cuts each into virtual nodes.
-[[nodiscard]] Layout make_layout(const std::vector<std::string> &host_of, int ranks_per_node);
+[[nodiscard]] Layout make_layout(const std::vector<std::string>& host_of, int ranks_per_node);
 
 // Collective; every rank gets the same layout. Uses gather and broadcast, because a benchmark must
 // not depend on the call that it measures.
 [[nodiscard]] Layout find_layout(MPI_Comm comm, int ranks_per_node);
 
-} // namespace bench
+}  // namespace bench

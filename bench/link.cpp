@@ -13,8 +13,8 @@ namespace {
 // faster networks only large ones do.
 struct Shape {
     int message_bytes;
-    std::size_t depth;       // messages in flight, each way
-    std::size_t streams = 1; // ranks of each node that take part
+    std::size_t depth;        // messages in flight, each way
+    std::size_t streams = 1;  // ranks of each node that take part
 };
 constexpr std::array<Shape, 2> message_shapes{{{32 * 1024, 32}, {1024 * 1024, 16}}};
 
@@ -23,16 +23,17 @@ constexpr double most_messages = 1e9;
 
 // One rank's part in the ring of nodes.
 class Stream {
-  public:
-    Stream(MPI_Comm comm, const Layout &layout, const Shape &shape)
+public:
+    Stream(MPI_Comm comm, const Layout& layout, const Shape& shape)
         : comm_(comm), shape_(shape), bytes_(static_cast<std::size_t>(shape.message_bytes)),
           out_(shape.depth * bytes_), in_(shape.depth * bytes_),
-          requests_(2 * shape.depth, MPI_REQUEST_NULL) {
+          requests_(2 * shape.depth, MPI_REQUEST_NULL)
+    {
         int rank = 0;
         MPI_Comm_rank(comm, &rank);
         const auto nodes = layout.ranks_of.size();
         const auto node = static_cast<std::size_t>(layout.node_of[static_cast<std::size_t>(rank)]);
-        const std::vector<int> &here = layout.ranks_of[node];
+        const std::vector<int>& here = layout.ranks_of[node];
         const auto local = static_cast<std::size_t>(std::ranges::find(here, rank) - here.begin());
         if (local < shape.streams) {
             to_ = layout.ranks_of[(node + 1) % nodes][local];
@@ -42,7 +43,8 @@ class Stream {
 
     // Seconds until all ranks are done; the same on all ranks. The closing barrier is timed too: a
     // rank that started late would else report less than the streams really took.
-    double run(long messages) {
+    double run(long messages)
+    {
         MPI_Barrier(comm_);
         const double start = MPI_Wtime();
         if (to_ != MPI_PROC_NULL) {
@@ -54,8 +56,9 @@ class Stream {
         return elapsed;
     }
 
-  private:
-    void exchange(long messages) {
+private:
+    void exchange(long messages)
+    {
         for (long i = 0; i < messages; ++i) {
             const std::size_t slot = static_cast<std::size_t>(i) % shape_.depth;
             MPI_Waitall(2, &requests_[2 * slot], MPI_STATUSES_IGNORE);
@@ -70,18 +73,19 @@ class Stream {
     static constexpr int tag = 1;
     MPI_Comm comm_;
     Shape shape_;
-    std::size_t bytes_; // of a message
+    std::size_t bytes_;  // of a message
     std::vector<std::byte> out_;
     std::vector<std::byte> in_;
     std::vector<MPI_Request> requests_;
-    int to_ = MPI_PROC_NULL; // and from_: this rank takes no part
+    int to_ = MPI_PROC_NULL;  // and from_: this rank takes no part
     int from_ = MPI_PROC_NULL;
 };
 
 // Bytes per second into each node over `seconds`, from a stream as long as `expected`, the rate so
 // far, lets one think is right.
-double measure(MPI_Comm comm, const Layout &layout, const Shape &shape, double expected,
-               double seconds) {
+double measure(MPI_Comm comm, const Layout& layout, const Shape& shape, double expected,
+               double seconds)
+{
     Stream stream(comm, layout, shape);
     const double block = static_cast<double>(shape.message_bytes);
     const double streams = static_cast<double>(shape.streams);
@@ -96,7 +100,8 @@ double measure(MPI_Comm comm, const Layout &layout, const Shape &shape, double e
     return rate;
 }
 
-std::vector<Shape> shapes_for(const Layout &layout) {
+std::vector<Shape> shapes_for(const Layout& layout)
+{
     std::vector<Shape> shapes;
     for (Shape shape : message_shapes) {
         shape.streams = 1;
@@ -109,9 +114,10 @@ std::vector<Shape> shapes_for(const Layout &layout) {
     return shapes;
 }
 
-} // namespace
+}  // namespace
 
-Link measure_link(MPI_Comm comm, const Layout &layout, double seconds) {
+Link measure_link(MPI_Comm comm, const Layout& layout, double seconds)
+{
     if (layout.nodes() < 2) {
         return {0.0, "one node: no link to measure"};
     }
@@ -119,7 +125,7 @@ Link measure_link(MPI_Comm comm, const Layout &layout, double seconds) {
     double best_rate = 0.0;
     // Two passes, because whatever disturbs a short trial makes it slower, never faster.
     for (int pass = 0; pass < 2; ++pass) {
-        for (const Shape &shape : shapes_for(layout)) {
+        for (const Shape& shape : shapes_for(layout)) {
             const double rate = measure(comm, layout, shape, best_rate, seconds / 8.0);
             if (rate > best_rate) {
                 best_rate = rate;
@@ -132,7 +138,8 @@ Link measure_link(MPI_Comm comm, const Layout &layout, double seconds) {
                       std::to_string(best.message_bytes) + " bytes"};
 }
 
-Link find_link(MPI_Comm comm, const Layout &layout, const Options &options) {
+Link find_link(MPI_Comm comm, const Layout& layout, const Options& options)
+{
     switch (options.link) {
     case LinkSource::absent:
         return {0.0, "not measured"};
@@ -144,4 +151,4 @@ Link find_link(MPI_Comm comm, const Layout &layout, const Options &options) {
     return {};
 }
 
-} // namespace bench
+}  // namespace bench

@@ -13,58 +13,68 @@ constexpr long validated_before = 2;
 constexpr long fewest_iterations = 10;
 
 // As many calls as a stable median takes; a small size is cheap and jitters more.
-long usual_iterations(std::size_t bytes) {
+long usual_iterations(std::size_t bytes)
+{
     return bytes <= 8 * 1024 ? 1000 : bytes <= 512 * 1024 ? 200 : 100;
 }
 
 long usual_warmup(std::size_t bytes) { return bytes <= 8 * 1024 ? 20 : 5; }
 
-std::string describe(int rank, std::uint64_t call, int source, const Block &block,
-                     const Mismatch &wrong) {
+std::string describe(int rank, std::uint64_t call, int source, const Block& block,
+                     const Mismatch& wrong)
+{
     return "rank " + std::to_string(rank) + ", " + std::to_string(block.bytes) +
            " bytes a rank, call " + std::to_string(call) + ": block of rank " +
-           std::to_string(source) + ", first wrong byte at offset " +
-           std::to_string(wrong.offset) + ": expected " + std::to_string(wrong.expected) +
-           ", found " + std::to_string(wrong.found);
+           std::to_string(source) + ", first wrong byte at offset " + std::to_string(wrong.offset) +
+           ": expected " + std::to_string(wrong.expected) + ", found " +
+           std::to_string(wrong.found);
 }
 
-} // namespace
+}  // namespace
 
 struct Bench::Buffers {
-    Buffers(Memory &memory, int rank, int ranks, std::size_t bytes_a_rank, bool place)
+    Buffers(Memory& memory, int rank, int ranks, std::size_t bytes_a_rank, bool place)
         : bytes(bytes_a_rank), in_place(place),
           own_offset(static_cast<std::size_t>(rank) * bytes_a_rank),
           send(memory, place ? 0 : bytes_a_rank),
-          receive(memory, static_cast<std::size_t>(ranks) * bytes_a_rank) {}
+          receive(memory, static_cast<std::size_t>(ranks) * bytes_a_rank)
+    {
+    }
 
-    [[nodiscard]] bool complete() const { return send.data() != nullptr && receive.data() != nullptr; }
+    [[nodiscard]] bool complete() const
+    {
+        return send.data() != nullptr && receive.data() != nullptr;
+    }
 
     std::size_t bytes;
     bool in_place;
-    std::size_t own_offset; // of this rank's block in the receive buffer
+    std::size_t own_offset;  // of this rank's block in the receive buffer
     Buffer send;
     Buffer receive;
 };
 
-Bench::Bench(MPI_Comm comm, const Options &options, Memory &memory, const Counter &counter)
-    : comm_(comm), options_(options), memory_(memory), counter_(counter) {
+Bench::Bench(MPI_Comm comm, const Options& options, Memory& memory, const Counter& counter)
+    : comm_(comm), options_(options), memory_(memory), counter_(counter)
+{
     MPI_Comm_rank(comm, &rank_);
     MPI_Comm_size(comm, &ranks_);
 }
 
-void Bench::call(const Buffers &buffers) {
+void Bench::call(const Buffers& buffers)
+{
     const int count = static_cast<int>(buffers.bytes);
     if (buffers.in_place) {
         MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffers.receive.data(), count, MPI_BYTE,
                       comm_);
     } else {
-        MPI_Allgather(buffers.send.data(), count, MPI_BYTE, buffers.receive.data(), count,
-                      MPI_BYTE, comm_);
+        MPI_Allgather(buffers.send.data(), count, MPI_BYTE, buffers.receive.data(), count, MPI_BYTE,
+                      comm_);
     }
     ++calls_;
 }
 
-void Bench::prepare(const Buffers &buffers) {
+void Bench::prepare(const Buffers& buffers)
+{
     ++call_number_;
     for (int source = 0; source < ranks_; ++source) {
         write_poison(buffers.receive, static_cast<std::size_t>(source) * buffers.bytes,
@@ -78,7 +88,8 @@ void Bench::prepare(const Buffers &buffers) {
     }
 }
 
-std::string Bench::check(const Buffers &buffers) {
+std::string Bench::check(const Buffers& buffers)
+{
     std::string wrong;
     for (int source = 0; source < ranks_ && wrong.empty(); ++source) {
         const Block block{source, call_number_, buffers.bytes};
@@ -92,7 +103,8 @@ std::string Bench::check(const Buffers &buffers) {
     return agree_on_failure(comm_, wrong);
 }
 
-std::string Bench::validated_calls(const Buffers &buffers, long count) {
+std::string Bench::validated_calls(const Buffers& buffers, long count)
+{
     std::string failure;
     for (long i = 0; i < count && failure.empty(); ++i) {
         prepare(buffers);
@@ -102,7 +114,8 @@ std::string Bench::validated_calls(const Buffers &buffers, long count) {
     return failure;
 }
 
-long Bench::choose_iterations(const Buffers &buffers) {
+long Bench::choose_iterations(const Buffers& buffers)
+{
     const long warmup = options_.warmup >= 0 ? options_.warmup : usual_warmup(buffers.bytes);
     for (long i = 0; i < warmup; ++i) {
         call(buffers);
@@ -123,10 +136,11 @@ long Bench::choose_iterations(const Buffers &buffers) {
                : std::max(fewest_iterations, static_cast<long>(affordable));
 }
 
-void Bench::timed_loop(const Buffers &buffers, Measurement &result) {
+void Bench::timed_loop(const Buffers& buffers, Measurement& result)
+{
     const bool check_each = options_.validate == Validate::all;
     std::vector<double> times(static_cast<std::size_t>(result.iterations));
-    for (double &time : times) {
+    for (double& time : times) {
         if (check_each) {
             prepare(buffers);
         }
@@ -149,7 +163,8 @@ void Bench::timed_loop(const Buffers &buffers, Measurement &result) {
     result.mean_of_ranks = summarize(sum).mean / ranks_;
 }
 
-std::optional<std::uint64_t> Bench::fewest_served(std::optional<std::uint64_t> before) {
+std::optional<std::uint64_t> Bench::fewest_served(std::optional<std::uint64_t> before)
+{
     const auto now = counter_.read();
     const bool known = before && now;
     constexpr auto unknown = std::numeric_limits<std::uint64_t>::max();
@@ -159,15 +174,16 @@ std::optional<std::uint64_t> Bench::fewest_served(std::optional<std::uint64_t> b
     return fewest[0] != 0 ? std::optional(fewest[1]) : std::nullopt;
 }
 
-Measurement Bench::measure(std::size_t bytes) {
+Measurement Bench::measure(std::size_t bytes)
+{
     Measurement result;
     result.bytes = bytes;
     const Buffers buffers(memory_, rank_, ranks_, bytes, options_.in_place);
     result.failure = agree_on_failure(
-        comm_, buffers.complete() ? ""
-                                  : "rank " + std::to_string(rank_) + ": no memory for " +
-                                        std::to_string(ranks_) + " blocks of " +
-                                        std::to_string(bytes) + " bytes; give smaller --sizes");
+        comm_, buffers.complete()
+                   ? ""
+                   : "rank " + std::to_string(rank_) + ": no memory for " + std::to_string(ranks_) +
+                         " blocks of " + std::to_string(bytes) + " bytes; give smaller --sizes");
     if (!result.failure.empty()) {
         result.usable = false;
         return result;
@@ -190,4 +206,4 @@ Measurement Bench::measure(std::size_t bytes) {
     return result;
 }
 
-} // namespace bench
+}  // namespace bench

@@ -17,44 +17,44 @@
 namespace bench {
 
 struct Measurement {
-    std::size_t bytes = 0;       // a rank
-    long iterations = 0;         // timed
-    long calls = 0;              // all, with warm-up and validated ones
-    long validated = 0;          // calls of which every byte was checked
-    std::optional<std::uint64_t> served; // calls that the counter saw, on the rank with the fewest
-    Statistics slowest_rank;     // seconds
-    double mean_of_ranks = 0.0;  // seconds; the figure that osu_allgather prints
-    std::string failure;         // not empty on all ranks alike: stop
-    bool usable = true;          // false: failure tells of too little memory, not of a wrong byte
+    std::size_t bytes = 0;                // a rank
+    long iterations = 0;                  // timed
+    long calls = 0;                       // all, with warm-up and validated ones
+    long validated = 0;                   // calls of which every byte was checked
+    std::optional<std::uint64_t> served;  // calls that the counter saw, on the rank with the fewest
+    Statistics slowest_rank;              // seconds
+    double mean_of_ranks = 0.0;           // seconds; the figure that osu_allgather prints
+    std::string failure;                  // not empty on all ranks alike: stop
+    bool usable = true;  // false: failure tells of too little memory, not of a wrong byte
 };
 
 class Bench {
-  public:
-    Bench(MPI_Comm comm, const Options &options, Memory &memory, const Counter &counter);
+public:
+    Bench(MPI_Comm comm, const Options& options, Memory& memory, const Counter& counter);
 
     // Collective. Stops at the first wrong byte.
     [[nodiscard]] Measurement measure(std::size_t bytes);
 
-  private:
+private:
     struct Buffers;
 
-    void call(const Buffers &buffers);
-    void prepare(const Buffers &buffers);
-    [[nodiscard]] std::string check(const Buffers &buffers);
-    [[nodiscard]] std::string validated_calls(const Buffers &buffers, long count);
-    [[nodiscard]] long choose_iterations(const Buffers &buffers);
-    void timed_loop(const Buffers &buffers, Measurement &result);
+    void call(const Buffers& buffers);
+    void prepare(const Buffers& buffers);
+    [[nodiscard]] std::string check(const Buffers& buffers);
+    [[nodiscard]] std::string validated_calls(const Buffers& buffers, long count);
+    [[nodiscard]] long choose_iterations(const Buffers& buffers);
+    void timed_loop(const Buffers& buffers, Measurement& result);
     [[nodiscard]] std::optional<std::uint64_t> fewest_served(std::optional<std::uint64_t> before);
 
     MPI_Comm comm_;
-    const Options &options_;
-    Memory &memory_;
-    const Counter &counter_;
+    const Options& options_;
+    Memory& memory_;
+    const Counter& counter_;
     int rank_ = 0;
     int ranks_ = 0;
-    std::uint64_t call_number_ = 0; // the same on all ranks; never reused in a run
-    long calls_ = 0;                // of this size
-    long validated_ = 0;            // of this size
+    std::uint64_t call_number_ = 0;  // the same on all ranks; never reused in a run
+    long calls_ = 0;                 // of this size
+    long validated_ = 0;             // of this size
 };
 
-} // namespace bench
+}  // namespace bench

@@ -7,35 +7,39 @@ namespace bench {
 namespace {
 
 class HostMemory final : public Memory {
-  public:
-    void *allocate(std::size_t bytes) noexcept override {
+public:
+    void* allocate(std::size_t bytes) noexcept override
+    {
         // Touched here, so that no timed call pays for page faults. Never of size 0, because a
         // null pointer means failure.
         const std::size_t size = bytes == 0 ? 1 : bytes;
-        void *pointer = ::operator new(size, alignment, std::nothrow);
+        void* pointer = ::operator new(size, alignment, std::nothrow);
         if (pointer != nullptr) {
             std::memset(pointer, 0, size);
         }
         return pointer;
     }
 
-    void release(void *pointer) noexcept override { ::operator delete(pointer, alignment); }
+    void release(void* pointer) noexcept override { ::operator delete(pointer, alignment); }
 
-    void write(void *to, const std::byte *from_host, std::size_t bytes) override {
+    void write(void* to, const std::byte* from_host, std::size_t bytes) override
+    {
         std::memcpy(to, from_host, bytes);
     }
 
-    void read(std::byte *to_host, const void *from, std::size_t bytes) override {
+    void read(std::byte* to_host, const void* from, std::size_t bytes) override
+    {
         std::memcpy(to_host, from, bytes);
     }
 
-  private:
+private:
     static constexpr std::align_val_t alignment{4096};
 };
 
-} // namespace
+}  // namespace
 
-std::unique_ptr<Memory> make_memory(MemoryKind kind) {
+std::unique_ptr<Memory> make_memory(MemoryKind kind)
+{
     switch (kind) {
     case MemoryKind::host:
         return std::make_unique<HostMemory>();
@@ -45,4 +49,4 @@ std::unique_ptr<Memory> make_memory(MemoryKind kind) {
     return nullptr;
 }
 
-} // namespace bench
+}  // namespace bench

@@ -9,18 +9,19 @@ clean_environment() {
     done
 }
 
-# set_module_options NAME: sets module_options, what mpirun needs to let NAME serve MPI_Allgather.
+# set_module_options NAME: sets module_options, what mpirun needs to let NAME serve MPI_Allgather. Stock modules run without
+# hier: by its priority it would serve in their place.
 set_module_options() {
     case $1 in
         hier)
             module_options=(--mca coll hier)
             [[ -z ${virtual_ranks:-} ]] || module_options+=(--mca coll_hier_ranks_per_node "$virtual_ranks")
             ;;
-        tuned) module_options=() ;;
-        ring) module_options=(--mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allgather_algorithm 4) ;;
+        tuned) module_options=(--mca coll ^hier) ;;
+        ring) module_options=(--mca coll ^hier --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allgather_algorithm 4) ;;
         # HAN is built and idle (priority 0) in 4.1; above tuned's 30 it serves.
-        han) module_options=(--mca coll_han_priority 100) ;;
-        han-simple) module_options=(--mca coll_han_priority 100 --mca coll_han_use_simple_allgather 1) ;;
+        han) module_options=(--mca coll ^hier --mca coll_han_priority 100) ;;
+        han-simple) module_options=(--mca coll ^hier --mca coll_han_priority 100 --mca coll_han_use_simple_allgather 1) ;;
         *) refuse "--modules: '$1' is not known; there are hier, tuned, ring, han and han-simple" ;;
     esac
 }
@@ -41,7 +42,7 @@ check_build() {
 
 # The point-to-point layer that Open MPI chose, from its own words.
 find_pml() {
-    module_options=(--mca pml_base_verbose 10)
+    module_options=(--mca coll ^hier --mca pml_base_verbose 10)
     run_bench "a first start" --sizes 0 --iterations 1 --validate none
     sed -n 's/.*select: component \([a-z0-9]*\) selected.*/\1/p; s/.*selected \([a-z0-9]*\) best priority.*/\1/p' "$work/log" |
         sort -u | paste -sd+

@@ -10,15 +10,16 @@ namespace bench {
 namespace {
 
 // Sets the option from its value; false means that the value is not valid.
-using Setter = std::function<bool(Options &, std::string_view)>;
+using Setter = std::function<bool(Options&, std::string_view)>;
 
 struct Row {
     std::string_view name;
-    std::string_view valid; // what the value must be, for the error; empty: the option takes none
+    std::string_view valid;  // what the value must be, for the error; empty: the option takes none
     Setter set;
 };
 
-bool set_sizes(Options &options, std::string_view value) {
+bool set_sizes(Options& options, std::string_view value)
+{
     const auto sizes = parse_sizes(value);
     if (!sizes) {
         return false;
@@ -32,7 +33,8 @@ bool set_sizes(Options &options, std::string_view value) {
     return true;
 }
 
-bool set_validate(Options &options, std::string_view value) {
+bool set_validate(Options& options, std::string_view value)
+{
     if (value == "none") {
         options.validate = Validate::none;
     } else if (value == "few") {
@@ -45,7 +47,8 @@ bool set_validate(Options &options, std::string_view value) {
     return true;
 }
 
-bool set_memory(Options &options, std::string_view value) {
+bool set_memory(Options& options, std::string_view value)
+{
     if (value == "host") {
         options.memory = MemoryKind::host;
     } else if (value == "device") {
@@ -56,7 +59,8 @@ bool set_memory(Options &options, std::string_view value) {
     return true;
 }
 
-bool set_link(Options &options, std::string_view value) {
+bool set_link(Options& options, std::string_view value)
+{
     if (value == "measured") {
         options.link = LinkSource::measured;
         return true;
@@ -70,8 +74,9 @@ bool set_link(Options &options, std::string_view value) {
 }
 
 // The setter of a number: TARGET is the member, PARSE gives an optional.
-template <typename Target, typename Parse> Setter number(Target Options::*member, Parse parse) {
-    return [member, parse](Options &options, std::string_view value) {
+template <typename Target, typename Parse> Setter number(Target Options::*member, Parse parse)
+{
+    return [member, parse](Options& options, std::string_view value) {
         const auto parsed = parse(value);
         if (parsed) {
             options.*member = static_cast<Target>(*parsed);
@@ -80,22 +85,26 @@ template <typename Target, typename Parse> Setter number(Target Options::*member
     };
 }
 
-Setter count(auto member, long low, long high) {
+Setter count(auto member, long low, long high)
+{
     return number(member, [=](std::string_view value) { return parse_count(value, low, high); });
 }
 
-Setter text(std::string Options::*member) {
-    return [member](Options &options, std::string_view value) {
+Setter text(std::string Options::*member)
+{
+    return [member](Options& options, std::string_view value) {
         options.*member = value;
         return !value.empty();
     };
 }
 
-Setter flag(bool Options::*member) {
-    return [member](Options &options, std::string_view) { return options.*member = true; };
+Setter flag(bool Options::*member)
+{
+    return [member](Options& options, std::string_view) { return options.*member = true; };
 }
 
-const std::vector<Row> &rows() {
+const std::vector<Row>& rows()
+{
     static const std::vector<Row> table{
         {"--sizes", "a list (64k,256k,1m), a doubling range (1k:1m) or none; at most 2147483647",
          set_sizes},
@@ -109,7 +118,8 @@ const std::vector<Row> &rows() {
         {"--csv", "a file name", text(&Options::csv)},
         {"--label", "a text", text(&Options::label)},
         {"--link-rate", "measured, bytes per second (119.5e6) or bits (1gbit, 100mbit)", set_link},
-        {"--measure-link", "", [](Options &options, std::string_view) {
+        {"--measure-link", "",
+         [](Options& options, std::string_view) {
              options.link = LinkSource::measured;
              return true;
          }},
@@ -121,8 +131,9 @@ const std::vector<Row> &rows() {
     return table;
 }
 
-const Row *find_row(std::string_view name) {
-    for (const Row &row : rows()) {
+const Row* find_row(std::string_view name)
+{
+    for (const Row& row : rows()) {
         if (row.name == name) {
             return &row;
         }
@@ -130,12 +141,13 @@ const Row *find_row(std::string_view name) {
     return nullptr;
 }
 
-std::string parse_one(Options &options, int argc, const char *const *argv, int &next) {
+std::string parse_one(Options& options, int argc, const char* const* argv, int& next)
+{
     const std::string argument = argv[next++];
     const std::size_t equals = argument.find('=');
     const std::string name = argument.substr(0, equals);
     const bool attached = equals != std::string::npos;
-    const Row *row = find_row(name);
+    const Row* row = find_row(name);
     if (row == nullptr) {
         return "unknown option '" + argument + "'; --help lists the options";
     }
@@ -155,9 +167,10 @@ std::string parse_one(Options &options, int argc, const char *const *argv, int &
     return "";
 }
 
-} // namespace
+}  // namespace
 
-ParsedOptions parse_options(int argc, const char *const *argv) {
+ParsedOptions parse_options(int argc, const char* const* argv)
+{
     ParsedOptions parsed;
     parsed.options.sizes = *parse_sizes("1k:1m");
     for (int next = 1; next < argc && parsed.error.empty();) {
@@ -173,4 +186,4 @@ ParsedOptions parse_options(int argc, const char *const *argv) {
     return parsed;
 }
 
-} // namespace bench
+}  // namespace bench

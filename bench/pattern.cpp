@@ -12,7 +12,8 @@ constexpr std::size_t window_bytes = 64 * 1024;
 using Window = std::array<std::byte, window_bytes>;
 
 // The finaliser of splitmix64: every bit of the input changes half the bits of the output.
-constexpr std::uint64_t mix(std::uint64_t x) {
+constexpr std::uint64_t mix(std::uint64_t x)
+{
     x += 0x9e3779b97f4a7c15ULL;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
@@ -20,8 +21,9 @@ constexpr std::uint64_t mix(std::uint64_t x) {
 }
 
 // Bytes [start, start + bytes) of the block; start is a multiple of the window, so of a word.
-void generate(Window &window, const Block &block, std::size_t start, std::size_t bytes,
-              std::uint64_t flip) {
+void generate(Window& window, const Block& block, std::size_t start, std::size_t bytes,
+              std::uint64_t flip)
+{
     const std::uint64_t seed = mix(mix(block.call) + static_cast<std::uint64_t>(block.rank));
     for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
         const std::uint64_t word = mix(seed + (start + at) / sizeof(std::uint64_t)) ^ flip;
@@ -29,8 +31,9 @@ void generate(Window &window, const Block &block, std::size_t start, std::size_t
     }
 }
 
-void write_generated(const Buffer &buffer, std::size_t offset, const Block &block,
-                     std::uint64_t flip) {
+void write_generated(const Buffer& buffer, std::size_t offset, const Block& block,
+                     std::uint64_t flip)
+{
     Window window;
     for (std::size_t start = 0; start < block.bytes; start += window_bytes) {
         const std::size_t bytes = std::min(window_bytes, block.bytes - start);
@@ -39,17 +42,20 @@ void write_generated(const Buffer &buffer, std::size_t offset, const Block &bloc
     }
 }
 
-} // namespace
+}  // namespace
 
-void write_block(const Buffer &buffer, std::size_t offset, const Block &block) {
+void write_block(const Buffer& buffer, std::size_t offset, const Block& block)
+{
     write_generated(buffer, offset, block, 0);
 }
 
-void write_poison(const Buffer &buffer, std::size_t offset, const Block &block) {
+void write_poison(const Buffer& buffer, std::size_t offset, const Block& block)
+{
     write_generated(buffer, offset, block, ~std::uint64_t{0});
 }
 
-std::optional<Mismatch> check_block(const Buffer &buffer, std::size_t offset, const Block &block) {
+std::optional<Mismatch> check_block(const Buffer& buffer, std::size_t offset, const Block& block)
+{
     Window expected;
     Window found;
     for (std::size_t start = 0; start < block.bytes; start += window_bytes) {
@@ -66,4 +72,4 @@ std::optional<Mismatch> check_block(const Buffer &buffer, std::size_t offset, co
     return std::nullopt;
 }
 
-} // namespace bench
+}  // namespace bench

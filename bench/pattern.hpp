@@ -10,26 +10,26 @@
 namespace bench {
 
 struct Block {
-    int rank;           // whose contribution it is
-    std::uint64_t call; // unique in this run
+    int rank;            // whose contribution it is
+    std::uint64_t call;  // unique in this run
     std::size_t bytes;
 };
 
 struct Mismatch {
-    std::size_t offset; // in the block
+    std::size_t offset;  // in the block
     unsigned expected;
     unsigned found;
 };
 
 // Fills `bytes` bytes of `buffer` at `offset` with the block.
-void write_block(const Buffer &buffer, std::size_t offset, const Block &block);
+void write_block(const Buffer& buffer, std::size_t offset, const Block& block);
 
 // Fills them with a value that is wrong at every byte, so that a byte that the call leaves out
 // cannot be right by chance.
-void write_poison(const Buffer &buffer, std::size_t offset, const Block &block);
+void write_poison(const Buffer& buffer, std::size_t offset, const Block& block);
 
 // The first wrong byte, if any.
-[[nodiscard]] std::optional<Mismatch> check_block(const Buffer &buffer, std::size_t offset,
-                                                  const Block &block);
+[[nodiscard]] std::optional<Mismatch> check_block(const Buffer& buffer, std::size_t offset,
+                                                  const Block& block);
 
-} // namespace bench
+}  // namespace bench

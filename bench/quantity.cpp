@@ -9,9 +9,10 @@
 namespace bench {
 namespace {
 
-template <typename Number> std::optional<Number> parse_number(std::string_view text) {
+template <typename Number> std::optional<Number> parse_number(std::string_view text)
+{
     Number value{};
-    const char *end = text.data() + text.size();
+    const char* end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc{} || stop != end) {
         return std::nullopt;
@@ -19,7 +20,8 @@ template <typename Number> std::optional<Number> parse_number(std::string_view t
     return value;
 }
 
-unsigned shift_of(char suffix) {
+unsigned shift_of(char suffix)
+{
     switch (suffix) {
     case 'k':
     case 'K':
@@ -35,7 +37,8 @@ unsigned shift_of(char suffix) {
     }
 }
 
-std::optional<std::vector<std::size_t>> doubling(std::size_t low, std::size_t high) {
+std::optional<std::vector<std::size_t>> doubling(std::size_t low, std::size_t high)
+{
     if (low == 0 || high < low) {
         return std::nullopt;
     }
@@ -49,9 +52,10 @@ std::optional<std::vector<std::size_t>> doubling(std::size_t low, std::size_t hi
     return sizes;
 }
 
-} // namespace
+}  // namespace
 
-std::optional<std::size_t> parse_size(std::string_view text) {
+std::optional<std::size_t> parse_size(std::string_view text)
+{
     const unsigned shift = text.empty() ? 0 : shift_of(text.back());
     if (shift != 0) {
         text.remove_suffix(1);
@@ -63,7 +67,8 @@ std::optional<std::size_t> parse_size(std::string_view text) {
     return *value << shift;
 }
 
-std::optional<std::vector<std::size_t>> parse_sizes(std::string_view text) {
+std::optional<std::vector<std::size_t>> parse_sizes(std::string_view text)
+{
     std::vector<std::size_t> sizes;
     if (text == "none") {
         return sizes;
@@ -87,21 +92,24 @@ std::optional<std::vector<std::size_t>> parse_sizes(std::string_view text) {
     }
 }
 
-std::optional<long> parse_count(std::string_view text, long low, long high) {
+std::optional<long> parse_count(std::string_view text, long low, long high)
+{
     const auto value = parse_number<long>(text);
     return value && *value >= low && *value <= high ? value : std::nullopt;
 }
 
-std::optional<double> parse_positive(std::string_view text) {
+std::optional<double> parse_positive(std::string_view text)
+{
     const auto value = parse_number<double>(text);
     return value && std::isfinite(*value) && *value > 0.0 ? value : std::nullopt;
 }
 
-std::optional<double> parse_rate(std::string_view text) {
+std::optional<double> parse_rate(std::string_view text)
+{
     static constexpr std::array<std::pair<std::string_view, double>, 3> units{
         {{"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}}};
     double bytes_per_unit = 1.0;
-    for (const auto &[unit, bits] : units) {
+    for (const auto& [unit, bits] : units) {
         if (text.ends_with(unit)) {
             text.remove_suffix(unit.size());
             bytes_per_unit = bits / 8.0;
@@ -111,4 +119,4 @@ std::optional<double> parse_rate(std::string_view text) {
     return value ? std::optional<double>(*value * bytes_per_unit) : std::nullopt;
 }
 
-} // namespace bench
+}  // namespace bench

@@ -23,4 +23,4 @@ namespace bench {
 // Bytes per second: a plain number, or bits per second with kbit, mbit or gbit (powers of 1000).
 [[nodiscard]] std::optional<double> parse_rate(std::string_view text);
 
-} // namespace bench
+}  // namespace bench

@@ -10,13 +10,14 @@ namespace bench {
 namespace {
 
 constexpr double us = 1e6;
-constexpr const char *csv_header =
+constexpr const char* csv_header =
     "date,host,kernel,mpi,ucx,commit,label,coll,nodes,ranks,layout,bytes_per_rank,in_place,"
     "iterations,min_us,median_us,p99_us,mean_us,osu_us,bytes_per_second,link_bytes_per_second,"
     "bound_us,ratio,calls,validated,served_by_hier\n";
 
 // RFC 4180: a field with a comma, a quote or a line end is quoted.
-std::string quoted(const std::string &field) {
+std::string quoted(const std::string& field)
+{
     if (field.find_first_of(",\"\r\n") == std::string::npos) {
         return field;
     }
@@ -27,7 +28,8 @@ std::string quoted(const std::string &field) {
     return text + '"';
 }
 
-std::string fixed(double value, int digits) {
+std::string fixed(double value, int digits)
+{
     std::array<char, 64> text{};
     std::snprintf(text.data(), text.size(), "%.*f", digits, value);
     return text.data();
@@ -35,14 +37,17 @@ std::string fixed(double value, int digits) {
 
 std::string known(double value, int digits) { return value > 0.0 ? fixed(value, digits) : ""; }
 
-std::string column(const std::string &text) { return text.empty() ? "-" : text; }
+std::string column(const std::string& text) { return text.empty() ? "-" : text; }
 
-} // namespace
+}  // namespace
 
-Report::Report(const Options &options, const Layout &layout, const Link &link)
-    : options_(options), layout_(layout), link_(link) {}
+Report::Report(const Options& options, const Layout& layout, const Link& link)
+    : options_(options), layout_(layout), link_(link)
+{
+}
 
-std::string Report::open() {
+std::string Report::open()
+{
     if (options_.csv.empty()) {
         return "";
     }
@@ -57,7 +62,8 @@ std::string Report::open() {
     return "";
 }
 
-void Report::print_header() const {
+void Report::print_header() const
+{
     std::printf("# %s, kernel %s, %s, UCX %s, commit %s\n", host_name().c_str(),
                 kernel_release().c_str(), mpi_version().c_str(), column(ucx_version()).c_str(),
                 commit().c_str());
@@ -72,7 +78,8 @@ void Report::print_header() const {
     std::fflush(stdout);
 }
 
-Report::Derived Report::derive(const Measurement &measurement) const {
+Report::Derived Report::derive(const Measurement& measurement) const
+{
     const double entering = layout_.bytes_entering(measurement.bytes);
     const double median = measurement.slowest_rank.median;
     Derived derived{};
@@ -82,18 +89,19 @@ Report::Derived Report::derive(const Measurement &measurement) const {
     return derived;
 }
 
-void Report::print(const Measurement &m, const Derived &derived) const {
-    std::printf("%10zu %7ld %11.1f %11.1f %11.1f %11.1f %9s %11s %7s %6ld %7s\n", m.bytes,
-                m.iterations, m.slowest_rank.min * us, m.slowest_rank.median * us,
-                m.slowest_rank.p99 * us, m.slowest_rank.mean * us,
-                column(known(derived.bytes_per_second / 1e6, 1)).c_str(),
-                column(known(derived.bound * us, 1)).c_str(),
-                column(known(derived.ratio, 3)).c_str(), m.validated,
-                m.served ? std::to_string(*m.served).c_str() : "-");
+void Report::print(const Measurement& m, const Derived& derived) const
+{
+    std::printf(
+        "%10zu %7ld %11.1f %11.1f %11.1f %11.1f %9s %11s %7s %6ld %7s\n", m.bytes, m.iterations,
+        m.slowest_rank.min * us, m.slowest_rank.median * us, m.slowest_rank.p99 * us,
+        m.slowest_rank.mean * us, column(known(derived.bytes_per_second / 1e6, 1)).c_str(),
+        column(known(derived.bound * us, 1)).c_str(), column(known(derived.ratio, 3)).c_str(),
+        m.validated, m.served ? std::to_string(*m.served).c_str() : "-");
     std::fflush(stdout);
 }
 
-std::string Report::row(const Measurement &m, const Derived &derived) const {
+std::string Report::row(const Measurement& m, const Derived& derived) const
+{
     const std::array<std::string, 26> fields{
         utc_now(),
         host_name(),
@@ -123,13 +131,14 @@ std::string Report::row(const Measurement &m, const Derived &derived) const {
         m.served ? std::to_string(*m.served) : "",
     };
     std::string line;
-    for (const std::string &field : fields) {
+    for (const std::string& field : fields) {
         line += (&field == &fields.front() ? "" : ",") + quoted(field);
     }
     return line + '\n';
 }
 
-std::string Report::add(const Measurement &measurement) const {
+std::string Report::add(const Measurement& measurement) const
+{
     const Derived derived = derive(measurement);
     print(measurement, derived);
     if (csv_ == nullptr) {
@@ -142,4 +151,4 @@ std::string Report::add(const Measurement &measurement) const {
     return "";
 }
 
-} // namespace bench
+}  // namespace bench

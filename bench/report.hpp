@@ -13,32 +13,32 @@
 namespace bench {
 
 class Report {
-  public:
-    Report(const Options &options, const Layout &layout, const Link &link);
+public:
+    Report(const Options& options, const Layout& layout, const Link& link);
 
     // Opens the CSV file, if one is asked for; the reason when that fails.
     [[nodiscard]] std::string open();
     void print_header() const;
     // The reason when the row could not be written.
-    [[nodiscard]] std::string add(const Measurement &measurement) const;
+    [[nodiscard]] std::string add(const Measurement& measurement) const;
 
-  private:
+private:
     struct Derived {
-        double bytes_per_second; // entering the busiest node, at the median
-        double bound;            // seconds; 0: the link's rate is not known
-        double ratio;            // median to bound; 0: not known
+        double bytes_per_second;  // entering the busiest node, at the median
+        double bound;             // seconds; 0: the link's rate is not known
+        double ratio;             // median to bound; 0: not known
     };
-    [[nodiscard]] Derived derive(const Measurement &measurement) const;
-    void print(const Measurement &measurement, const Derived &derived) const;
-    [[nodiscard]] std::string row(const Measurement &measurement, const Derived &derived) const;
+    [[nodiscard]] Derived derive(const Measurement& measurement) const;
+    void print(const Measurement& measurement, const Derived& derived) const;
+    [[nodiscard]] std::string row(const Measurement& measurement, const Derived& derived) const;
 
     struct Close {
-        void operator()(std::FILE *file) const { std::fclose(file); }
+        void operator()(std::FILE* file) const { std::fclose(file); }
     };
-    const Options &options_;
-    const Layout &layout_;
-    const Link &link_;
+    const Options& options_;
+    const Layout& layout_;
+    const Link& link_;
     std::unique_ptr<std::FILE, Close> csv_;
 };
 
-} // namespace bench
+}  // namespace bench

@@ -7,13 +7,15 @@
 
 namespace bench {
 
-double percentile(const std::vector<double> &sorted, double percent) {
+double percentile(const std::vector<double>& sorted, double percent)
+{
     const double samples = static_cast<double>(sorted.size());
     const double rank = std::clamp(std::ceil(percent / 100.0 * samples), 1.0, samples);
     return sorted[static_cast<std::size_t>(rank) - 1];
 }
 
-Statistics summarize(std::vector<double> samples) {
+Statistics summarize(std::vector<double> samples)
+{
     if (samples.empty()) {
         return {};
     }
@@ -23,4 +25,4 @@ Statistics summarize(std::vector<double> samples) {
             sum / static_cast<double>(samples.size())};
 }
 
-} // namespace bench
+}  // namespace bench

@@ -14,9 +14,9 @@ struct Statistics {
 
 // The smallest sample that at least `percent` per cent of the samples do not exceed (the nearest
 // rank); `sorted` is ascending and not empty, percent in (0, 100].
-[[nodiscard]] double percentile(const std::vector<double> &sorted, double percent);
+[[nodiscard]] double percentile(const std::vector<double>& sorted, double percent);
 
 // All zero for no samples.
 [[nodiscard]] Statistics summarize(std::vector<double> samples);
 
-} // namespace bench
+}  // namespace bench

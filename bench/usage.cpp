@@ -2,7 +2,8 @@
 
 namespace bench {
 
-const char *usage() {
+const char* usage()
+{
     return R"(Usage: mpirun -n P allgather [OPTION...]
 Times MPI_Allgather on MPI_COMM_WORLD; in each iteration the slowest rank counts.
 
@@ -24,4 +25,4 @@ Exit status: 0; 1 a wrong byte was received; 2 an option or its value is not usa
 )";
 }
 
-} // namespace bench
+}  // namespace bench

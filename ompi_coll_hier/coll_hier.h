@@ -1,4 +1,5 @@
-/* coll/hier inside Open MPI: when a call goes to a team of the core (include/hier/hier.h), and to the previous module when not. */
+/* coll/hier inside Open MPI: when a call goes to a team of the core (include/hier/hier.h), and to
+ * the previous module when not. */
 #ifndef MCA_COLL_HIER_H
 #define MCA_COLL_HIER_H
 
@@ -16,7 +17,7 @@ struct mca_coll_hier_component_t {
     int output; /* stream */
     size_t min_bytes;
     hier_config config;
-    const char *providers;
+    const char* providers;
 
     unsigned long long allgather_calls;     /* served here */
     unsigned long long allgather_fallbacks; /* handed to the previous module */
@@ -25,24 +26,24 @@ typedef struct mca_coll_hier_component_t mca_coll_hier_component_t;
 OMPI_MODULE_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
 
 typedef enum {
-    MCA_COLL_HIER_FRESH,    /* no eligible call yet */
-    MCA_COLL_HIER_BUILDING, /* set-up runs collectives on this very communicator: they go to the previous module */
+    MCA_COLL_HIER_FRESH, /* no eligible call yet */
+    MCA_COLL_HIER_BUILDING, /* set-up runs collectives on this very communicator: not for us */
     MCA_COLL_HIER_READY,
-    MCA_COLL_HIER_REFUSED /* set-up failed on some rank: the previous module for good, on all ranks */
+    MCA_COLL_HIER_REFUSED   /* set-up failed, on all ranks: the previous module for good */
 } mca_coll_hier_state_t;
 
 /* Memory that is kept from call to call. */
 typedef struct {
-    void *base;
+    void* base;
     size_t bytes;
 } mca_coll_hier_staging_t;
 
 struct mca_coll_hier_module_t {
     mca_coll_base_module_t super;
     mca_coll_base_module_allgather_fn_t previous_allgather;
-    mca_coll_base_module_t *previous_allgather_module;
+    mca_coll_base_module_t* previous_allgather_module;
     mca_coll_hier_state_t state;
-    hier_team *team;
+    hier_team* team;
     mca_coll_hier_staging_t send_staging, receive_staging;
 };
 typedef struct mca_coll_hier_module_t mca_coll_hier_module_t;
@@ -56,22 +57,26 @@ int mca_coll_hier_check_params(void);
 void mca_coll_hier_add_providers(bool progress_threads, bool mpi_threads);
 
 /* coll_hier_module.c */
-mca_coll_base_module_t *mca_coll_hier_comm_query(struct ompi_communicator_t *comm, int *priority);
+mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* comm, int* priority);
 
 /* coll_hier_team.c: the team of a communicator, made at its first eligible call */
-void mca_coll_hier_build_team(mca_coll_hier_module_t *module, struct ompi_communicator_t *comm);
+void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
 void mca_coll_hier_stop_progress(void);
 
-/* coll_hier_staging.c: derived datatypes, packed locally; the communication pattern does not change */
-bool mca_coll_hier_is_dense(const struct ompi_datatype_t *type, size_t count, ptrdiff_t *offset);
-void *mca_coll_hier_reserve(mca_coll_hier_staging_t *staging, size_t bytes);
-void mca_coll_hier_release(mca_coll_hier_staging_t *staging);
-int mca_coll_hier_pack(void *packed, size_t bytes, const void *buffer, size_t count, const struct ompi_datatype_t *type);
-int mca_coll_hier_unpack(const void *packed, size_t bytes, void *buffer, size_t count, const struct ompi_datatype_t *type);
+/* coll_hier_staging.c: derived datatypes, packed locally; the communication pattern does not change
+ */
+bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, ptrdiff_t* offset);
+void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes);
+void mca_coll_hier_release(mca_coll_hier_staging_t* staging);
+int mca_coll_hier_pack(void* packed, size_t bytes, const void* buffer, size_t count,
+                       const struct ompi_datatype_t* type);
+int mca_coll_hier_unpack(const void* packed, size_t bytes, void* buffer, size_t count,
+                         const struct ompi_datatype_t* type);
 
 /* coll_hier_allgather.c */
-int mca_coll_hier_allgather(const void *sbuf, hier_count_t scount, struct ompi_datatype_t *sdtype, void *rbuf, hier_count_t rcount,
-                            struct ompi_datatype_t *rdtype, struct ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
+                            void* rbuf, hier_count_t rcount, struct ompi_datatype_t* rdtype,
+                            struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
 
 END_C_DECLS
 #endif

@@ -1,7 +1,8 @@
 /* MPI_Allgather: to the communicator's team, or to the previous module.
  *
- * Which of the two must be the same on all ranks: it is decided from the bytes a rank receives from each, which MPI makes equal everywhere, from
- * the MCA variables, and from the team's state, on which the ranks have agreed. Never from addresses, datatypes or kinds of memory. */
+ * Which of the two must be the same on all ranks: it is decided from the bytes a rank receives from
+ * each, which MPI makes equal everywhere, from the MCA variables, and from the team's state, on
+ * which the ranks have agreed. Never from addresses, datatypes or kinds of memory. */
 #include "coll_hier.h"
 
 #include <string.h>
@@ -12,12 +13,12 @@
 #include "opal/util/output.h"
 
 typedef struct {
-    const void *sbuf;
+    const void* sbuf;
     size_t scount;
-    struct ompi_datatype_t *sdtype;
-    void *rbuf;
+    struct ompi_datatype_t* sdtype;
+    void* rbuf;
     size_t rcount;
-    struct ompi_datatype_t *rdtype;
+    struct ompi_datatype_t* rdtype;
     int rank, size;
     size_t shard_bytes;
 } call_t;
@@ -38,7 +39,7 @@ static int to_mpi_error(int code)
     }
 }
 
-static int run(hier_team *team, const hier_allgather_args *args)
+static int run(hier_team* team, const hier_allgather_args* args)
 {
     int rc = hier_allgather_start(team, args);
     while (HIER_IN_PROGRESS == rc) {
@@ -48,20 +49,24 @@ static int run(hier_team *team, const hier_allgather_args *args)
     return to_mpi_error(rc);
 }
 
-/* The own shard as one piece of shard_bytes bytes: the send buffer itself, or a packed copy. Too few bytes are made up with zeros and too many
- * are cut, so that the other ranks get their allgather; the caller then gets an error of its own. */
-static int dense_send(mca_coll_hier_module_t *module, const call_t *call, const void **out, int *mismatch)
+/* The own shard as one piece of shard_bytes bytes: the send buffer itself, or a packed copy. Too
+ * few bytes are made up with zeros and too many are cut, so that the other ranks get their
+ * allgather; the caller then gets an error of its own. */
+static int dense_send(mca_coll_hier_module_t* module, const call_t* call, const void** out,
+                      int* mismatch)
 {
     size_t type_bytes;
     ptrdiff_t offset;
     ompi_datatype_type_size(call->sdtype, &type_bytes);
     const size_t bytes = type_bytes * call->scount;
-    *mismatch = bytes == call->shard_bytes ? OMPI_SUCCESS : bytes > call->shard_bytes ? MPI_ERR_TRUNCATE : MPI_ERR_COUNT;
+    *mismatch = bytes == call->shard_bytes  ? OMPI_SUCCESS
+                : bytes > call->shard_bytes ? MPI_ERR_TRUNCATE
+                                            : MPI_ERR_COUNT;
     if (mca_coll_hier_is_dense(call->sdtype, call->scount, &offset) && bytes >= call->shard_bytes) {
-        *out = (const char *) call->sbuf + offset;
+        *out = (const char*)call->sbuf + offset;
         return OMPI_SUCCESS;
     }
-    char *packed = (char *) mca_coll_hier_reserve(&module->send_staging, call->shard_bytes);
+    char* packed = (char*)mca_coll_hier_reserve(&module->send_staging, call->shard_bytes);
     if (NULL == packed) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -71,11 +76,11 @@ static int dense_send(mca_coll_hier_module_t *module, const call_t *call, const 
     return mca_coll_hier_pack(packed, usable, call->sbuf, call->scount, call->sdtype);
 }
 
-static int allgather(mca_coll_hier_module_t *module, const call_t *call)
+static int allgather(mca_coll_hier_module_t* module, const call_t* call)
 {
-    const size_t total = call->shard_bytes * (size_t) call->size;
-    const size_t elements = call->rcount * (size_t) call->size;
-    const size_t own_offset = call->shard_bytes * (size_t) call->rank;
+    const size_t total = call->shard_bytes * (size_t)call->size;
+    const size_t elements = call->rcount * (size_t)call->size;
+    const size_t own_offset = call->shard_bytes * (size_t)call->rank;
     const bool in_place = MPI_IN_PLACE == call->sbuf;
     hier_allgather_args args = {NULL, NULL, call->shard_bytes};
     int mismatch = OMPI_SUCCESS;
@@ -84,7 +89,7 @@ static int allgather(mca_coll_hier_module_t *module, const call_t *call)
     ptrdiff_t offset, lower_bound, extent;
     const bool dense = mca_coll_hier_is_dense(call->rdtype, elements, &offset);
     if (dense) {
-        args.recv = (char *) call->rbuf + offset;
+        args.recv = (char*)call->rbuf + offset;
     } else {
         args.recv = mca_coll_hier_reserve(&module->receive_staging, total);
         rc = NULL == args.recv ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
@@ -93,10 +98,12 @@ static int allgather(mca_coll_hier_module_t *module, const call_t *call)
         rc = dense_send(module, call, &args.send, &mismatch);
     } else if (OMPI_SUCCESS == rc && !dense) {
         ompi_datatype_get_extent(call->rdtype, &lower_bound, &extent);
-        const char *own = (const char *) call->rbuf + (ptrdiff_t) call->rcount * extent * call->rank;
-        rc = mca_coll_hier_pack((char *) args.recv + own_offset, call->shard_bytes, own, call->rcount, call->rdtype);
+        const char* own = (const char*)call->rbuf + (ptrdiff_t)call->rcount * extent * call->rank;
+        rc = mca_coll_hier_pack((char*)args.recv + own_offset, call->shard_bytes, own, call->rcount,
+                                call->rdtype);
     }
-    /* Out of memory here leaves the others waiting, as it does in every module; they learn of it when this rank aborts. */
+    /* Out of memory here leaves the others waiting, as it does in every module; they learn of it
+     * when this rank aborts. */
     if (OMPI_SUCCESS == rc) {
         rc = run(module->team, &args);
     }
@@ -106,16 +113,26 @@ static int allgather(mca_coll_hier_module_t *module, const call_t *call)
     return OMPI_SUCCESS == rc ? mismatch : rc;
 }
 
-int mca_coll_hier_allgather(const void *sbuf, hier_count_t scount, struct ompi_datatype_t *sdtype, void *rbuf, hier_count_t rcount,
-                            struct ompi_datatype_t *rdtype, struct ompi_communicator_t *comm, mca_coll_base_module_t *module)
+int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
+                            void* rbuf, hier_count_t rcount, struct ompi_datatype_t* rdtype,
+                            struct ompi_communicator_t* comm, mca_coll_base_module_t* module)
 {
-    mca_coll_hier_module_t *hier = (mca_coll_hier_module_t *) module;
-    call_t call = {sbuf, (size_t) scount, sdtype, rbuf, (size_t) rcount, rdtype, ompi_comm_rank(comm), ompi_comm_size(comm), 0};
+    mca_coll_hier_module_t* hier = (mca_coll_hier_module_t*)module;
+    call_t call = {sbuf,
+                   (size_t)scount,
+                   sdtype,
+                   rbuf,
+                   (size_t)rcount,
+                   rdtype,
+                   ompi_comm_rank(comm),
+                   ompi_comm_size(comm),
+                   0};
     ompi_datatype_type_size(rdtype, &call.shard_bytes);
     call.shard_bytes *= call.rcount;
 
-    const size_t total = call.shard_bytes * (size_t) call.size;
-    if (0 == total) { /* on all ranks: nothing to do; some modules stumble over a count of empty elements */
+    const size_t total = call.shard_bytes * (size_t)call.size;
+    if (0 == total) {
+        /* On all ranks: nothing to do. Some modules stumble over a count of empty elements. */
         mca_coll_hier_component.allgather_calls++;
         return OMPI_SUCCESS;
     }
@@ -127,7 +144,8 @@ int mca_coll_hier_allgather(const void *sbuf, hier_count_t scount, struct ompi_d
         if (MCA_COLL_HIER_BUILDING != hier->state) {
             mca_coll_hier_component.allgather_fallbacks++;
         }
-        return hier->previous_allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, hier->previous_allgather_module);
+        return hier->previous_allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
+                                        hier->previous_allgather_module);
     }
     mca_coll_hier_component.allgather_calls++;
     return allgather(hier, &call);

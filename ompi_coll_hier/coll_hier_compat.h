@@ -1,4 +1,5 @@
-/* What differs between the Open MPI versions: 4.1, 5.0, and 6.0 (main). Only the interface versions decide. */
+/* What differs between the Open MPI versions: 4.1, 5.0, and 6.0 (main). Only the interface versions
+ * decide. */
 #ifndef MCA_COLL_HIER_COMPAT_H
 #define MCA_COLL_HIER_COMPAT_H
 

@@ -7,23 +7,26 @@ static int hier_close(void);
 static int hier_init_query(bool progress_threads, bool mpi_threads);
 
 mca_coll_hier_component_t mca_coll_hier_component = {
-    .super = {
-        .collm_version = {
-            HIER_COLL_VERSION,
-            .mca_component_name = "hier",
-            MCA_BASE_MAKE_VERSION(component, HIER_VERSION_MAJOR, HIER_VERSION_MINOR, HIER_VERSION_RELEASE),
-            .mca_open_component = hier_open,
-            .mca_close_component = hier_close,
-            .mca_register_component_params = mca_coll_hier_register,
+    .super =
+        {
+            .collm_version =
+                {
+                    HIER_COLL_VERSION,
+                    .mca_component_name = "hier",
+                    MCA_BASE_MAKE_VERSION(component, HIER_VERSION_MAJOR, HIER_VERSION_MINOR,
+                                          HIER_VERSION_RELEASE),
+                    .mca_open_component = hier_open,
+                    .mca_close_component = hier_close,
+                    .mca_register_component_params = mca_coll_hier_register,
+                },
+            .collm_data = {MCA_BASE_METADATA_PARAM_NONE},
+            .collm_init_query = hier_init_query,
+            .collm_comm_query = mca_coll_hier_comm_query,
         },
-        .collm_data = {MCA_BASE_METADATA_PARAM_NONE},
-        .collm_init_query = hier_init_query,
-        .collm_comm_query = mca_coll_hier_comm_query,
-    },
     .output = -1,
 };
 
-static void log_line(int level, const char *line)
+static void log_line(int level, const char* line)
 {
     opal_output_verbose(level, mca_coll_hier_component.output, "coll:hier: %s", line);
 }

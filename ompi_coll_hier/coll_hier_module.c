@@ -2,10 +2,10 @@
 
 #include "opal/util/output.h"
 
-static int hier_enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm);
-static int hier_disable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm);
+static int hier_enable(mca_coll_base_module_t* module, struct ompi_communicator_t* comm);
+static int hier_disable(mca_coll_base_module_t* module, struct ompi_communicator_t* comm);
 
-static void construct(mca_coll_hier_module_t *module)
+static void construct(mca_coll_hier_module_t* module)
 {
     module->previous_allgather = NULL;
     module->previous_allgather_module = NULL;
@@ -14,9 +14,10 @@ static void construct(mca_coll_hier_module_t *module)
     module->send_staging = module->receive_staging = (mca_coll_hier_staging_t){NULL, 0};
 }
 
-/* Runs from disable and again from the destructor: on 4.1 and 5.0 disable is called once for each slot that is still ours, which is
- * never when a wrapper (sync, monitoring) has taken it. No collective here: MPI_Finalize frees communicators rank by rank. */
-static void clean_up(mca_coll_hier_module_t *module)
+/* Runs from disable and again from the destructor: on 4.1 and 5.0 disable is called once for each
+ * slot that is still ours, which is never when a wrapper (sync, monitoring) has taken it. No
+ * collective here: MPI_Finalize frees communicators rank by rank. */
+static void clean_up(mca_coll_hier_module_t* module)
 {
     hier_team_destroy(module->team);
     module->team = NULL;
@@ -34,13 +35,13 @@ static void clean_up(mca_coll_hier_module_t *module)
 
 OBJ_CLASS_INSTANCE(mca_coll_hier_module_t, mca_coll_base_module_t, construct, clean_up);
 
-mca_coll_base_module_t *mca_coll_hier_comm_query(struct ompi_communicator_t *comm, int *priority)
+mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* comm, int* priority)
 {
     *priority = mca_coll_hier_component.priority;
     if (0 > *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)) {
         return NULL;
     }
-    mca_coll_hier_module_t *module = OBJ_NEW(mca_coll_hier_module_t);
+    mca_coll_hier_module_t* module = OBJ_NEW(mca_coll_hier_module_t);
     if (NULL == module) {
         return NULL;
     }
@@ -51,11 +52,13 @@ mca_coll_base_module_t *mca_coll_hier_comm_query(struct ompi_communicator_t *com
 }
 
 /* Modules are enabled by rising priority: what holds the slot now is what we fall back to. */
-static int hier_enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
+static int hier_enable(mca_coll_base_module_t* module, struct ompi_communicator_t* comm)
 {
-    mca_coll_hier_module_t *hier = (mca_coll_hier_module_t *) module;
+    mca_coll_hier_module_t* hier = (mca_coll_hier_module_t*)module;
     if (NULL == comm->c_coll->coll_allgather || NULL == comm->c_coll->coll_allgather_module) {
-        opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: nobody else provides allgather on %s: not used there", comm->c_name);
+        opal_output_verbose(1, mca_coll_hier_component.output,
+                            "coll:hier: nobody else provides allgather on %s: not used there",
+                            comm->c_name);
         return OMPI_ERR_NOT_AVAILABLE;
     }
     hier->previous_allgather = comm->c_coll->coll_allgather;
@@ -68,15 +71,16 @@ static int hier_enable(mca_coll_base_module_t *module, struct ompi_communicator_
     return OMPI_SUCCESS;
 }
 
-static int hier_disable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
+static int hier_disable(mca_coll_base_module_t* module, struct ompi_communicator_t* comm)
 {
-    mca_coll_hier_module_t *hier = (mca_coll_hier_module_t *) module;
+    mca_coll_hier_module_t* hier = (mca_coll_hier_module_t*)module;
 #if HIER_MODULE_INSTALLS
     if (comm->c_coll->coll_allgather_module == module) { /* still ours */
-        MCA_COLL_INSTALL_API(comm, allgather, hier->previous_allgather, hier->previous_allgather_module, "hier");
+        MCA_COLL_INSTALL_API(comm, allgather, hier->previous_allgather,
+                             hier->previous_allgather_module, "hier");
     }
 #else
-    (void) comm;
+    (void)comm;
 #endif
     clean_up(hier);
     return OMPI_SUCCESS;

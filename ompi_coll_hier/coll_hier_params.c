@@ -7,40 +7,40 @@
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/util/output.h"
 
-static struct mca_coll_hier_component_t *const self = &mca_coll_hier_component;
+static struct mca_coll_hier_component_t* const self = &mca_coll_hier_component;
 
 typedef struct {
-    const char *name;
-    int *value;
+    const char* name;
+    int* value;
     int initial, least, most;
     int level;
-    const char *help;
+    const char* help;
 } int_row_t;
 
 typedef struct {
-    const char *name;
-    size_t *value;
+    const char* name;
+    size_t* value;
     size_t initial, least, most;
-    const char *help;
+    const char* help;
 } size_row_t;
 
 typedef struct {
-    const char *name;
-    int *value;
-    const char *text;
+    const char* name;
+    int* value;
+    const char* text;
     struct {
         int value;
-        const char *text;
+        const char* text;
     } choices[3];
-    const char *help;
+    const char* help;
 } choice_row_t;
 
 typedef struct {
-    const char *name;
-    const char **value;
-    const char *initial;
+    const char* name;
+    const char** value;
+    const char* initial;
     bool may_be_empty;
-    const char *help;
+    const char* help;
 } text_row_t;
 
 static const int_row_t int_rows[] = {
@@ -49,51 +49,68 @@ static const int_row_t int_rows[] = {
     {"verbose", &self->verbose, 0, 0, 100, OPAL_INFO_LVL_3,
      "0: errors only; 1: the groups and transports of each communicator; 10: every set-up step"},
     {"ranks_per_node", &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5,
-     "Cut every host into virtual nodes of this many ranks; 0: hosts as found. For tests and tuning; equal on all ranks"},
+     "Cut every host into virtual nodes of this many ranks; 0: hosts as found. For tests and "
+     "tuning; equal on all ranks"},
     {"depth", &self->config.depth, 4, 1, 1024, OPAL_INFO_LVL_5,
-     "Puts in flight from one rank to other nodes; depth x chunk_bytes should be twice bandwidth x round-trip time"},
+     "Puts in flight from one rank to other nodes; depth x chunk_bytes should be twice bandwidth x "
+     "round-trip time"},
     {"timeout", &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5,
      "Seconds without any movement, every rank being in the call, after which it fails; 0: never"},
 };
 
 static const size_row_t size_rows[] = {
-    {"min_bytes", &self->min_bytes, 32768, 0, (size_t) 1 << 50,
-     "Total bytes (all ranks together) below which the previous module serves the call; equal on all ranks"},
-    {"chunk_bytes", &self->config.chunk_bytes, 262144, 4096, (size_t) 1 << 30,
+    {"min_bytes", &self->min_bytes, 32768, 0, (size_t)1 << 50,
+     "Total bytes (all ranks together) below which the previous module serves the call; equal on "
+     "all ranks"},
+    {"chunk_bytes", &self->config.chunk_bytes, 262144, 4096, (size_t)1 << 30,
      "Largest put; smaller shards are cut finer, so that both levels overlap. Equal on all ranks"},
 };
 
-/* Texts that we read ourselves: Open MPI 4.1's own enumerators end a bad value with a message that nobody can read. */
+/* Texts that we read ourselves: Open MPI 4.1's own enumerators end a bad value with a message that
+ * nobody can read. */
 static choice_row_t choice_rows[] = {
-    {"inter", &self->config.inter, "auto", {{HIER_INTER_AUTO, "auto"}, {HIER_INTER_DIRECT, "direct"}, {HIER_INTER_RING, "ring"}},
-     "Route between nodes: direct (one hop to every node), ring (from node to node), auto (ring from 9 nodes on); equal on all ranks"},
-    {"intra", &self->config.intra, "auto", {{HIER_INTRA_AUTO, "auto"}, {HIER_INTRA_CMA, "cma"}, {HIER_INTRA_SHM, "shm"}},
-     "Host memory inside a node: cma (process_vm_writev, one copy), shm (shared memory, two copies), auto (cma where a trial shows that it works)"},
+    {"inter",
+     &self->config.inter,
+     "auto",
+     {{HIER_INTER_AUTO, "auto"}, {HIER_INTER_DIRECT, "direct"}, {HIER_INTER_RING, "ring"}},
+     "Route between nodes: direct (one hop to every node), ring (from node to node), auto (ring "
+     "from 9 nodes on); equal on all ranks"},
+    {"intra",
+     &self->config.intra,
+     "auto",
+     {{HIER_INTRA_AUTO, "auto"}, {HIER_INTRA_CMA, "cma"}, {HIER_INTRA_SHM, "shm"}},
+     "Host memory inside a node: cma (process_vm_writev, one copy), shm (shared memory, two "
+     "copies), auto (cma where a trial shows that it works)"},
 };
 
 static const text_row_t text_rows[] = {
     {"net_devices", &self->config.net_devices, "auto", false,
-     "Network devices by UCX's names (eth0, mlx5_0:1); auto: an RDMA device, else the interface of the default route"},
+     "Network devices by UCX's names (eth0, mlx5_0:1); auto: an RDMA device, else the interface of "
+     "the default route"},
     {"net_transports", &self->config.net_transports, "auto", false,
      "Network transports by UCX's names (rc, tcp); auto: RDMA where there is a device, else tcp"},
     {"providers", &self->providers, "tuned,basic,libnbc,inter,self", true,
-     "Components loaded for the other collectives when --mca coll names coll/hier but nobody able to provide them; empty: none"},
+     "Components loaded for the other collectives when --mca coll names coll/hier but nobody able "
+     "to provide them; empty: none"},
 };
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
-static int register_variable(const char *name, const char *help, mca_base_var_type_t type, int level, void *value)
+static int register_variable(const char* name, const char* help, mca_base_var_type_t type,
+                             int level, void* value)
 {
-    const int rc = mca_base_component_var_register(&self->super.collm_version, name, help, type, NULL, 0, 0, (mca_base_var_info_lvl_t) level,
+    const int rc = mca_base_component_var_register(&self->super.collm_version, name, help, type,
+                                                   NULL, 0, 0, (mca_base_var_info_lvl_t)level,
                                                    MCA_BASE_VAR_SCOPE_READONLY, value);
     return 0 > rc ? rc : OMPI_SUCCESS;
 }
 
-static int register_counter(const char *name, const char *help, unsigned long long *value)
+static int register_counter(const char* name, const char* help, unsigned long long* value)
 {
-    const int rc = mca_base_component_pvar_register(&self->super.collm_version, name, help, OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
-                                                    MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MPI_T_BIND_NO_OBJECT,
-                                                    MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, NULL, NULL, NULL, value);
+    const int rc = mca_base_component_pvar_register(
+        &self->super.collm_version, name, help, OPAL_INFO_LVL_4, MCA_BASE_PVAR_CLASS_COUNTER,
+        MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, MPI_T_BIND_NO_OBJECT,
+        MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, NULL, NULL, NULL, value);
     return 0 > rc ? rc : OMPI_SUCCESS;
 }
 
@@ -102,30 +119,37 @@ int mca_coll_hier_register(void)
     int rc = OMPI_SUCCESS;
     for (size_t i = 0; i < ROWS(int_rows) && OMPI_SUCCESS == rc; i++) {
         *int_rows[i].value = int_rows[i].initial;
-        rc = register_variable(int_rows[i].name, int_rows[i].help, MCA_BASE_VAR_TYPE_INT, int_rows[i].level, int_rows[i].value);
+        rc = register_variable(int_rows[i].name, int_rows[i].help, MCA_BASE_VAR_TYPE_INT,
+                               int_rows[i].level, int_rows[i].value);
     }
     for (size_t i = 0; i < ROWS(size_rows) && OMPI_SUCCESS == rc; i++) {
         *size_rows[i].value = size_rows[i].initial;
-        rc = register_variable(size_rows[i].name, size_rows[i].help, MCA_BASE_VAR_TYPE_SIZE_T, OPAL_INFO_LVL_4, size_rows[i].value);
+        rc = register_variable(size_rows[i].name, size_rows[i].help, MCA_BASE_VAR_TYPE_SIZE_T,
+                               OPAL_INFO_LVL_4, size_rows[i].value);
     }
     for (size_t i = 0; i < ROWS(choice_rows) && OMPI_SUCCESS == rc; i++) {
         choice_rows[i].text = choice_rows[i].choices[0].text;
-        rc = register_variable(choice_rows[i].name, choice_rows[i].help, MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, &choice_rows[i].text);
+        rc = register_variable(choice_rows[i].name, choice_rows[i].help, MCA_BASE_VAR_TYPE_STRING,
+                               OPAL_INFO_LVL_5, &choice_rows[i].text);
     }
     for (size_t i = 0; i < ROWS(text_rows) && OMPI_SUCCESS == rc; i++) {
         *text_rows[i].value = text_rows[i].initial;
-        rc = register_variable(text_rows[i].name, text_rows[i].help, MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, text_rows[i].value);
+        rc = register_variable(text_rows[i].name, text_rows[i].help, MCA_BASE_VAR_TYPE_STRING,
+                               OPAL_INFO_LVL_5, text_rows[i].value);
     }
     if (OMPI_SUCCESS == rc) {
-        rc = register_counter("allgather_calls", "Calls of MPI_Allgather that coll/hier served", &self->allgather_calls);
+        rc = register_counter("allgather_calls", "Calls of MPI_Allgather that coll/hier served",
+                              &self->allgather_calls);
     }
     if (OMPI_SUCCESS == rc) {
-        rc = register_counter("allgather_fallbacks", "Calls of MPI_Allgather handed to the previous module", &self->allgather_fallbacks);
+        rc = register_counter("allgather_fallbacks",
+                              "Calls of MPI_Allgather handed to the previous module",
+                              &self->allgather_fallbacks);
     }
     return rc;
 }
 
-static bool read_choice(choice_row_t *row)
+static bool read_choice(choice_row_t* row)
 {
     for (size_t i = 0; i < ROWS(row->choices); i++) {
         if (NULL != row->text && 0 == strcmp(row->text, row->choices[i].text)) {
@@ -133,8 +157,10 @@ static bool read_choice(choice_row_t *row)
             return true;
         }
     }
-    opal_output(0, "coll:hier: coll_hier_%s is \"%s\", but must be %s, %s or %s: coll/hier is not used", row->name, NULL == row->text ? "" : row->text,
-                row->choices[0].text, row->choices[1].text, row->choices[2].text);
+    opal_output(
+        0, "coll:hier: coll_hier_%s is \"%s\", but must be %s, %s or %s: coll/hier is not used",
+        row->name, NULL == row->text ? "" : row->text, row->choices[0].text, row->choices[1].text,
+        row->choices[2].text);
     return false;
 }
 
@@ -143,19 +169,23 @@ int mca_coll_hier_check_params(void)
 {
     bool fine = true;
     for (size_t i = 0; i < ROWS(int_rows); i++) {
-        const int_row_t *row = &int_rows[i];
+        const int_row_t* row = &int_rows[i];
         if (*row->value < row->least || *row->value > row->most) {
-            opal_output(0, "coll:hier: coll_hier_%s is %d, but must be from %d to %d: coll/hier is not used", row->name, *row->value, row->least,
-                        row->most);
+            opal_output(
+                0,
+                "coll:hier: coll_hier_%s is %d, but must be from %d to %d: coll/hier is not used",
+                row->name, *row->value, row->least, row->most);
             fine = false;
         }
     }
     for (size_t i = 0; i < ROWS(size_rows); i++) {
-        const size_row_t *row = &size_rows[i];
+        const size_row_t* row = &size_rows[i];
         if (*row->value < row->least || *row->value > row->most) {
             /* Signed, because that is how a negative one was typed. */
-            opal_output(0, "coll:hier: coll_hier_%s is %lld, but must be from %zu to %zu: coll/hier is not used", row->name,
-                        (long long) *row->value, row->least, row->most);
+            opal_output(0,
+                        "coll:hier: coll_hier_%s is %lld, but must be from %zu to %zu: coll/hier "
+                        "is not used",
+                        row->name, (long long)*row->value, row->least, row->most);
             fine = false;
         }
     }
@@ -163,12 +193,15 @@ int mca_coll_hier_check_params(void)
         fine = read_choice(&choice_rows[i]) && fine;
     }
     for (size_t i = 0; i < ROWS(text_rows); i++) {
-        const text_row_t *row = &text_rows[i];
+        const text_row_t* row = &text_rows[i];
         if (NULL == *row->value) {
             *row->value = "";
         }
         if ('\0' == **row->value && !row->may_be_empty) {
-            opal_output(0, "coll:hier: coll_hier_%s is empty, but must be \"auto\" or a list of names: coll/hier is not used", row->name);
+            opal_output(0,
+                        "coll:hier: coll_hier_%s is empty, but must be \"auto\" or a list of "
+                        "names: coll/hier is not used",
+                        row->name);
             fine = false;
         }
     }

@@ -1,4 +1,5 @@
-/* The team of a communicator: made at its first eligible call, from groups that the core computes and Open MPI splits. */
+/* The team of a communicator: made at its first eligible call, from groups that the core computes
+ * and Open MPI splits. */
 #include "coll_hier.h"
 
 #include "ompi/datatype/ompi_datatype.h"
@@ -7,29 +8,31 @@
 #include "opal/util/output.h"
 
 typedef struct {
-    mca_coll_hier_module_t *module;
-    ompi_communicator_t *comm;
-    ompi_communicator_t *groups[2]; /* node, rail: they live as long as the set-up */
+    mca_coll_hier_module_t* module;
+    ompi_communicator_t* comm;
+    ompi_communicator_t* groups[2]; /* node, rail: they live as long as the set-up */
 } bootstrap_context_t;
 
-static int team_allgather(void *context, const void *in, void *out, size_t bytes)
+static int team_allgather(void* context, const void* in, void* out, size_t bytes)
 {
-    const bootstrap_context_t *c = (const bootstrap_context_t *) context;
-    return c->module->previous_allgather(in, (hier_count_t) bytes, MPI_BYTE, out, (hier_count_t) bytes, MPI_BYTE, c->comm,
+    const bootstrap_context_t* c = (const bootstrap_context_t*)context;
+    return c->module->previous_allgather(in, (hier_count_t)bytes, MPI_BYTE, out,
+                                         (hier_count_t)bytes, MPI_BYTE, c->comm,
                                          c->module->previous_allgather_module);
 }
 
-static int group_allgather(void *context, const void *in, void *out, size_t bytes)
+static int group_allgather(void* context, const void* in, void* out, size_t bytes)
 {
-    ompi_communicator_t *group = (ompi_communicator_t *) context;
-    return group->c_coll->coll_allgather(in, (hier_count_t) bytes, MPI_BYTE, out, (hier_count_t) bytes, MPI_BYTE, group,
+    ompi_communicator_t* group = (ompi_communicator_t*)context;
+    return group->c_coll->coll_allgather(in, (hier_count_t)bytes, MPI_BYTE, out,
+                                         (hier_count_t)bytes, MPI_BYTE, group,
                                          group->c_coll->coll_allgather_module);
 }
 
-static int split(void *context, int which, int color, int key, hier_group *out)
+static int split(void* context, int which, int color, int key, hier_group* out)
 {
-    bootstrap_context_t *c = (bootstrap_context_t *) context;
-    ompi_communicator_t *group = NULL;
+    bootstrap_context_t* c = (bootstrap_context_t*)context;
+    ompi_communicator_t* group = NULL;
     opal_info_t info;
     OBJ_CONSTRUCT(&info, opal_info_t);
     opal_info_set(&info, "ompi_comm_coll_preference", "^hier");
@@ -44,15 +47,13 @@ static int split(void *context, int which, int color, int key, hier_group *out)
 
 static bool progress_registered = false;
 
-static void keep_alive(void)
-{
-    opal_progress();
-}
+static void keep_alive(void) { opal_progress(); }
 
-void mca_coll_hier_build_team(mca_coll_hier_module_t *module, struct ompi_communicator_t *comm)
+void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
 {
     bootstrap_context_t context = {module, comm, {NULL, NULL}};
-    const hier_bootstrap bootstrap = {{&context, ompi_comm_rank(comm), ompi_comm_size(comm), team_allgather}, split};
+    const hier_bootstrap bootstrap = {
+        {&context, ompi_comm_rank(comm), ompi_comm_size(comm), team_allgather}, split};
     hier_config config = mca_coll_hier_component.config;
     config.progress = keep_alive;
 
@@ -66,7 +67,9 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t *module, struct ompi_commun
     if (HIER_OK != rc) {
         module->state = MCA_COLL_HIER_REFUSED;
         if (0 == ompi_comm_rank(comm)) {
-            opal_output(0, "coll:hier: %s on communicator %s: the previous module serves its allgathers", hier_strerror(rc), comm->c_name);
+            opal_output(
+                0, "coll:hier: %s on communicator %s: the previous module serves its allgathers",
+                hier_strerror(rc), comm->c_name);
         }
         return;
     }
@@ -76,8 +79,8 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t *module, struct ompi_commun
         opal_progress_register(hier_progress);
     }
     if (0 == ompi_comm_rank(comm)) {
-        opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: communicator %s: %s", comm->c_name,
-                            hier_team_description(module->team));
+        opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: communicator %s: %s",
+                            comm->c_name, hier_team_description(module->team));
     }
 }
 

@@ -30,8 +30,10 @@ Status Engine::start(Team& team, const hier_allgather_args& args)
 int Engine::progress()
 {
     if (count_.load(std::memory_order_relaxed) == 0) {
-        constexpr unsigned idle_calls_per_turn = 64;  // a turn costs some 300 ns once there are connections
-        if (idle_calls_.fetch_add(1, std::memory_order_relaxed) % idle_calls_per_turn == 0) UcxWorker::turn_all();
+        constexpr unsigned idle_calls_per_turn =
+            64;  // a turn costs some 300 ns once there are connections
+        if (idle_calls_.fetch_add(1, std::memory_order_relaxed) % idle_calls_per_turn == 0)
+            UcxWorker::turn_all();
         return 0;
     }
     const std::unique_lock lock(mutex_, std::try_to_lock);

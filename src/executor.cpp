@@ -29,7 +29,8 @@ Status Executor::start(const Program& program, const Binding& binding)
             not_ready_ += static_cast<std::uint32_t>(channel.readies.size());
         }
     }
-    // Every transport begins even when one failed: the peers have to hear of it, and conclude() ends them all.
+    // Every transport begins even when one failed: the peers have to hear of it, and conclude()
+    // ends them all.
     for (Transport* t : transports_) {
         if (t == nullptr) continue;
         const Status status = t->begin(binding);
@@ -68,14 +69,21 @@ void Executor::run(std::uint32_t i)
 {
     const Op& op = program_->op(i);
     switch (op.kind) {
-    case Op::Kind::announce: take(i, transport(op.level)->announce(program_->peer_of(i))); break;
-    case Op::Kind::drain: take(i, transport(op.level)->drain(program_->peer_of(i), i)); break;
-    case Op::Kind::copy: node_queue_.push_back(i); break;
+    case Op::Kind::announce:
+        take(i, transport(op.level)->announce(program_->peer_of(i)));
+        break;
+    case Op::Kind::drain:
+        take(i, transport(op.level)->drain(program_->peer_of(i), i));
+        break;
+    case Op::Kind::copy:
+        node_queue_.push_back(i);
+        break;
     case Op::Kind::put:
         if (op.level == Level::node) node_queue_.push_back(i);
         break;  // rail puts go in the order of their channel: issue_rail
     case Op::Kind::await_ready:
-    case Op::Kind::await_data: break;  // poll
+    case Op::Kind::await_data:
+        break;  // poll
     }
 }
 
@@ -138,7 +146,8 @@ void Executor::poll(Level level)
         }
         if (cursor.await == channel.awaits.size()) continue;
         const std::uint32_t arrived = transport(level)->arrived(channel.peer);
-        while (cursor.await < channel.awaits.size() && program_->op(channel.awaits[cursor.await]).count <= arrived) {
+        while (cursor.await < channel.awaits.size() &&
+               program_->op(channel.awaits[cursor.await]).count <= arrived) {
             finish(channel.awaits[cursor.await++]);
         }
     }
@@ -168,15 +177,17 @@ void Executor::work_on_node()
         const std::uint32_t i = node_queue_[node_head_++];
         const Op& op = program_->op(i);
         Transport* node = transport(Level::node);
-        const Status status = op.kind == Op::Kind::copy ? node->copy(transfer(i)) : node->put(transfer(i));
+        const Status status =
+            op.kind == Op::Kind::copy ? node->copy(transfer(i)) : node->put(transfer(i));
         if (status == Status::ok) done += op.slice.length;
         moved_ = true;
         take(i, status);
     }
 }
 
-// A rank that has not entered the call may be late for as long as it likes: no time-out then, on no rank. Those that miss it say so once a second by a
-// number that grows, and all others hand on the highest that they have heard (a Lamport clock): it stands still when nobody is missed.
+// A rank that has not entered the call may be late for as long as it likes: no time-out then, on no
+// rank. Those that miss it say so once a second by a number that grows, and all others hand on the
+// highest that they have heard (a Lamport clock): it stands still when nobody is missed.
 void Executor::watch_clock()
 {
     constexpr unsigned passes_per_look = 64;
@@ -184,7 +195,8 @@ void Executor::watch_clock()
         idle_passes_ = 0;
         return;
     }
-    if (limits_.timeout.count() == 0 || failed(failure_) || ++idle_passes_ % passes_per_look != 0) return;
+    if (limits_.timeout.count() == 0 || failed(failure_) || ++idle_passes_ % passes_per_look != 0)
+        return;
     const auto now = Clock::now();
     if (idle_passes_ == passes_per_look) last_move_ = last_beat_ = now;
     if (now - last_beat_ >= std::chrono::seconds(1)) pass_on_beat(now);
@@ -218,9 +230,12 @@ void Executor::report_late() const
     for (const Level level : {Level::node, Level::rail}) {
         const auto channels = program_->channels(level);
         for (std::size_t c = 0; c < channels.size(); c++) {
-            if (cursors_[static_cast<std::size_t>(level)][c].ready == channels[c].readies.size()) continue;
-            log(HIER_LOG_ERROR, "still waiting: rank %d has not entered the allgather after %lld s (coll_hier_timeout)", channels[c].rank,
-                static_cast<long long>(limits_.timeout.count()));
+            if (cursors_[static_cast<std::size_t>(level)][c].ready == channels[c].readies.size())
+                continue;
+            log(HIER_LOG_ERROR,
+                "still waiting: rank %d has not entered the allgather after %lld s "
+                "(coll_hier_timeout)",
+                channels[c].rank, static_cast<long long>(limits_.timeout.count()));
         }
     }
 }
@@ -228,7 +243,9 @@ void Executor::report_late() const
 // What is missing, peer by peer: enough to tell a lost peer from a lost connection.
 void Executor::report_stall() const
 {
-    log(HIER_LOG_ERROR, "nothing has moved for %lld s (coll_hier_timeout): %u of %u operations left, %d puts in flight",
+    log(HIER_LOG_ERROR,
+        "nothing has moved for %lld s (coll_hier_timeout): %u of %u operations left, %d puts in "
+        "flight",
         static_cast<long long>(limits_.timeout.count()), remaining_, program_->size(), in_flight_);
     for (const Level level : {Level::node, Level::rail}) {
         const auto channels = program_->channels(level);
@@ -237,9 +254,12 @@ void Executor::report_stall() const
             const auto& [peer, rank, puts, awaits, readies] = channels[c];
             const bool is_rail = level == Level::rail;
             const std::uint32_t wanted = awaits.empty() ? 0 : program_->op(awaits.back()).count;
-            if (cursors[c].await == awaits.size() && (!is_rail || cursors[c].put == puts.size())) continue;
-            log(HIER_LOG_ERROR, "  rank %d over the %s: %u of %u chunks have come, %zu of %zu were sent", rank, is_rail ? "rail" : "node",
-                transport(level)->arrived(peer), wanted, is_rail ? cursors[c].put : puts.size(), puts.size());
+            if (cursors[c].await == awaits.size() && (!is_rail || cursors[c].put == puts.size()))
+                continue;
+            log(HIER_LOG_ERROR,
+                "  rank %d over the %s: %u of %u chunks have come, %zu of %zu were sent", rank,
+                is_rail ? "rail" : "node", transport(level)->arrived(peer), wanted,
+                is_rail ? cursors[c].put : puts.size(), puts.size());
         }
     }
 }
@@ -250,7 +270,9 @@ void Executor::conclude()
         const bool quiet = std::all_of(std::begin(transports_), std::end(transports_),
                                        [](Transport* t) { return t == nullptr || t->idle(); });
         if (!quiet && Clock::now() < drain_end_) return;
-        if (!quiet) log(HIER_LOG_ERROR, "transfers are still in flight after a failure: the buffers of this call are not safe to reuse");
+        if (!quiet)
+            log(HIER_LOG_ERROR, "transfers are still in flight after a failure: the buffers of "
+                                "this call are not safe to reuse");
         status_ = failure_;
     } else if (remaining_ == 0) {
         status_ = Status::ok;

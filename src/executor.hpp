@@ -3,7 +3,7 @@
 //            start                    progress ... progress
 //              |   announce, copies,     |   completions -> successors become runnable
 //              |   waits armed           |   signals polled -> waits end -> successors ...
-//              v                         v   rail puts issued (a window), node puts issued (a budget)
+//              v                         v   rail puts (a window), node puts (a budget)
 //           running ------------------------------------------> done
 //              \------ an error here or at a peer -> draining -> failed
 //
@@ -23,16 +23,22 @@ namespace hier {
 class Executor final : private Completions {
 public:
     struct Limits {
-        int depth = 4;                       // rail puts in flight
-        std::chrono::seconds timeout{0};     // without movement while every peer is in the call; 0: never
-        std::chrono::seconds drain{5};       // for what is in flight after an error
-        std::size_t bytes_per_pass = 256 << 10;  // of work that the CPU does itself in one progress call
+        int depth = 4;  // rail puts in flight
+        std::chrono::seconds timeout{
+            0};  // without movement while every peer is in the call; 0: never
+        std::chrono::seconds drain{5};  // for what is in flight after an error
+        std::size_t bytes_per_pass =
+            256 << 10;  // of work that the CPU does itself in one progress call
     };
 
     // `rail` may be null where the team has one node. Both outlive the executor.
-    Executor(Transport* node, Transport* rail, Limits limits) : transports_{node, rail}, limits_(limits) {}
+    Executor(Transport* node, Transport* rail, Limits limits)
+        : transports_{node, rail}, limits_(limits)
+    {
+    }
 
-    // `program` must outlive the run. Nothing is allocated after the first run of a program this size.
+    // `program` must outlive the run. Nothing is allocated after the first run of a program this
+    // size.
     Status start(const Program& program, const Binding& binding);
     // ok when the collective is done; in_progress; or the error with which it ended.
     Status progress();
@@ -71,9 +77,9 @@ private:
     Status failure_ = Status::ok;
     bool moved_ = false;
     std::uint32_t remaining_ = 0;
-    std::uint32_t not_ready_ = 0;  // peers that are not yet in the call
-    int in_flight_ = 0;            // rail puts
-    std::vector<std::uint32_t> pending_;  // dependencies left, by op
+    std::uint32_t not_ready_ = 0;            // peers that are not yet in the call
+    int in_flight_ = 0;                      // rail puts
+    std::vector<std::uint32_t> pending_;     // dependencies left, by op
     std::vector<std::uint32_t> node_queue_;  // copies and node puts that may run
     std::size_t node_head_ = 0;
     std::vector<Cursor> cursors_[2];

@@ -11,7 +11,8 @@ namespace hier {
 void Group::exchange(const void* in, void* out, std::size_t bytes) const
 {
     const int code = group_.allgather(group_.context, in, out, bytes);
-    if (code != 0) throw SetupError(format("an exchange among %d ranks failed with code %d", size(), code));
+    if (code != 0)
+        throw SetupError(format("an exchange among %d ranks failed with code %d", size(), code));
 }
 
 std::vector<std::vector<std::byte>> Group::allgather_bytes(const std::vector<std::byte>& in) const
@@ -43,7 +44,8 @@ void Group::agree(const char* what, const std::function<void()>& step) const
     if (!cause.empty()) throw SetupError(std::string(what) + ": " + cause);
     const auto first = std::find(failed.begin(), failed.end(), 1);
     if (first != failed.end()) {
-        throw SetupError(format("%s: rank %d of %d failed", what, static_cast<int>(first - failed.begin()), size()));
+        throw SetupError(format("%s: rank %d of %d failed", what,
+                                static_cast<int>(first - failed.begin()), size()));
     }
 }
 

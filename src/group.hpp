@@ -25,9 +25,9 @@ public:
     // As above for byte strings of any length.
     std::vector<std::vector<std::byte>> allgather_bytes(const std::vector<std::byte>& in) const;
 
-    // Runs `step`, then tells the others how it went. Throws SetupError on every rank when it threw on any, with the rank's own
-    // cause or the number of a rank that failed. No exchange of this group may happen inside `step` after a point
-    // where it can throw on some ranks only.
+    // Runs `step`, then tells the others how it went. Throws SetupError on every rank when it threw
+    // on any, with the rank's own cause or the number of a rank that failed. No exchange of this
+    // group may happen inside `step` after a point where it can throw on some ranks only.
     void agree(const char* what, const std::function<void()>& step) const;
 
 private:

@@ -20,14 +20,22 @@ int code_of(hier::Status status)
 {
     using hier::Status;
     switch (status) {
-    case Status::ok: return HIER_OK;
-    case Status::in_progress: return HIER_IN_PROGRESS;
-    case Status::bad_argument: return HIER_ERR_ARGUMENT;
-    case Status::out_of_memory: return HIER_ERR_MEMORY;
-    case Status::mismatch: return HIER_ERR_MISMATCH;
-    case Status::transport_error: return HIER_ERR_TRANSPORT;
-    case Status::peer_failed: return HIER_ERR_PEER;
-    case Status::timed_out: return HIER_ERR_TIMEOUT;
+    case Status::ok:
+        return HIER_OK;
+    case Status::in_progress:
+        return HIER_IN_PROGRESS;
+    case Status::bad_argument:
+        return HIER_ERR_ARGUMENT;
+    case Status::out_of_memory:
+        return HIER_ERR_MEMORY;
+    case Status::mismatch:
+        return HIER_ERR_MISMATCH;
+    case Status::transport_error:
+        return HIER_ERR_TRANSPORT;
+    case Status::peer_failed:
+        return HIER_ERR_PEER;
+    case Status::timed_out:
+        return HIER_ERR_TIMEOUT;
     }
     return HIER_ERR_TRANSPORT;
 }
@@ -73,13 +81,11 @@ const char* hier_team_description(const hier_team* team)
 
 int hier_allgather_start(hier_team* team, const hier_allgather_args* args)
 {
-    return guarded(HIER_ERR_MEMORY, [&] { return code_of(hier::Engine::instance().start(team->team, *args)); });
+    return guarded(HIER_ERR_MEMORY,
+                   [&] { return code_of(hier::Engine::instance().start(team->team, *args)); });
 }
 
-int hier_team_test(hier_team* team)
-{
-    return code_of(team->team.status());
-}
+int hier_team_test(hier_team* team) { return code_of(team->team.status()); }
 
 int hier_progress(void)
 {
@@ -97,15 +103,25 @@ void hier_finalize(void)
 const char* hier_strerror(int code)
 {
     switch (code) {
-    case HIER_OK: return "success";
-    case HIER_IN_PROGRESS: return "in progress";
-    case HIER_ERR_ARGUMENT: return "bad argument";
-    case HIER_ERR_MEMORY: return "out of memory";
-    case HIER_ERR_MISMATCH: return "ranks passed different sizes";
-    case HIER_ERR_TRANSPORT: return "a transfer failed";
-    case HIER_ERR_PEER: return "another rank failed";
-    case HIER_ERR_TIMEOUT: return "nothing has moved for too long";
-    case HIER_ERR_SETUP: return "the groups could not be set up";
-    default: return "unknown code";
+    case HIER_OK:
+        return "success";
+    case HIER_IN_PROGRESS:
+        return "in progress";
+    case HIER_ERR_ARGUMENT:
+        return "bad argument";
+    case HIER_ERR_MEMORY:
+        return "out of memory";
+    case HIER_ERR_MISMATCH:
+        return "ranks passed different sizes";
+    case HIER_ERR_TRANSPORT:
+        return "a transfer failed";
+    case HIER_ERR_PEER:
+        return "another rank failed";
+    case HIER_ERR_TIMEOUT:
+        return "nothing has moved for too long";
+    case HIER_ERR_SETUP:
+        return "the groups could not be set up";
+    default:
+        return "unknown code";
     }
 }

@@ -18,10 +18,7 @@ void set_log(int level, void (*sink)(int, const char*))
     sink_function = sink;
 }
 
-bool log_enabled(int level)
-{
-    return level <= highest && sink_function != nullptr;
-}
+bool log_enabled(int level) { return level <= highest && sink_function != nullptr; }
 
 void log(int level, const char* format, ...)
 {

@@ -41,7 +41,8 @@ void Program::build_channels(const Topology& topology, int rank)
     for (std::uint32_t i = 0; i < size(); i++) {
         const Op& o = op(i);
         const bool waits = o.kind == Op::Kind::await_ready || o.kind == Op::Kind::await_data;
-        if (waits && o.dependencies > 0) throw SetupError(format("op %u waits, but only after another op", i));
+        if (waits && o.dependencies > 0)
+            throw SetupError(format("op %u waits, but only after another op", i));
         if (o.peer == Op::every_peer || o.peer == rank) continue;
 
         const bool same_node = topology.node_of(o.peer) == topology.node_of(rank);
@@ -49,7 +50,8 @@ void Program::build_channels(const Topology& topology, int rank)
         if (o.level == Level::node ? !same_node : same_node || !same_rail) {
             throw SetupError(format("op %u reaches rank %d on the wrong level", i, o.peer));
         }
-        peer_[i] = o.level == Level::node ? topology.local_of(o.peer) : topology.rail_index_of(o.peer);
+        peer_[i] =
+            o.level == Level::node ? topology.local_of(o.peer) : topology.rail_index_of(o.peer);
 
         auto& channels = channels_[static_cast<std::size_t>(o.level)];
         const auto [it, is_new] = known.try_emplace({o.level, o.peer}, channels.size());
@@ -59,9 +61,12 @@ void Program::build_channels(const Topology& topology, int rank)
         if (o.kind == Op::Kind::put) channel.puts.push_back(i);
         if (o.kind == Op::Kind::await_data) channel.awaits.push_back(i);
         if (o.kind == Op::Kind::await_ready) channel.readies.push_back(i);
-        if (o.count > Signal::max_count) throw SetupError(format("op %u: more than %u chunks", i, Signal::max_count));
+        if (o.count > Signal::max_count)
+            throw SetupError(format("op %u: more than %u chunks", i, Signal::max_count));
     }
-    const auto by_count = [&](std::uint32_t a, std::uint32_t b) { return op(a).count < op(b).count; };
+    const auto by_count = [&](std::uint32_t a, std::uint32_t b) {
+        return op(a).count < op(b).count;
+    };
     for (auto& level : channels_) {
         for (Channel& c : level) {
             std::stable_sort(c.puts.begin(), c.puts.end(), by_count);

@@ -13,10 +13,10 @@ class Program {
 public:
     // All that happens between this rank and one other on one level.
     struct Channel {
-        int peer;   // index in the level's group
-        int rank;   // in the team
-        std::vector<std::uint32_t> puts;    // ops, in the order of their counts
-        std::vector<std::uint32_t> awaits;  // ops, by growing count
+        int peer;                            // index in the level's group
+        int rank;                            // in the team
+        std::vector<std::uint32_t> puts;     // ops, in the order of their counts
+        std::vector<std::uint32_t> awaits;   // ops, by growing count
         std::vector<std::uint32_t> readies;  // ops
     };
 
@@ -29,9 +29,13 @@ public:
     std::span<const std::uint32_t> dependencies() const { return pending_; }  // how many, by op
     std::span<const std::uint32_t> successors(std::uint32_t i) const
     {
-        return std::span(successors_).subspan(first_successor_[i], first_successor_[i + 1] - first_successor_[i]);
+        return std::span(successors_)
+            .subspan(first_successor_[i], first_successor_[i + 1] - first_successor_[i]);
     }
-    std::span<const Channel> channels(Level level) const { return channels_[static_cast<std::size_t>(level)]; }
+    std::span<const Channel> channels(Level level) const
+    {
+        return channels_[static_cast<std::size_t>(level)];
+    }
     std::size_t channel_of(std::uint32_t i) const { return channel_[i]; }
 
 private:

@@ -12,13 +12,15 @@ namespace hier {
 namespace {
 
 constexpr std::size_t prepared_most = 8;  // programs kept
-constexpr int ring_from = 9;              // nodes: a ring keeps every link busy with two neighbours only
+constexpr int ring_from = 9;  // nodes: a ring keeps every link busy with two neighbours only
 
 Group split(const hier_bootstrap& bootstrap, int which, int color, int key)
 {
     hier_group group{};
     const int code = bootstrap.split(bootstrap.team.context, which, color, key, &group);
-    if (code != 0) throw SetupError(format("splitting the communicator by %s failed with code %d", which == 0 ? "node" : "rail", code));
+    if (code != 0)
+        throw SetupError(format("splitting the communicator by %s failed with code %d",
+                                which == 0 ? "node" : "rail", code));
     return Group(group);
 }
 
@@ -31,13 +33,18 @@ struct Agreed {
 
 void compare_settings(const Group& team, const hier_config& config)
 {
-    const auto all = team.allgather(Agreed{config.chunk_bytes, config.ranks_per_node, config.inter});
+    const auto all =
+        team.allgather(Agreed{config.chunk_bytes, config.ranks_per_node, config.inter});
     for (std::size_t r = 1; r < all.size(); r++) {
-        const char* differs = all[r].chunk_bytes != all[0].chunk_bytes         ? "coll_hier_chunk_bytes"
-                              : all[r].ranks_per_node != all[0].ranks_per_node ? "coll_hier_ranks_per_node"
-                              : all[r].inter != all[0].inter                   ? "coll_hier_inter"
-                                                                               : nullptr;
-        if (differs != nullptr) throw SetupError(format("%s differs between rank 0 and rank %zu; give all ranks the same value", differs, r));
+        const char* differs = all[r].chunk_bytes != all[0].chunk_bytes ? "coll_hier_chunk_bytes"
+                              : all[r].ranks_per_node != all[0].ranks_per_node
+                                  ? "coll_hier_ranks_per_node"
+                              : all[r].inter != all[0].inter ? "coll_hier_inter"
+                                                             : nullptr;
+        if (differs != nullptr)
+            throw SetupError(
+                format("%s differs between rank 0 and rank %zu; give all ranks the same value",
+                       differs, r));
     }
 }
 
@@ -46,30 +53,37 @@ void compare_settings(const Group& team, const hier_config& config)
 std::size_t chunk_for(std::size_t bytes_per_rank, int ranks, std::size_t most)
 {
     constexpr std::size_t least = 32 << 10;  // below, a put costs more than its bytes
-    constexpr std::size_t chunks = 4;        // per shard, so that one chunk's fan-out hides behind the next one's arrival
+    constexpr std::size_t chunks =
+        4;  // per shard, so that one chunk's fan-out hides behind the next one's arrival
     const std::size_t wanted = (bytes_per_rank / chunks + 4095) / 4096 * 4096;
-    const std::size_t countable = bytes_per_rank / (Signal::max_count / static_cast<std::size_t>(ranks)) + 1;
+    const std::size_t countable =
+        bytes_per_rank / (Signal::max_count / static_cast<std::size_t>(ranks)) + 1;
     return std::max(std::min(std::max(wanted, least), most), countable);
 }
 
-Team::Team(const hier_config& config, const hier_bootstrap& bootstrap) : config_(config), rank_(bootstrap.team.rank)
+Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
+    : config_(config), rank_(bootstrap.team.rank)
 {
     const Group team(bootstrap.team);
     compare_settings(team, config);
     const auto records = team.allgather(discover_self());
     topology_ = make_topology(records, config.ranks_per_node);
     const auto& me = records[static_cast<std::size_t>(rank_)];
-    const auto same_host = std::count_if(records.begin(), records.end(), [&](const PeerRecord& r) { return r.node_key == me.node_key; });
+    const auto same_host = std::count_if(records.begin(), records.end(), [&](const PeerRecord& r) {
+        return r.node_key == me.node_key;
+    });
     oversubscribed_ = same_host > me.cpus;
 
     const Group node = split(bootstrap, 0, topology_.node_of(rank_), topology_.local_of(rank_));
-    const Group rail = split(bootstrap, 1, topology_.rail_of(rank_), topology_.rail_index_of(rank_));
+    const Group rail =
+        split(bootstrap, 1, topology_.rail_of(rank_), topology_.rail_index_of(rank_));
     team.agree("setting up the node level", [&] { make_node(node, records); });
     if (topology_.nodes() > 1) {
         team.agree("setting up the rail level", [&] { make_rail(rail); });
     }
-    executor_ = std::make_unique<Executor>(node_.get(), rail_.get(),
-                                           Executor::Limits{.depth = config.depth, .timeout = std::chrono::seconds(config.timeout)});
+    executor_ = std::make_unique<Executor>(
+        node_.get(), rail_.get(),
+        Executor::Limits{.depth = config.depth, .timeout = std::chrono::seconds(config.timeout)});
     describe();
 }
 
@@ -78,7 +92,8 @@ Team::~Team() = default;
 void Team::make_node(const Group& node, const std::vector<PeerRecord>& records)
 {
     std::vector<int> pids;
-    for (const int rank : topology_.ranks_on(topology_.node_of(rank_))) pids.push_back(records[static_cast<std::size_t>(rank)].pid);
+    for (const int rank : topology_.ranks_on(topology_.node_of(rank_)))
+        pids.push_back(records[static_cast<std::size_t>(rank)].pid);
     node_ = make_node_transport(node, pids, config_.intra);
 }
 
@@ -90,7 +105,8 @@ void Team::make_rail(const Group& rail)
     }
     std::shared_ptr<UcxWorker> worker;
     rail.agree("opening the network", [&] {
-        worker = UcxWorker::get(choose_network(network_devices(), config_.net_devices, config_.net_transports, default_route_interface(),
+        worker = UcxWorker::get(choose_network(network_devices(), config_.net_devices,
+                                               config_.net_transports, default_route_interface(),
                                                topology_.local_of(rank_)));
     });
     rail_ = std::make_unique<UcxRail>(rail, worker, is_remote, config_.depth, config_.progress);
@@ -106,12 +122,17 @@ Route Team::route() const
 void Team::describe()
 {
     std::string nodes;
-    for (int n = 0; n < std::min(topology_.nodes(), 8); n++) nodes += (n > 0 ? "," : "") + std::to_string(topology_.ranks_on(n).size());
+    for (int n = 0; n < std::min(topology_.nodes(), 8); n++)
+        nodes += (n > 0 ? "," : "") + std::to_string(topology_.ranks_on(n).size());
     if (topology_.nodes() > 8) nodes += ",...";
-    description_ = format("%d ranks on %d node%s (%s), %d rail%s, %s inside a node", topology_.size(), topology_.nodes(),
-                          topology_.nodes() > 1 ? "s" : "", nodes.c_str(), topology_.rails(), topology_.rails() > 1 ? "s" : "",
-                          node_->name());
-    if (rail_) description_ += format(", %s between nodes over %s", route() == Route::ring ? "ring" : "direct puts", rail_->name().c_str());
+    description_ =
+        format("%d ranks on %d node%s (%s), %d rail%s, %s inside a node", topology_.size(),
+               topology_.nodes(), topology_.nodes() > 1 ? "s" : "", nodes.c_str(),
+               topology_.rails(), topology_.rails() > 1 ? "s" : "", node_->name());
+    if (rail_)
+        description_ +=
+            format(", %s between nodes over %s", route() == Route::ring ? "ring" : "direct puts",
+                   rail_->name().c_str());
 }
 
 const Program& Team::program(std::size_t bytes_per_rank, bool in_place)
@@ -123,27 +144,34 @@ const Program& Team::program(std::size_t bytes_per_rank, bool in_place)
     }
     const auto shards = equal_shards(topology_.size(), bytes_per_rank);
     const std::size_t chunk = chunk_for(bytes_per_rank, topology_.size(), config_.chunk_bytes);
-    auto made = std::make_unique<Program>(plan_allgather(topology_, rank_, {shards, chunk, route(), in_place}), topology_, rank_);
+    auto made = std::make_unique<Program>(
+        plan_allgather(topology_, rank_, {shards, chunk, route(), in_place}), topology_, rank_);
     if (prepared_.size() == prepared_most) {
-        prepared_.erase(std::min_element(prepared_.begin(), prepared_.end(), [](const auto& a, const auto& b) { return a.used < b.used; }));
+        prepared_.erase(
+            std::min_element(prepared_.begin(), prepared_.end(),
+                             [](const auto& a, const auto& b) { return a.used < b.used; }));
     }
-    return *prepared_.emplace_back(Prepared{bytes_per_rank, in_place, sequence_, std::move(made)}).program;
+    return *prepared_.emplace_back(Prepared{bytes_per_rank, in_place, sequence_, std::move(made)})
+                .program;
 }
 
 Status Team::start(const hier_allgather_args& args)
 {
     if (failed(broken_)) return broken_;
-    if (status() == Status::in_progress || args.recv == nullptr || args.bytes_per_rank == 0) return Status::bad_argument;
+    if (status() == Status::in_progress || args.recv == nullptr || args.bytes_per_rank == 0)
+        return Status::bad_argument;
     const bool in_place = args.send == nullptr;
     const std::size_t offset = static_cast<std::size_t>(rank_) * args.bytes_per_rank;
     auto* receive = static_cast<std::byte*>(args.recv);
     sequence_++;
     Binding binding{};
     binding.sequence = sequence_;
-    binding.receive = {receive, args.bytes_per_rank * static_cast<std::size_t>(topology_.size()), MemoryKind::host};
+    binding.receive = {receive, args.bytes_per_rank * static_cast<std::size_t>(topology_.size()),
+                       MemoryKind::host};
     // Read only; a Region has one type for both directions.
-    binding.send = {in_place ? receive + offset : const_cast<std::byte*>(static_cast<const std::byte*>(args.send)), args.bytes_per_rank,
-                    MemoryKind::host};
+    binding.send = {in_place ? receive + offset
+                             : const_cast<std::byte*>(static_cast<const std::byte*>(args.send)),
+                    args.bytes_per_rank, MemoryKind::host};
     binding.send_offset = offset;
     const Status status = executor_->start(program(args.bytes_per_rank, in_place), binding);
     status_.store(status, std::memory_order_release);
@@ -155,7 +183,9 @@ Status Team::progress()
     const Status status = executor_->progress();
     if (failed(status)) {
         broken_ = status;
-        log(HIER_LOG_ERROR, "an allgather failed on rank %d of %d: %s; this communicator takes no more", rank_, topology_.size(), to_string(status));
+        log(HIER_LOG_ERROR,
+            "an allgather failed on rank %d of %d: %s; this communicator takes no more", rank_,
+            topology_.size(), to_string(status));
     }
     if (status != Status::in_progress) status_.store(status, std::memory_order_release);
     return status;

@@ -1,7 +1,8 @@
 /* The C interface between Open MPI's side (ompi_coll_hier/) and the core (src/).
  *
- * Functions return HIER_OK or a code below; none throws, exits or aborts. The cause of an error has been logged when the code comes back.
- * A team may be used by one thread at a time; different teams by different threads at once. */
+ * Functions return HIER_OK or a code below; none throws, exits or aborts. The cause of an error has
+ * been logged when the code comes back. A team may be used by one thread at a time; different teams
+ * by different threads at once. */
 #ifndef HIER_HIER_H
 #define HIER_HIER_H
 
@@ -20,7 +21,7 @@ enum {
     HIER_ERR_TRANSPORT = -4, /* a copy, put or registration failed */
     HIER_ERR_PEER = -5,      /* another rank of the team failed */
     HIER_ERR_TIMEOUT = -6,
-    HIER_ERR_SETUP = -7 /* no team could be made; every rank of the communicator gets this, nothing has moved */
+    HIER_ERR_SETUP = -7 /* no team could be made, on any rank; nothing has moved */
 };
 
 enum { HIER_INTER_AUTO = 0, HIER_INTER_DIRECT, HIER_INTER_RING };
@@ -29,60 +30,64 @@ enum { HIER_INTRA_AUTO = 0, HIER_INTRA_CMA, HIER_INTRA_SHM };
 enum { HIER_LOG_ERROR = 0, HIER_LOG_INFO = 1, HIER_LOG_DEBUG = 10 };
 
 typedef struct hier_config {
-    size_t chunk_bytes;         /* bytes of one put at most; 4096 ... 1 GiB */
-    int depth;                  /* puts in flight on a rail; 1 ... 1024 */
-    int ranks_per_node;         /* 0: hosts as found; k: cut each host into virtual nodes of k ranks */
-    int inter;                  /* HIER_INTER_*: route between nodes */
-    int intra;                  /* HIER_INTRA_*: host memory inside a node */
-    int timeout;                /* seconds without movement, all ranks being in the call, until it fails; 0: never */
-    const char *net_devices;    /* UCX names, comma-separated; "auto" */
-    const char *net_transports; /* UCX names, comma-separated; "auto" */
+    size_t chunk_bytes; /* bytes of one put at most; 4096 ... 1 GiB */
+    int depth;          /* puts in flight on a rail; 1 ... 1024 */
+    int ranks_per_node; /* 0: hosts as found; k: cut each host into virtual nodes of k ranks */
+    int inter;          /* HIER_INTER_*: route between nodes */
+    int intra;          /* HIER_INTRA_*: host memory inside a node */
+    int timeout; /* seconds without movement, all ranks being in the call; 0: no end */
+    const char* net_devices;    /* UCX names, comma-separated; "auto" */
+    const char* net_transports; /* UCX names, comma-separated; "auto" */
     int log_level;              /* highest HIER_LOG_* that `log` wants */
-    void (*log)(int level, const char *line);
+    void (*log)(int level, const char* line);
     void (*progress)(void); /* keeps the caller's own communication alive while set-up waits */
 } hier_config;
 
 /* A group of ranks that can exchange bytes during set-up. */
 typedef struct hier_group {
-    void *context;
+    void* context;
     int rank, size;
     /* Every rank gives `bytes` bytes; `out` gets size * bytes in rank order. 0 or an error. */
-    int (*allgather)(void *context, const void *in, void *out, size_t bytes);
+    int (*allgather)(void* context, const void* in, void* out, size_t bytes);
 } hier_group;
 
 typedef struct hier_bootstrap {
     hier_group team;
-    /* Collective over the team: makes the groups of equal `color`, ordered by `key`. The groups belong to the caller and are needed until
-     * hier_team_create returns. `which` is 0 for the node, 1 for the rail. 0 or an error. */
-    int (*split)(void *context, int which, int color, int key, hier_group *out);
+    /* Collective over the team: makes the groups of equal `color`, ordered by `key`. The groups
+     * belong to the caller and are needed until hier_team_create returns. `which` is 0 for the
+     * node, 1 for the rail. 0 or an error. */
+    int (*split)(void* context, int which, int color, int key, hier_group* out);
 } hier_bootstrap;
 
 typedef struct hier_team hier_team;
 
-/* Collective over the bootstrap's team. On HIER_ERR_SETUP, the same on every rank, no team exists and the caller keeps to its fallback. */
-int hier_team_create(const hier_config *config, const hier_bootstrap *bootstrap, hier_team **team);
+/* Collective over the bootstrap's team. On HIER_ERR_SETUP, the same on every rank, no team exists
+ * and the caller keeps to its fallback. */
+int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap, hier_team** team);
 /* Local. No collective may be running on the team. NULL is allowed. */
-void hier_team_destroy(hier_team *team);
-/* One line on the groups and transports of a team, for the log. Valid until the team is destroyed. */
-const char *hier_team_description(const hier_team *team);
+void hier_team_destroy(hier_team* team);
+/* One line on the groups and transports of a team. Valid until the team is destroyed. */
+const char* hier_team_description(const hier_team* team);
 
 typedef struct hier_allgather_args {
-    const void *send; /* bytes_per_rank bytes; NULL: in place, they are in `recv` already */
-    void *recv;       /* size * bytes_per_rank bytes */
+    const void* send; /* bytes_per_rank bytes; NULL: in place, they are in `recv` already */
+    void* recv;       /* size * bytes_per_rank bytes */
     size_t bytes_per_rank;
 } hier_allgather_args;
 
-/* Starts an allgather. One at a time on a team; every rank of the team starts the same ones in the same order. The buffers must stay as they are
- * until hier_team_test says that it is done. After an error the team is broken and every later start returns that error. */
-int hier_allgather_start(hier_team *team, const hier_allgather_args *args);
+/* Starts an allgather. One at a time on a team; every rank of the team starts the same ones in the
+ * same order. The buffers must stay as they are until hier_team_test says that it is done. After an
+ * error the team is broken and every later start returns that error. */
+int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
 /* HIER_IN_PROGRESS, HIER_OK or the collective's error. Does not wait. */
-int hier_team_test(hier_team *team);
-/* Moves all running collectives of the process. Returns how many things moved, for opal_progress. */
+int hier_team_test(hier_team* team);
+/* Moves all running collectives of the process. Returns how many moved, for opal_progress. */
 int hier_progress(void);
-/* After the last team is gone: releases what the process shares (network workers and connections). Local. */
+/* After the last team is gone: releases what the process shares (network workers and connections).
+ * Local. */
 void hier_finalize(void);
 
-const char *hier_strerror(int code);
+const char* hier_strerror(int code);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,10 @@
 // A plan is what one rank does in one collective: plain data, no I/O.
 //
-// In an allgather every byte has one home offset, the same in every rank's receive buffer, so one Slice names both ends of a
-// transfer. A *channel* is an ordered pair of ranks on one level; what is put on it is counted from 1, and the receiver waits for
-// counts. On the rail level the puts of a channel are issued, and arrive, in the order of their counts. On the node level only
-// the number of arrivals is known, not which ones they were.
+// In an allgather every byte has one home offset, the same in every rank's receive buffer, so one
+// Slice names both ends of a transfer. A *channel* is an ordered pair of ranks on one level; what
+// is put on it is counted from 1, and the receiver waits for counts. On the rail level the puts of
+// a channel are issued, and arrive, in the order of their counts. On the node level only the number
+// of arrivals is known, not which ones they were.
 #pragma once
 
 #include <cstddef>
@@ -28,27 +29,32 @@ enum class Level : std::uint8_t {
 
 struct Op {
     enum class Kind : std::uint8_t {
-        copy,         // send buffer -> own shard of the receive buffer
-        announce,     // tell `peer` (every_peer: all of the node) that our receive buffer may be written
+        copy,  // send buffer -> own shard of the receive buffer
+        // tell `peer` (every_peer: all of the node) that our receive buffer may be written
+        announce,
         await_ready,  // until `peer` has announced
-        put,          // write `slice` into `peer`'s receive buffer, then count it there; done when the source may be reused
-        drain,        // until every earlier put to `peer` lands without our help
-        await_data,   // until `count` puts of `peer` have arrived
+        // write `slice` into `peer`'s receive buffer, then count it there; done when the source may
+        // be reused
+        put,
+        drain,       // until every earlier put to `peer` lands without our help
+        await_data,  // until `count` puts of `peer` have arrived
     };
     static constexpr std::int32_t every_peer = -1;
 
     Kind kind;
     Level level;
-    bool from_send;      // copy, put: the bytes are read from the send buffer, not from the receive buffer
-    std::int32_t peer;   // team rank
-    std::uint32_t count;  // put: its number on the channel; await_data: how many
-    Slice slice;         // copy, put
+    bool
+        // copy, put: the bytes are read from the send buffer, not from the receive buffer
+        from_send;
+    std::int32_t peer;               // team rank
+    std::uint32_t count;             // put: its number on the channel; await_data: how many
+    Slice slice;                     // copy, put
     std::uint32_t first_dependency;  // into Plan::dependencies
     std::uint32_t dependencies;
 };
 
 struct Plan {
-    std::vector<Op> ops;                    // in the order in which they are preferred when several may run
+    std::vector<Op> ops;  // in the order in which they are preferred when several may run
     std::vector<std::uint32_t> dependencies;  // indices of earlier ops that must be done first
 
     std::span<const std::uint32_t> dependencies_of(const Op& op) const
@@ -67,10 +73,14 @@ struct AllgatherShape {
     std::span<const Slice> shards;  // of every rank; they do not overlap
     std::size_t chunk;              // bytes of one put at most; > 0
     Route route;
-    bool in_place;  // the rank's own shard is in its receive buffer already. Local: may differ from rank to rank
+    bool
+        // the rank's own shard is in its receive buffer already. Local: may differ from rank to
+        // rank
+        in_place;
 };
 
-// The overlapped rail + fan-out allgather of `rank`; diagram and bytes per link in src/plan/allgather.cpp.
+// The overlapped rail + fan-out allgather of `rank`; diagram and bytes per link in
+// src/plan/allgather.cpp.
 Plan plan_allgather(const Topology& topology, int rank, const AllgatherShape& shape);
 
 // `total` bytes as one equal shard for each of `ranks` ranks, in rank order.

@@ -3,10 +3,10 @@
 
 namespace hier {
 
-enum class [[nodiscard]] Status {
+enum class [[nodiscard]] Status{
     ok,
-    in_progress,      // not an error: ask again later
-    bad_argument,     // the caller broke a documented rule
+    in_progress,   // not an error: ask again later
+    bad_argument,  // the caller broke a documented rule
     out_of_memory,
     mismatch,         // ranks passed different sizes to one collective
     transport_error,  // a copy, a put or a registration failed

@@ -7,8 +7,9 @@
 //            |    +----------|----+       rail 1 {1,3}
 //            +---------------+            rail 0 {0,2}
 //
-// A rail is the leader group of one local index: every local rank leads one. With uneven nodes there are as many rails as the
-// smallest node has ranks, and a larger node has several ranks on a rail, which share its load:
+// A rail is the leader group of one local index: every local rank leads one. With uneven nodes
+// there are as many rails as the smallest node has ranks, and a larger node has several ranks on a
+// rail, which share its load:
 //
 //          node 0 {0,1,2}, node 1 {3}:  one rail {0,1,2,3}
 //          node 0 {0,1,2,3}, node 1 {4,5}:  rails {0,2,4} and {1,3,5}
@@ -29,7 +30,7 @@ struct PeerRecord {
     std::int32_t package;    // of the cores that the rank is bound to; -1: not bound to one
     std::int32_t numa;
     std::int32_t first_pu;
-    std::int32_t pid;  // in the node's process-id namespace
+    std::int32_t pid;   // in the node's process-id namespace
     std::int32_t cpus;  // of its host that the job may run on
     std::int32_t reserved;
 };
@@ -38,8 +39,8 @@ class Topology {
 public:
     Topology() = default;
 
-    // node_of_rank[r] is any number that is equal for the ranks of one node. local_order[r], where given, orders the ranks of a
-    // node; equal values fall back to rank order.
+    // node_of_rank[r] is any number that is equal for the ranks of one node. local_order[r], where
+    // given, orders the ranks of a node; equal values fall back to rank order.
     explicit Topology(std::span<const int> node_of_rank, std::span<const int> local_order = {});
 
     int size() const { return static_cast<int>(node_of_.size()); }
@@ -53,10 +54,17 @@ public:
     // The position of a rank in ranks_on_rail(rail_of(rank)).
     int rail_index_of(int rank) const { return rail_index_[index(rank)]; }
 
-    std::span<const int> ranks_on(int node) const { return members_[index(node)]; }       // by local index
-    std::span<const int> ranks_on_rail(int rail) const { return rail_members_[index(rail)]; }  // by node, then local index
+    std::span<const int> ranks_on(int node) const
+    {
+        return members_[index(node)];
+    }  // by local index
+    std::span<const int> ranks_on_rail(int rail) const
+    {
+        return rail_members_[index(rail)];
+    }  // by node, then local index
 
-    // The one rank at which the shard of `source` enters `node`; `source` itself on its own node. Always on source's rail.
+    // The one rank at which the shard of `source` enters `node`; `source` itself on its own node.
+    // Always on source's rail.
     int entry(int source, int node) const;
 
 private:
@@ -69,8 +77,8 @@ private:
     std::vector<std::vector<int>> rail_members_;
 };
 
-// Groups ranks by node_key, orders the ranks of a host by locality (package, NUMA node, first core, rank), and cuts every host
-// into virtual nodes of `ranks_per_node` ranks (0: hosts as they are).
+// Groups ranks by node_key, orders the ranks of a host by locality (package, NUMA node, first core,
+// rank), and cuts every host into virtual nodes of `ranks_per_node` ranks (0: hosts as they are).
 Topology make_topology(std::span<const PeerRecord> records, int ranks_per_node);
 
 }  // namespace hier

@@ -1,7 +1,8 @@
-// A transport moves slices between registered memory of some kind. It knows nothing of the algorithm.
+// A transport moves slices between registered memory of some kind. It knows nothing of the
+// algorithm.
 //
-// One object serves one level of one team: the ranks of a node, or of a rail. Peers are named by their index in that group.
-// All calls come from one thread at a time, and none of them waits.
+// One object serves one level of one team: the ranks of a node, or of a rail. Peers are named by
+// their index in that group. All calls come from one thread at a time, and none of them waits.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@ namespace hier {
 
 enum class MemoryKind : std::uint8_t { host, pinned, managed, device };
 
-// Memory that a collective reads or writes; owned by the application, valid until the collective is done.
+// Memory that a collective reads or writes; owned by the application, valid until the collective is
+// done.
 struct Region {
     std::byte* base = nullptr;
     std::size_t length = 0;
@@ -50,34 +52,41 @@ class Transport {
 public:
     virtual ~Transport() = default;
 
-    // Takes the buffers of the next collective: registers what needs it. Every begin is followed by one end.
+    // Takes the buffers of the next collective: registers what needs it. Every begin is followed by
+    // one end.
     virtual Status begin(const Binding& binding) = 0;
     // Lets `peer` (Op::every_peer: all of the group) write into the receive buffer.
     virtual Status announce(int peer) = 0;
-    // Has `peer` let us write? in_progress: not yet. mismatch: it has, for a buffer of another size.
+    // Has `peer` let us write? in_progress: not yet. mismatch: it has, for a buffer of another
+    // size.
     virtual Status ready(int peer) = 0;
-    // Starts a transfer. ok: done at once; in_progress: `op` is completed later. Done means that the source may be reused.
+    // Starts a transfer. ok: done at once; in_progress: `op` is completed later. Done means that
+    // the source may be reused.
     virtual Status put(const Transfer& transfer) = 0;
     // As put, from the send buffer to our own receive buffer. Only on the node level.
     virtual Status copy(const Transfer& transfer) = 0;
-    // As put; done when all puts to `peer` land without our help: whoever then makes no more calls delays nobody.
+    // As put; done when all puts to `peer` land without our help: whoever then makes no more calls
+    // delays nobody.
     virtual Status drain(int peer, std::uint32_t op) = 0;
     // The puts of `peer` that have arrived in this collective.
     virtual std::uint32_t arrived(int peer) = 0;
-    // Moves things on and reports completions. Returns the first error that any rank of the group has raised.
+    // Moves things on and reports completions. Returns the first error that any rank of the group
+    // has raised.
     virtual Status progress(Completions& completions) = 0;
     // Nothing of ours is reading or writing the bound buffers.
     virtual bool idle() const = 0;
     virtual void end() = 0;
-    // A sign of life of ranks that wait for one which has not entered the call: `beat` grows while there is any such rank, and everybody hands on the
-    // highest that he has heard. heard() is the highest of the group's others in this collective, 0 for none.
+    // A sign of life of ranks that wait for one which has not entered the call: `beat` grows while
+    // there is any such rank, and everybody hands on the highest that he has heard. heard() is the
+    // highest of the group's others in this collective, 0 for none.
     virtual void tell(std::uint32_t beat) = 0;
     virtual std::uint32_t heard() = 0;
     // Tells the group that the team has failed; they see it in progress().
     virtual void raise(Status status) = 0;
 };
 
-// A signal is one 64-bit word that only grows: the collective's sequence number and the arrivals so far in it.
+// A signal is one 64-bit word that only grows: the collective's sequence number and the arrivals so
+// far in it.
 struct Signal {
     static constexpr int count_bits = 24;
     static constexpr std::uint32_t max_count = (1u << count_bits) - 1;

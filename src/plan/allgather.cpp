@@ -7,16 +7,18 @@
 //                           +------- rail 1 -----------+
 //
 //   1. announce: whoever will write here learns that it may
-//   2. put the own shard, chunk by chunk, to its entry rank on every other node (direct) or on the next one (ring)
+//   2. put the own shard, chunk by chunk, to its entry rank on every other node (direct), or on
+//      the next one (ring)
 //   3. at the same time push the own shard to the node's other ranks
-//   4. as each chunk of a remote shard lands, push it to the node's other ranks (and, in a ring, on to the next node)
+//   4. as each chunk of a remote shard lands, push it to the node's other ranks (and, in a ring,
+//      put it on to the next node)
 //
-// N nodes, G ranks a node, S bytes a shard. Each rail carries (N-1)*S in and out, the minimum; each rank pushes
-// (G-1)*N*S. Time ~ max(rail, push) + one chunk's fan-out. Peers are taken in staggered order, so that at no time
-// all ranks write to the same one.
+// N nodes, G ranks a node, S bytes a shard. Each rail carries (N-1)*S in and out, the minimum; each
+// rank pushes (G-1)*N*S. Time ~ max(rail, push) + one chunk's fan-out. Peers are taken in staggered
+// order, so that at no time all ranks write to the same one.
 //
-// Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader per local rank
-// (multi-leader / multi-rail), pipelined by chunk.
+// Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
+// per local rank (multi-leader / multi-rail), pipelined by chunk.
 #include <algorithm>
 #include <map>
 
@@ -101,8 +103,9 @@ private:
         return topo_.entry(source, (node_ + topo_.nodes() - 1) % topo_.nodes());
     }
 
-    // The remote shards that enter this node at this rank. Nearest node backwards first, which is the order in which a
-    // ring delivers them and in which a staggered direct exchange does; every rank of a channel derives the same order.
+    // The remote shards that enter this node at this rank. Nearest node backwards first, which is
+    // the order in which a ring delivers them and in which a staggered direct exchange does; every
+    // rank of a channel derives the same order.
     template <class F> void for_each_entering_source(F f) const
     {
         const int nodes = topo_.nodes();
@@ -140,8 +143,9 @@ private:
         });
         if (topo_.ranks_on(node_).size() > 1) {
             add(Op::Kind::announce, Level::node, Op::every_peer);
-            for_each_node_peer(
-                [&](int rank) { local_[rank].ready = add(Op::Kind::await_ready, Level::node, rank); });
+            for_each_node_peer([&](int rank) {
+                local_[rank].ready = add(Op::Kind::await_ready, Level::node, rank);
+            });
         }
     }
 
@@ -210,7 +214,8 @@ private:
 
     void drain()
     {
-        for (const auto& [rank, peer] : rail_) add(Op::Kind::drain, Level::rail, rank, {peer.last_put});
+        for (const auto& [rank, peer] : rail_)
+            add(Op::Kind::drain, Level::rail, rank, {peer.last_put});
     }
 
     const Topology& topo_;
@@ -234,7 +239,8 @@ std::vector<Slice> equal_shards(int ranks, std::size_t bytes_per_rank)
 {
     std::vector<Slice> shards;
     shards.reserve(static_cast<std::size_t>(ranks));
-    for (int r = 0; r < ranks; r++) shards.push_back({static_cast<std::size_t>(r) * bytes_per_rank, bytes_per_rank});
+    for (int r = 0; r < ranks; r++)
+        shards.push_back({static_cast<std::size_t>(r) * bytes_per_rank, bytes_per_rank});
     return shards;
 }
 

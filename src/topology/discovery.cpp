@@ -21,13 +21,13 @@ std::uint64_t fnv1a(const std::string& text)
 
 std::string device_and_inode(const char* path)
 {
-    struct stat s{};
+    struct stat s {};
     if (stat(path, &s) != 0) return "?";
     return std::to_string(s.st_dev) + ":" + std::to_string(s.st_ino);
 }
 
-// Ranks share a node when they share a kernel, process ids (for copies between processes), /dev/shm, and are meant to by
-// host name and network.
+// Ranks share a node when they share a kernel, process ids (for copies between processes),
+// /dev/shm, and are meant to by host name and network.
 std::uint64_t node_key()
 {
     char host[256] = "";
@@ -35,7 +35,8 @@ std::uint64_t node_key()
     std::string boot;
     std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
     std::string identity = std::string(host) + '|' + boot;
-    for (const char* part : {"/proc/self/ns/pid", "/proc/self/ns/ipc", "/proc/self/ns/net", "/dev/shm"}) {
+    for (const char* part :
+         {"/proc/self/ns/pid", "/proc/self/ns/ipc", "/proc/self/ns/net", "/dev/shm"}) {
         identity += '|' + device_and_inode(part);
     }
     return fnv1a(identity);
@@ -63,14 +64,16 @@ void add_locality(PeerRecord& record)
 {
     hwloc_topology_t loaded = nullptr;
     if (hwloc_topology_init(&loaded) != 0) return;
-    const std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDestroy> topology(loaded);
+    const std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDestroy> topology(
+        loaded);
     hwloc_topology_set_all_types_filter(loaded, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(loaded, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
     if (hwloc_topology_load(loaded) != 0) return;
 
     hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(loaded);
     record.cpus = hwloc_bitmap_weight(allowed);
-    const std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, BitmapFree> bound(hwloc_bitmap_alloc());
+    const std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, BitmapFree> bound(
+        hwloc_bitmap_alloc());
     if (!bound || hwloc_get_cpubind(loaded, bound.get(), HWLOC_CPUBIND_PROCESS) != 0) return;
     if (hwloc_bitmap_isincluded(allowed, bound.get())) return;  // not bound at all
     record.package = covering(loaded, HWLOC_OBJ_PACKAGE, bound.get());

@@ -8,11 +8,13 @@
 namespace hier {
 
 Topology::Topology(std::span<const int> node_of_rank, std::span<const int> local_order)
-    : node_of_(node_of_rank.size()), local_of_(node_of_rank.size()), rail_index_(node_of_rank.size())
+    : node_of_(node_of_rank.size()), local_of_(node_of_rank.size()),
+      rail_index_(node_of_rank.size())
 {
     std::map<int, int> number;  // of a node, by first appearance in rank order
     for (std::size_t r = 0; r < node_of_rank.size(); r++) {
-        const auto [it, is_new] = number.try_emplace(node_of_rank[r], static_cast<int>(members_.size()));
+        const auto [it, is_new] =
+            number.try_emplace(node_of_rank[r], static_cast<int>(members_.size()));
         if (is_new) members_.emplace_back();
         node_of_[r] = it->second;
         members_[index(it->second)].push_back(static_cast<int>(r));
@@ -21,10 +23,12 @@ Topology::Topology(std::span<const int> node_of_rank, std::span<const int> local
     std::size_t smallest = node_of_rank.size();
     for (auto& ranks : members_) {
         if (!local_order.empty()) {
-            std::stable_sort(ranks.begin(), ranks.end(),
-                             [&](int a, int b) { return local_order[index(a)] < local_order[index(b)]; });
+            std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
+                return local_order[index(a)] < local_order[index(b)];
+            });
         }
-        for (std::size_t l = 0; l < ranks.size(); l++) local_of_[index(ranks[l])] = static_cast<int>(l);
+        for (std::size_t l = 0; l < ranks.size(); l++)
+            local_of_[index(ranks[l])] = static_cast<int>(l);
         smallest = std::min(smallest, ranks.size());
     }
 
@@ -43,8 +47,9 @@ int Topology::entry(int source, int node) const
     if (node_of(source) == node) return source;
     const auto& ranks = members_[index(node)];
     const int rail = rail_of(source);
-    // The ranks of `node` on this rail have the local indices rail, rail + rails(), ...: the rail's other ranks take them in turn. The
-    // node's own are as many as the turn is long, so leaving them out does not shift it, and loads differ by one at most.
+    // The ranks of `node` on this rail have the local indices rail, rail + rails(), ...: the rail's
+    // other ranks take them in turn. The node's own are as many as the turn is long, so leaving
+    // them out does not shift it, and loads differ by one at most.
     const int on_rail = (static_cast<int>(ranks.size()) - rail + rails() - 1) / rails();
     const int turn = rail_index_of(source) % on_rail;
     return ranks[index(rail + turn * rails())];
@@ -58,9 +63,10 @@ Topology make_topology(std::span<const PeerRecord> records, int ranks_per_node)
         const PeerRecord& p = records[static_cast<std::size_t>(r)];
         return std::tuple(p.package, p.numa, p.first_pu, r);
     };
-    std::sort(by_locality.begin(), by_locality.end(), [&](int a, int b) { return key(a) < key(b); });
+    std::sort(by_locality.begin(), by_locality.end(),
+              [&](int a, int b) { return key(a) < key(b); });
 
-    std::map<std::uint64_t, int> seen;                      // ranks of a host met so far, in local order
+    std::map<std::uint64_t, int> seen;  // ranks of a host met so far, in local order
     std::map<std::pair<std::uint64_t, int>, int> number;  // of a virtual node
     std::vector<int> node_of(records.size());
     std::vector<int> order(records.size());
@@ -68,7 +74,8 @@ Topology make_topology(std::span<const PeerRecord> records, int ranks_per_node)
         const auto i = static_cast<std::size_t>(r);
         const int position = seen[records[i].node_key]++;
         const int part = ranks_per_node > 0 ? position / ranks_per_node : 0;
-        const auto it = number.try_emplace({records[i].node_key, part}, static_cast<int>(number.size())).first;
+        const auto it =
+            number.try_emplace({records[i].node_key, part}, static_cast<int>(number.size())).first;
         node_of[i] = it->second;
         order[i] = position;
     }

@@ -41,12 +41,14 @@ Status CmaTransport::put(const Transfer& transfer)
     const std::uint64_t to = segment().slot(transfer.peer).address + transfer.slice.offset;
     const int cause = write_memory(pids_[peer], source(transfer), to, transfer.slice.length);
     if (cause != 0) {
-        log(HIER_LOG_ERROR, "process_vm_writev of %zu bytes to node rank %d (process %d): %s", transfer.slice.length, transfer.peer,
-            pids_[peer], std::strerror(cause));
+        log(HIER_LOG_ERROR, "process_vm_writev of %zu bytes to node rank %d (process %d): %s",
+            transfer.slice.length, transfer.peer, pids_[peer], std::strerror(cause));
         return Status::transport_error;
     }
-    segment().flag(transfer.peer, segment().rank()).word.store(Signal::encode(binding().sequence, ++delivered_[peer]),
-                                                               std::memory_order_release);
+    segment()
+        .flag(transfer.peer, segment().rank())
+        .word.store(Signal::encode(binding().sequence, ++delivered_[peer]),
+                    std::memory_order_release);
     return Status::ok;
 }
 
@@ -56,14 +58,19 @@ std::string try_cma(const Group& group, const std::vector<int>& pids)
     std::vector<std::uint64_t> probes(pids.size());
     const auto addresses = group.allgather(reinterpret_cast<std::uint64_t>(probes.data()));
     const auto me = static_cast<std::size_t>(group.rank());
-    const auto word = [](std::size_t from, std::size_t to) { return 0x4849455200000001u + (from << 16) + to; };
+    const auto word = [](std::size_t from, std::size_t to) {
+        return 0x4849455200000001u + (from << 16) + to;
+    };
 
     std::string refusal;
     for (std::size_t peer = 0; peer < pids.size() && refusal.empty(); peer++) {
         if (peer == me) continue;
         const std::uint64_t value = word(me, peer);
-        const int cause = write_memory(pids[peer], reinterpret_cast<const std::byte*>(&value), addresses[peer] + me * sizeof value, sizeof value);
-        if (cause != 0) refusal = format("process_vm_writev to process %d: %s", pids[peer], std::strerror(cause));
+        const int cause = write_memory(pids[peer], reinterpret_cast<const std::byte*>(&value),
+                                       addresses[peer] + me * sizeof value, sizeof value);
+        if (cause != 0)
+            refusal =
+                format("process_vm_writev to process %d: %s", pids[peer], std::strerror(cause));
     }
     const auto wrote = group.allgather(static_cast<int>(refusal.empty()));
     bool arrived = true;
@@ -75,7 +82,9 @@ std::string try_cma(const Group& group, const std::vector<int>& pids)
     const auto fine = group.allgather(static_cast<int>(refusal.empty()));
     const auto first = std::find(fine.begin(), fine.end(), 0);
     if (first == fine.end()) return "";
-    return refusal.empty() ? format("node rank %d was refused", static_cast<int>(first - fine.begin())) : refusal;
+    return refusal.empty()
+               ? format("node rank %d was refused", static_cast<int>(first - fine.begin()))
+               : refusal;
 }
 
 }  // namespace hier

@@ -1,4 +1,5 @@
-// Host memory inside a node by Cross Memory Attach: process_vm_writev straight into the peer's receive buffer, one copy.
+// Host memory inside a node by Cross Memory Attach: process_vm_writev straight into the peer's
+// receive buffer, one copy.
 #pragma once
 
 #include <string>
@@ -24,8 +25,8 @@ private:
     std::vector<std::uint32_t> delivered_;  // in this collective, by peer
 };
 
-// Collective: writes a word into every peer and looks whether it came. Empty when all ranks may write to all others,
-// else what refused it, the same on all ranks but for its wording.
+// Collective: writes a word into every peer and looks whether it came. Empty when all ranks may
+// write to all others, else what refused it, the same on all ranks but for its wording.
 std::string try_cma(const Group& group, const std::vector<int>& pids);
 
 }  // namespace hier

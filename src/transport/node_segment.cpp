@@ -22,11 +22,13 @@ SharedMemory share(const Group& group, std::size_t bytes)
     return memory;
 }
 
-// Fresh shared memory is zero, which is the first value of every word: no constructor has to run in it.
+// Fresh shared memory is zero, which is the first value of every word: no constructor has to run in
+// it.
 NodeSegment::NodeSegment(const Group& group)
     : rank_(group.rank()), size_(group.size()),
       memory_(share(group, cache_line + static_cast<std::size_t>(size_) * sizeof(NodeSlot) +
-                               static_cast<std::size_t>(size_) * static_cast<std::size_t>(size_) * sizeof(NodeFlag)))
+                               static_cast<std::size_t>(size_) * static_cast<std::size_t>(size_) *
+                                   sizeof(NodeFlag)))
 {
 }
 

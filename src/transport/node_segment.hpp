@@ -1,8 +1,10 @@
-// What the ranks of a node share: who is ready, how much has arrived, and whether the team has failed.
+// What the ranks of a node share: who is ready, how much has arrived, and whether the team has
+// failed.
 //
 //   failure | slot of rank 0, 1, ...  | flags of receiver 0: from 0, 1, ... | of receiver 1 ...
 //
-// Every word has one writer, except `failure`. Words hold sequence numbers, grow, and are never reset.
+// Every word has one writer, except `failure`. Words hold sequence numbers, grow, and are never
+// reset.
 #pragma once
 
 #include <atomic>
@@ -34,7 +36,10 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    std::atomic<int>& failure() const { return *reinterpret_cast<std::atomic<int>*>(memory_.data()); }
+    std::atomic<int>& failure() const
+    {
+        return *reinterpret_cast<std::atomic<int>*>(memory_.data());
+    }
     NodeSlot& slot(int rank) const;
     NodeFlag& flag(int receiver, int sender) const;
 

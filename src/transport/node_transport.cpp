@@ -31,7 +31,9 @@ Status NodeTransport::ready(int peer)
     const std::uint64_t sequence = slot.ready.load(std::memory_order_acquire);
     if (sequence < binding_.sequence) return Status::in_progress;
     if (sequence == binding_.sequence && slot.length != binding_.receive.length) {
-        log(HIER_LOG_ERROR, "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at node rank %d",
+        log(HIER_LOG_ERROR,
+            "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at node rank "
+            "%d",
             binding_.receive.length, static_cast<std::size_t>(slot.length), peer);
         return Status::mismatch;
     }
@@ -46,26 +48,31 @@ const std::byte* NodeTransport::source(const Transfer& transfer) const
 
 Status NodeTransport::copy(const Transfer& transfer)
 {
-    std::memcpy(binding_.receive.base + transfer.slice.offset, source(transfer), transfer.slice.length);
+    std::memcpy(binding_.receive.base + transfer.slice.offset, source(transfer),
+                transfer.slice.length);
     return Status::ok;
 }
 
 std::uint32_t NodeTransport::arrived(int peer)
 {
-    const std::uint64_t word = segment().flag(segment().rank(), peer).word.load(std::memory_order_acquire);
+    const std::uint64_t word =
+        segment().flag(segment().rank(), peer).word.load(std::memory_order_acquire);
     return Signal::count(word, binding_.sequence);
 }
 
 Status NodeTransport::progress(Completions&)
 {
     if (!segment_ || raised_) return Status::ok;
-    return segment().failure().load(std::memory_order_relaxed) == 0 ? Status::ok : Status::peer_failed;
+    return segment().failure().load(std::memory_order_relaxed) == 0 ? Status::ok
+                                                                    : Status::peer_failed;
 }
 
 void NodeTransport::tell(std::uint32_t beat)
 {
     if (!segment_) return;
-    segment().slot(segment().rank()).beat.store(Signal::encode(binding_.sequence, beat), std::memory_order_relaxed);
+    segment()
+        .slot(segment().rank())
+        .beat.store(Signal::encode(binding_.sequence, beat), std::memory_order_relaxed);
 }
 
 std::uint32_t NodeTransport::heard()
@@ -84,7 +91,8 @@ void NodeTransport::raise(Status status)
     if (segment_) segment().failure().store(static_cast<int>(status), std::memory_order_relaxed);
 }
 
-std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids, int intra)
+std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids,
+                                                   int intra)
 {
     if (group.size() == 1) return std::make_unique<AloneTransport>();
     NodeSegment segment(group);
@@ -94,7 +102,8 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std
         if (intra == HIER_INTRA_CMA) {
             throw SetupError("coll_hier_intra is cma, but the kernel refuses it: " + refusal);
         }
-        log(HIER_LOG_INFO, "no copies between processes (%s): using shared memory inside the node", refusal.c_str());
+        log(HIER_LOG_INFO, "no copies between processes (%s): using shared memory inside the node",
+            refusal.c_str());
     }
     return std::make_unique<ShmTransport>(std::move(segment), group);
 }

@@ -1,4 +1,5 @@
-// The node level for host memory: announcements and counts in the node's segment; how bytes move is the derived class's.
+// The node level for host memory: announcements and counts in the node's segment; how bytes move is
+// the derived class's.
 #pragma once
 
 #include <memory>
@@ -40,8 +41,10 @@ private:
     bool raised_ = false;
 };
 
-// Collective over the node's group; throws on all its ranks or on none. `pids` are the ranks' process ids, `intra` a HIER_INTRA_*.
-std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids, int intra);
+// Collective over the node's group; throws on all its ranks or on none. `pids` are the ranks'
+// process ids, `intra` a HIER_INTRA_*.
+std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids,
+                                                   int intra);
 
 // A rank that is alone on its node only copies.
 class AloneTransport final : public NodeTransport {

@@ -4,9 +4,11 @@
 
 namespace hier {
 
-RailBoard::RailBoard(ucp_context_h context, std::size_t ranks) : slots_(std::make_unique<RailSlot[]>(ranks + 1))
+RailBoard::RailBoard(ucp_context_h context, std::size_t ranks)
+    : slots_(std::make_unique<RailSlot[]>(ranks + 1))
 {
-    check(memory_.map(context, slots_.get(), (ranks + 1) * sizeof(RailSlot)), "registering the rail's board");
+    check(memory_.map(context, slots_.get(), (ranks + 1) * sizeof(RailSlot)),
+          "registering the rail's board");
 }
 
 }  // namespace hier

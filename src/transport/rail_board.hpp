@@ -13,7 +13,8 @@ namespace hier {
 
 // A receive buffer, as its owner tells a sender.
 struct Announcement {
-    static constexpr std::size_t max_key = 480;  // bytes; 9-12 with TCP, more with several RDMA devices
+    static constexpr std::size_t max_key =
+        480;  // bytes; 9-12 with TCP, more with several RDMA devices
 
     std::uint64_t address;
     std::uint64_t length;   // bytes
@@ -24,8 +25,8 @@ struct Announcement {
 
 struct alignas(64) RailSlot {
     std::uint64_t arrivals;  // a Signal
-    std::uint64_t ready;     // the sequence number of the collective that the peer has announced last
-    std::uint64_t beat;      // a Signal
+    std::uint64_t ready;  // the sequence number of the collective that the peer has announced last
+    std::uint64_t beat;   // a Signal
     Announcement announcement;
 };
 

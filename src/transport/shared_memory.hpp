@@ -9,7 +9,8 @@ namespace hier {
 class SharedMemory {
 public:
     SharedMemory() = default;
-    // Makes a new object under a name of its own, zeroed, with its memory reserved. Throws SetupError.
+    // Makes a new object under a name of its own, zeroed, with its memory reserved. Throws
+    // SetupError.
     static SharedMemory create(std::size_t bytes);
     // Maps one that another process made.
     static SharedMemory open(const std::string& name, std::size_t bytes);

@@ -8,7 +8,8 @@
 namespace hier {
 
 ShmTransport::ShmTransport(NodeSegment segment_in, const Group& group)
-    : NodeTransport(std::move(segment_in)), cells_(cells_per_rank), outgoing_(static_cast<std::size_t>(group.size())),
+    : NodeTransport(std::move(segment_in)), cells_(cells_per_rank),
+      outgoing_(static_cast<std::size_t>(group.size())),
       arrived_(static_cast<std::size_t>(group.size()))
 {
     const auto ranks = static_cast<std::size_t>(group.size());
@@ -24,7 +25,8 @@ ShmTransport::Queue& ShmTransport::queue(int from, int to) const
 std::byte* ShmTransport::cell_data(int owner, std::size_t cell) const
 {
     const auto ranks = static_cast<std::size_t>(segment().size());
-    return memory_.data() + ranks * ranks * sizeof(Queue) + (static_cast<std::size_t>(owner) * cells_per_rank + cell) * cell_bytes;
+    return memory_.data() + ranks * ranks * sizeof(Queue) +
+           (static_cast<std::size_t>(owner) * cells_per_rank + cell) * cell_bytes;
 }
 
 Status ShmTransport::begin(const Binding& binding)
@@ -51,14 +53,12 @@ Status ShmTransport::put(const Transfer& transfer)
     return Status::in_progress;
 }
 
-std::uint32_t ShmTransport::arrived(int peer)
-{
-    return arrived_[static_cast<std::size_t>(peer)];
-}
+std::uint32_t ShmTransport::arrived(int peer) { return arrived_[static_cast<std::size_t>(peer)]; }
 
 bool ShmTransport::idle() const
 {
-    return true;  // nobody but this process touches the application's buffers, and only in progress()
+    // nobody but this process touches the application's buffers, and only in progress()
+    return true;
 }
 
 Status ShmTransport::progress(Completions& completions)
@@ -74,7 +74,8 @@ bool ShmTransport::is_free(const Cell& cell) const
 {
     for (int peer = 0; peer < segment().size(); peer++) {
         const std::uint64_t until = cell.until[static_cast<std::size_t>(peer)];
-        if (until > 0 && queue(segment().rank(), peer).head.load(std::memory_order_acquire) < until) return false;
+        if (until > 0 && queue(segment().rank(), peer).head.load(std::memory_order_acquire) < until)
+            return false;
     }
     return true;
 }
@@ -109,8 +110,9 @@ bool ShmTransport::send_piece(int peer, std::size_t& copied)
     const int cell = cell_with(source(put) + out.done, length, copied);
     if (cell < 0) return false;
     const bool is_last = out.done + length == put.slice.length;
-    q.entries[tail % queue_length] = {put.slice.offset + out.done, static_cast<std::uint32_t>(length),
-                                      static_cast<std::uint16_t>(cell), static_cast<std::uint16_t>(is_last)};
+    q.entries[tail % queue_length] = {
+        put.slice.offset + out.done, static_cast<std::uint32_t>(length),
+        static_cast<std::uint16_t>(cell), static_cast<std::uint16_t>(is_last)};
     q.tail.store(tail + 1, std::memory_order_release);
     cells_[static_cast<std::size_t>(cell)].until[static_cast<std::size_t>(peer)] = tail + 1;
     out.done += length;
@@ -150,7 +152,9 @@ Status ShmTransport::receive()
         for (; head < tail && copied < bytes_per_pass; head++) {
             const Entry& entry = q.entries[head % queue_length];
             if (entry.offset + entry.length > into.length) {
-                log(HIER_LOG_ERROR, "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer, into.length);
+                log(HIER_LOG_ERROR,
+                    "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)",
+                    peer, into.length);
                 return Status::mismatch;
             }
             std::memcpy(into.base + entry.offset, cell_data(peer, entry.cell), entry.length);

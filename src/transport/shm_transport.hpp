@@ -1,12 +1,14 @@
-// Host memory inside a node where processes may not write to one another: two copies through shared memory, pipelined.
+// Host memory inside a node where processes may not write to one another: two copies through shared
+// memory, pipelined.
 //
 //   sender's cells            one queue per pair                receiver
 //   +------+------+---        [offset, length, cell] ...
 //   | 64 K | 64 K | ...  -->  tail (sender)   head (receiver)  -->  receive buffer
 //   +------+------+---
 //
-// A piece goes into a cell once, and every peer that wants it gets an entry that names the cell: of G ranks each copies its shard
-// in once and G-1 shards out. A cell is free again when all queues have passed its last entry.
+// A piece goes into a cell once, and every peer that wants it gets an entry that names the cell: of
+// G ranks each copies its shard in once and G-1 shards out. A cell is free again when all queues
+// have passed its last entry.
 //
 // Bytes copied on a node of G ranks: G*S in, G*(G-1)*S out.
 #pragma once

@@ -12,7 +12,8 @@
 namespace hier {
 namespace {
 
-void append_resources(uct_component_h component, const char* memory_domain, std::vector<NetworkDevice>& out)
+void append_resources(uct_component_h component, const char* memory_domain,
+                      std::vector<NetworkDevice>& out)
 {
     uct_md_config_t* config = nullptr;
     if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) return;
@@ -24,7 +25,8 @@ void append_resources(uct_component_h component, const char* memory_domain, std:
     unsigned count = 0;
     if (uct_md_query_tl_resources(md, &resources, &count) == UCS_OK) {
         for (unsigned i = 0; i < count; i++) {
-            if (resources[i].dev_type == UCT_DEVICE_TYPE_NET) out.push_back({resources[i].tl_name, resources[i].dev_name});
+            if (resources[i].dev_type == UCT_DEVICE_TYPE_NET)
+                out.push_back({resources[i].tl_name, resources[i].dev_name});
         }
         uct_release_tl_resource_list(resources);
     }
@@ -35,7 +37,8 @@ void append_component(uct_component_h component, std::vector<NetworkDevice>& out
 {
     uct_component_attr_t attributes{};
     attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
-    if (uct_component_query(component, &attributes) != UCS_OK || attributes.md_resource_count == 0) return;
+    if (uct_component_query(component, &attributes) != UCS_OK || attributes.md_resource_count == 0)
+        return;
     std::vector<uct_md_resource_desc_t> domains(attributes.md_resource_count);
     attributes.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES;
     attributes.md_resources = domains.data();
@@ -48,7 +51,8 @@ bool is_rdma(const NetworkDevice& device)
     return device.transport.starts_with("rc_") || device.transport.starts_with("dc_");
 }
 
-std::vector<std::string> names(const std::vector<NetworkDevice>& devices, bool (*wanted)(const NetworkDevice&))
+std::vector<std::string> names(const std::vector<NetworkDevice>& devices,
+                               bool (*wanted)(const NetworkDevice&))
 {
     std::vector<std::string> out;
     for (const auto& d : devices) {
@@ -66,15 +70,17 @@ std::vector<NetworkDevice> network_devices()
     uct_component_h* components = nullptr;
     unsigned count = 0;
     const ucs_status_t status = uct_query_components(&components, &count);
-    if (status != UCS_OK) throw SetupError(format("UCX cannot list its components: %s", ucs_status_string(status)));
+    if (status != UCS_OK)
+        throw SetupError(format("UCX cannot list its components: %s", ucs_status_string(status)));
     std::vector<NetworkDevice> out;
     for (unsigned i = 0; i < count; i++) append_component(components[i], out);
     uct_release_component_list(components);
     return out;
 }
 
-NetworkChoice choose_network(const std::vector<NetworkDevice>& found, const std::string& devices, const std::string& transports,
-                             const std::string& default_interface, int local_rank)
+NetworkChoice choose_network(const std::vector<NetworkDevice>& found, const std::string& devices,
+                             const std::string& transports, const std::string& default_interface,
+                             int local_rank)
 {
     const bool any_device = devices == "auto";
     const bool any_transport = transports == "auto";
@@ -86,7 +92,9 @@ NetworkChoice choose_network(const std::vector<NetworkDevice>& found, const std:
     }
     auto tcp = names(found, [](const NetworkDevice& d) { return d.transport == "tcp"; });
     if (any_transport) {
-        const bool named_rdma = std::any_of(rdma.begin(), rdma.end(), [&](const auto& n) { return devices.find(n) != std::string::npos; });
+        const bool named_rdma = std::any_of(rdma.begin(), rdma.end(), [&](const auto& n) {
+            return devices.find(n) != std::string::npos;
+        });
         choice.transports = named_rdma ? "rc,dc" : "tcp";
     }
     if (any_device && choice.transports == "tcp" && !tcp.empty()) {

@@ -11,7 +11,8 @@ struct NetworkDevice {
     std::string name;       // "eth0", "mlx5_0:1", ...
 };
 
-// What to give to UCX; an empty string leaves UCX's own choice (and the user's UCX_* variables) alone.
+// What to give to UCX; an empty string leaves UCX's own choice (and the user's UCX_* variables)
+// alone.
 struct NetworkChoice {
     std::string devices;
     std::string transports;
@@ -21,11 +22,13 @@ struct NetworkChoice {
 // The network devices that UCX finds here. Throws SetupError.
 std::vector<NetworkDevice> network_devices();
 
-// Pure. `devices` and `transports` are the settings, "auto" or a list of UCX's names; `default_interface` is the interface of the default route, if
-// any. RDMA before TCP; of several RDMA devices local rank l takes the l-th; of several interfaces the default route's; loopback only
-// where there is nothing else.
-NetworkChoice choose_network(const std::vector<NetworkDevice>& found, const std::string& devices, const std::string& transports,
-                             const std::string& default_interface, int local_rank);
+// Pure. `devices` and `transports` are the settings, "auto" or a list of UCX's names;
+// `default_interface` is the interface of the default route, if any. RDMA before TCP; of several
+// RDMA devices local rank l takes the l-th; of several interfaces the default route's; loopback
+// only where there is nothing else.
+NetworkChoice choose_network(const std::vector<NetworkDevice>& found, const std::string& devices,
+                             const std::string& transports, const std::string& default_interface,
+                             int local_rank);
 
 // The interface of the kernel's default route, or "".
 std::string default_route_interface();

@@ -1,4 +1,5 @@
-// What UcxRail has on its way: requests, their order, their completion. All of it under the worker's mutex.
+// What UcxRail has on its way: requests, their order, their completion. All of it under the
+// worker's mutex.
 #include "log.hpp"
 #include "transport/ucx_rail.hpp"
 
@@ -26,7 +27,8 @@ void UcxRail::release(Flight& flight)
 }
 
 // `bytes` bytes of data (none for 0), then the flight's signal behind them, if it has one.
-Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to, const UcxRemoteKey& key)
+Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
+                       const UcxRemoteKey& key)
 {
     const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
     flight.parts = 1;  // ours, so that a request that completes at once does not end the flight
@@ -45,7 +47,8 @@ Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std:
     if (--flight.parts > 0) return Status::in_progress;
     if (flight.signal_after_flush && !failed(flight.status)) {
         flight.signal_after_flush = false;
-        if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key)) return Status::in_progress;
+        if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key))
+            return Status::in_progress;
     }
     const Status status = flight.status;
     release(flight);
@@ -63,7 +66,8 @@ Status UcxRail::send_word(int peer_index, std::uint32_t op, std::size_t offset, 
 }
 
 // True when it is complete at once.
-bool UcxRail::post(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to, const UcxRemoteKey& key)
+bool UcxRail::post(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
+                   const UcxRemoteKey& key)
 {
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -79,7 +83,9 @@ bool UcxRail::post_flush(Flight& flight)
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     param.cb.send = on_complete;
     param.user_data = &flight;
-    return track(flight, ucp_ep_flush_nbx(peers_[static_cast<std::size_t>(flight.peer)].endpoint, &param), "flush");
+    return track(flight,
+                 ucp_ep_flush_nbx(peers_[static_cast<std::size_t>(flight.peer)].endpoint, &param),
+                 "flush");
 }
 
 bool UcxRail::track(Flight& flight, ucs_status_ptr_t request, const char* what)
@@ -90,7 +96,8 @@ bool UcxRail::track(Flight& flight, ucs_status_ptr_t request, const char* what)
     }
     const ucs_status_t status = UCS_PTR_STATUS(request);
     if (status != UCS_OK) {
-        log(HIER_LOG_ERROR, "UCX %s to rail rank %d: %s", what, flight.peer, ucs_status_string(status));
+        log(HIER_LOG_ERROR, "UCX %s to rail rank %d: %s", what, flight.peer,
+            ucs_status_string(status));
         flight.status = Status::transport_error;
     }
     return true;
@@ -100,7 +107,8 @@ void UcxRail::on_complete(void* request, ucs_status_t status, void* user_data)
 {
     Flight& flight = *static_cast<Flight*>(user_data);
     if (status != UCS_OK) {
-        log(HIER_LOG_ERROR, "UCX transfer to rail rank %d: %s", flight.peer, ucs_status_string(status));
+        log(HIER_LOG_ERROR, "UCX transfer to rail rank %d: %s", flight.peer,
+            ucs_status_string(status));
         flight.status = Status::transport_error;
     }
     ucp_request_free(request);
@@ -113,7 +121,8 @@ void UcxRail::part_done(Flight& flight)
     if (flight.signal_after_flush && !failed(flight.status)) {
         flight.signal_after_flush = false;
         const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
-        if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key)) return;
+        if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key))
+            return;
     }
     // A failed announcement has no op that waits for it: report it as the rail's own failure.
     if (flight.op != no_op) {

@@ -17,7 +17,8 @@ public:
     UcxMemory& operator=(const UcxMemory&) = delete;
     ~UcxMemory() { reset(); }
 
-    // Registers `bytes` bytes at `base`, through UCX's own cache: cheap when they are known already.
+    // Registers `bytes` bytes at `base`, through UCX's own cache: cheap when they are known
+    // already.
     ucs_status_t map(ucp_context_h context, void* base, std::size_t bytes);
     // The key with which a peer may write there.
     ucs_status_t pack_key(std::vector<std::byte>& out) const;

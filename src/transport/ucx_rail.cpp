@@ -43,12 +43,14 @@ Status UcxRail::begin(const Binding& binding)
     if (status == UCS_OK) status = memory_.pack_key(key);
     if (status == UCS_OK && key.size() > Announcement::max_key) status = UCS_ERR_EXCEEDS_LIMIT;
     if (status != UCS_OK) {
-        log(HIER_LOG_ERROR, "UCX cannot register the receive buffer (%zu bytes): %s", into.length, ucs_status_string(status));
+        log(HIER_LOG_ERROR, "UCX cannot register the receive buffer (%zu bytes): %s", into.length,
+            ucs_status_string(status));
         return Status::transport_error;
     }
     const auto address = reinterpret_cast<std::uint64_t>(into.base);
     Announcement& a = announcement_;
-    const bool is_known = a.version > 0 && a.address == address && a.length == into.length && a.key_bytes == key.size() &&
+    const bool is_known = a.version > 0 && a.address == address && a.length == into.length &&
+                          a.key_bytes == key.size() &&
                           std::memcmp(a.key.data(), key.data(), key.size()) == 0;
     if (is_known) return Status::ok;
     a.address = address;
@@ -75,7 +77,8 @@ Status UcxRail::announce(int peer_index)
     const bool is_news = peer.told != announcement_.version;
     peer.told = announcement_.version;
     const std::size_t bytes = is_news ? offsetof(Announcement, key) + announcement_.key_bytes : 0;
-    const Status status = launch(flight, &announcement_, bytes, peer.board + offsetof(RailSlot, announcement), peer.board_key);
+    const Status status = launch(flight, &announcement_, bytes,
+                                 peer.board + offsetof(RailSlot, announcement), peer.board_key);
     return failed(status) ? status : Status::ok;
 }
 
@@ -86,15 +89,18 @@ Status UcxRail::ready(int peer_index)
     if (RailBoard::read(slot.ready) < binding_.sequence) return Status::in_progress;
     const Announcement& theirs = slot.announcement;
     if (theirs.length != binding_.receive.length) {
-        log(HIER_LOG_ERROR, "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at rail rank %d", binding_.receive.length,
-            static_cast<std::size_t>(theirs.length), peer_index);
+        log(HIER_LOG_ERROR,
+            "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at rail rank "
+            "%d",
+            binding_.receive.length, static_cast<std::size_t>(theirs.length), peer_index);
         return Status::mismatch;
     }
     if (peer.known == theirs.version) return Status::ok;
     const std::lock_guard lock(worker_->mutex());
     const ucs_status_t status = peer.buffer_key.unpack(peer.endpoint, theirs.key.data());
     if (status != UCS_OK) {
-        log(HIER_LOG_ERROR, "UCX cannot use the key of rail rank %d's buffer: %s", peer_index, ucs_status_string(status));
+        log(HIER_LOG_ERROR, "UCX cannot use the key of rail rank %d's buffer: %s", peer_index,
+            ucs_status_string(status));
         return Status::transport_error;
     }
     peer.known = theirs.version;
@@ -105,28 +111,34 @@ Status UcxRail::put(const Transfer& transfer)
 {
     const std::lock_guard lock(worker_->mutex());
     Peer& peer = peers_[static_cast<std::size_t>(transfer.peer)];
-    const std::byte* from = transfer.from_send ? binding_.send.base + (transfer.slice.offset - binding_.send_offset)
-                                               : binding_.receive.base + transfer.slice.offset;
+    const std::byte* from =
+        transfer.from_send ? binding_.send.base + (transfer.slice.offset - binding_.send_offset)
+                           : binding_.receive.base + transfer.slice.offset;
     Flight& flight = take_flight(transfer.peer, transfer.op);
     flight.signal_to = peer.board + offsetof(RailSlot, arrivals);
     flight.signal = peer.last_signal = Signal::encode(binding_.sequence, transfer.count);
-    const std::uint64_t to = board_.slot(static_cast<std::size_t>(transfer.peer)).announcement.address + transfer.slice.offset;
+    const std::uint64_t to =
+        board_.slot(static_cast<std::size_t>(transfer.peer)).announcement.address +
+        transfer.slice.offset;
     return launch(flight, from, transfer.slice.length, to, peer.buffer_key);
 }
 
-// A UCX flush is no way to end a call: over TCP it is a message of its own, which the peer answers only while it progresses its worker, and the peer
-// leaves as soon as it has its data. But TCP takes a put only when the one before has gone to the kernel: the last signal once more, and what may
-// still be stuck when this one is taken is a repetition. A NIC needs no help at all.
+// A UCX flush is no way to end a call: over TCP it is a message of its own, which the peer answers
+// only while it progresses its worker, and the peer leaves as soon as it has its data. But TCP
+// takes a put only when the one before has gone to the kernel: the last signal once more, and what
+// may still be stuck when this one is taken is a repetition. A NIC needs no help at all.
 Status UcxRail::drain(int peer, std::uint32_t op)
 {
     if (worker_->signal_order() == SignalOrder::by_fence) return Status::ok;
     const std::lock_guard lock(worker_->mutex());
-    return send_word(peer, op, offsetof(RailSlot, arrivals), peers_[static_cast<std::size_t>(peer)].last_signal);
+    return send_word(peer, op, offsetof(RailSlot, arrivals),
+                     peers_[static_cast<std::size_t>(peer)].last_signal);
 }
 
 std::uint32_t UcxRail::arrived(int peer)
 {
-    return Signal::count(RailBoard::read(board_.slot(static_cast<std::size_t>(peer)).arrivals), binding_.sequence);
+    return Signal::count(RailBoard::read(board_.slot(static_cast<std::size_t>(peer)).arrivals),
+                         binding_.sequence);
 }
 
 Status UcxRail::progress(Completions& completions)
@@ -153,7 +165,8 @@ void UcxRail::tell(std::uint32_t beat)
     const std::lock_guard lock(worker_->mutex());
     for (std::size_t i = 0; i < peers_.size(); i++) {
         if (peers_[i].endpoint == nullptr) continue;
-        (void)send_word(static_cast<int>(i), no_op, offsetof(RailSlot, beat), Signal::encode(binding_.sequence, beat));
+        (void)send_word(static_cast<int>(i), no_op, offsetof(RailSlot, beat),
+                        Signal::encode(binding_.sequence, beat));
     }
 }
 
@@ -161,7 +174,8 @@ std::uint32_t UcxRail::heard()
 {
     std::uint32_t highest = 0;
     for (std::size_t i = 0; i < peers_.size(); i++) {
-        highest = std::max(highest, Signal::count(RailBoard::read(board_.slot(i).beat), binding_.sequence));
+        highest = std::max(highest,
+                           Signal::count(RailBoard::read(board_.slot(i).beat), binding_.sequence));
     }
     return highest;
 }
@@ -174,7 +188,8 @@ void UcxRail::raise(Status status)
     for (std::size_t i = 0; i < peers_.size(); i++) {
         if (peers_[i].endpoint == nullptr) continue;
         Flight& flight = take_flight(static_cast<int>(i), no_op);
-        (void)launch(flight, &failure_word_, sizeof failure_word_, peers_[i].failure, peers_[i].board_key);
+        (void)launch(flight, &failure_word_, sizeof failure_word_, peers_[i].failure,
+                     peers_[i].board_key);
     }
 }
 

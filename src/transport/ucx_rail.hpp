@@ -1,14 +1,15 @@
-// The rail level: UCP puts from our buffers straight into the rail peers' receive buffers, each followed by a signal.
+// The rail level: UCP puts from our buffers straight into the rail peers' receive buffers, each
+// followed by a signal.
 //
 // Every rank owns a board: for each rail peer a slot that only this peer writes.
 //
 //     peer's slot on our board:   arrivals | ready | announcement {address, length, version, rkey}
 //
-//   receiver -> sender   announcement, when buffer or rkey changed since the last time; then ready = sequence
-//   sender -> receiver   data, then arrivals = {sequence, count}; several in flight, signals in order
+//   receiver -> sender   announcement, when buffer or rkey changed; then ready = sequence
+//   sender -> receiver   data, then arrivals = {sequence, count}; several in flight
 //
-// An announcement is overwritten only in the next collective, which its writer enters after everything that the sender
-// put by means of it has arrived.
+// An announcement is overwritten only in the next collective, which its writer enters after
+// everything that the sender put by means of it has arrived.
 #pragma once
 
 #include <memory>
@@ -27,9 +28,12 @@ namespace hier {
 
 class UcxRail final : public Transport {
 public:
-    // Collective over the rail's group: connects to every member on another node and proves it with a first signal, within a bound.
-    // Throws on all ranks or on none. `is_remote[i]`: group rank i is on another node. `keep_alive` is called while it waits, for the caller's own communication.
-    UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker, const std::vector<bool>& is_remote, int depth, void (*keep_alive)());
+    // Collective over the rail's group: connects to every member on another node and proves it with
+    // a first signal, within a bound. Throws on all ranks or on none. `is_remote[i]`: group rank i
+    // is on another node. `keep_alive` is called while it waits, for the caller's own
+    // communication.
+    UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker,
+            const std::vector<bool>& is_remote, int depth, void (*keep_alive)());
     ~UcxRail() override;
 
     Status begin(const Binding& binding) override;
@@ -45,18 +49,21 @@ public:
     void tell(std::uint32_t beat) override;
     std::uint32_t heard() override;
     void raise(Status status) override;
-    std::string name() const { return "UCX " + worker_->choice().transports + " on " + worker_->choice().devices; }
+    std::string name() const
+    {
+        return "UCX " + worker_->choice().transports + " on " + worker_->choice().devices;
+    }
 
 private:
     static constexpr std::uint32_t no_op = ~0u;
 
     struct Peer {
-        ucp_ep_h endpoint = nullptr;   // none for ourselves and ranks of our own node
-        std::uint64_t board = 0;       // address of our slot on the peer's board
-        std::uint64_t failure = 0;     // address of its failure word
+        ucp_ep_h endpoint = nullptr;  // none for ourselves and ranks of our own node
+        std::uint64_t board = 0;      // address of our slot on the peer's board
+        std::uint64_t failure = 0;    // address of its failure word
         UcxRemoteKey board_key;
-        std::uint64_t told = 0;        // version of our announcement that the peer has
-        std::uint64_t known = 0;       // version of the peer's announcement that buffer_key is for
+        std::uint64_t told = 0;   // version of our announcement that the peer has
+        std::uint64_t known = 0;  // version of the peer's announcement that buffer_key is for
         UcxRemoteKey buffer_key;
         std::uint64_t last_signal = 0;  // sent to the peer
     };
@@ -65,10 +72,10 @@ private:
         UcxRail* rail = nullptr;
         std::uint32_t op = no_op;
         int peer = 0;
-        int parts = 0;                // requests not yet completed
+        int parts = 0;  // requests not yet completed
         bool signal_after_flush = false;
         std::uint64_t signal_to = 0;
-        std::uint64_t signal = 0;     // the word itself: stays put until it is sent
+        std::uint64_t signal = 0;  // the word itself: stays put until it is sent
         Status status = Status::ok;
     };
     struct Done {
@@ -80,8 +87,10 @@ private:
     static void on_complete(void* request, ucs_status_t status, void* user_data);
 
     Flight& take_flight(int peer, std::uint32_t op);
-    Status launch(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to, const UcxRemoteKey& key);
-    bool post(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to, const UcxRemoteKey& key);
+    Status launch(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
+                  const UcxRemoteKey& key);
+    bool post(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
+              const UcxRemoteKey& key);
     bool post_flush(Flight& flight);
     bool track(Flight& flight, ucs_status_ptr_t request, const char* what);
     void part_done(Flight& flight);
@@ -97,7 +106,7 @@ private:
     std::vector<Peer> peers_;
     std::vector<std::unique_ptr<Flight>> flights_;
     std::vector<Flight*> free_flights_;
-    std::vector<Done> done_;      // filled under the worker's mutex, by whichever team turns it
+    std::vector<Done> done_;  // filled under the worker's mutex, by whichever team turns it
     std::vector<Done> reported_;
     std::size_t in_flight_ = 0;
 

@@ -21,8 +21,10 @@ template <class T> const std::byte* bytes_of(const T& value)
 
 }  // namespace
 
-UcxRail::UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker, const std::vector<bool>& is_remote, int depth, void (*keep_alive)())
-    : worker_(std::move(worker)), board_(worker_->context(), static_cast<std::size_t>(group.size())),
+UcxRail::UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker,
+                 const std::vector<bool>& is_remote, int depth, void (*keep_alive)())
+    : worker_(std::move(worker)),
+      board_(worker_->context(), static_cast<std::size_t>(group.size())),
       peers_(static_cast<std::size_t>(group.size()))
 {
     // Puts, and for each peer an announcement, a drain and a failure.
@@ -57,13 +59,16 @@ void UcxRail::exchange_boards(const Group& group, const std::vector<bool>& is_re
             Peer& peer = peers_[i];
             peer.endpoint = worker_->connect({worker, worker + head.worker_bytes});
             peer.failure = head.address;
-            peer.board = head.address + (1 + static_cast<std::uint64_t>(group.rank())) * sizeof(RailSlot);
-            check(peer.board_key.unpack(peer.endpoint, worker + head.worker_bytes), "unpacking the key of a rail peer's board");
+            peer.board =
+                head.address + (1 + static_cast<std::uint64_t>(group.rank())) * sizeof(RailSlot);
+            check(peer.board_key.unpack(peer.endpoint, worker + head.worker_bytes),
+                  "unpacking the key of a rail peer's board");
         }
     });
 }
 
-// A first signal to and from every peer: what cannot be reached shows here, while there still is a fallback.
+// A first signal to and from every peer: what cannot be reached shows here, while there still is a
+// fallback.
 void UcxRail::greet(const Group& group, void (*keep_alive)())
 {
     constexpr std::uint64_t greeting = Signal::encode(0, 1);
@@ -85,12 +90,15 @@ void UcxRail::greet(const Group& group, void (*keep_alive)())
         for (std::size_t i = 0; i < peers_.size(); i++) {
             if (peers_[i].endpoint == nullptr) continue;
             while (in_flight_ > 0 || RailBoard::read(board_.slot(i).arrivals) == 0) {
-                if (failed(progress(ignore))) throw SetupError(format("rail rank %zu cannot be reached", i));
+                if (failed(progress(ignore)))
+                    throw SetupError(format("rail rank %zu cannot be reached", i));
                 if (keep_alive != nullptr) keep_alive();
                 if (std::chrono::steady_clock::now() > end) {
-                    throw SetupError(format("no word from rail rank %zu within %lld s; is %s on device \"%s\" the right network? "
+                    throw SetupError(format("no word from rail rank %zu within %lld s; is %s on "
+                                            "device \"%s\" the right network? "
                                             "(coll_hier_net_devices)",
-                                            i, static_cast<long long>(bound.count()), worker_->choice().transports.c_str(),
+                                            i, static_cast<long long>(bound.count()),
+                                            worker_->choice().transports.c_str(),
                                             worker_->choice().devices.c_str()));
                 }
             }

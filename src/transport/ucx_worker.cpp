@@ -24,10 +24,13 @@ Registry& registry()
 void modify(ucp_config_t* config, const char* key, const std::string& value)
 {
     const ucs_status_t status = ucp_config_modify(config, key, value.c_str());
-    if (status != UCS_OK) log(HIER_LOG_DEBUG, "UCX does not take %s=%s: %s", key, value.c_str(), ucs_status_string(status));
+    if (status != UCS_OK)
+        log(HIER_LOG_DEBUG, "UCX does not take %s=%s: %s", key, value.c_str(),
+            ucs_status_string(status));
 }
 
-// UCX warns of a key that it does not know, once, at the first worker: so it gets only those that its version has.
+// UCX warns of a key that it does not know, once, at the first worker: so it gets only those that
+// its version has.
 bool knows(const ucp_config_t* config, const char* key)
 {
     char* text = nullptr;
@@ -36,7 +39,8 @@ bool knows(const ucp_config_t* config, const char* key)
     if (stream == nullptr) return false;
     ucp_config_print(config, stream, "", UCS_CONFIG_PRINT_CONFIG);
     std::fclose(stream);
-    const bool found = std::string(text, length).find(std::string("UCX_") + key + '=') != std::string::npos;
+    const bool found =
+        std::string(text, length).find(std::string("UCX_") + key + '=') != std::string::npos;
     std::free(text);
     return found;
 }
@@ -99,7 +103,8 @@ void UcxWorker::finalize()
     all.workers.clear();
 }
 
-UcxWorker::UcxWorker(const NetworkChoice& choice) : choice_(choice), order_(signal_order_for(choice.transports))
+UcxWorker::UcxWorker(const NetworkChoice& choice)
+    : choice_(choice), order_(signal_order_for(choice.transports))
 {
     make_context();
     make_worker();
@@ -129,8 +134,10 @@ void UcxWorker::make_context()
     const ucs_status_t status = ucp_init(&params, config, &context);
     ucp_config_release(config);
     if (status != UCS_OK) {
-        throw SetupError(format("UCX cannot use transports \"%s\" on device \"%s\": %s (coll_hier_net_transports, coll_hier_net_devices)",
-                                choice_.transports.c_str(), choice_.devices.c_str(), ucs_status_string(status)));
+        throw SetupError(format("UCX cannot use transports \"%s\" on device \"%s\": %s "
+                                "(coll_hier_net_transports, coll_hier_net_devices)",
+                                choice_.transports.c_str(), choice_.devices.c_str(),
+                                ucs_status_string(status)));
     }
     context_.reset(context);
 }
@@ -146,7 +153,8 @@ void UcxWorker::make_worker()
 
     ucp_address_t* address = nullptr;
     std::size_t length = 0;
-    check(ucp_worker_get_address(worker, &address, &length), "asking UCX for this process's address");
+    check(ucp_worker_get_address(worker, &address, &length),
+          "asking UCX for this process's address");
     address_.resize(length);
     std::memcpy(address_.data(), address, length);
     ucp_worker_release_address(worker, address);

@@ -1,8 +1,8 @@
-// UCX for the whole process: one context, one device and one worker for each network choice, shared by all teams; and the
-// connections to other processes, each opened once.
+// UCX for the whole process: one context, one device and one worker for each network choice, shared
+// by all teams; and the connections to other processes, each opened once.
 //
-// Connections stay until finalize(): closing one while its peer lives would be an error over there, and a team may end without
-// talking to anybody.
+// Connections stay until finalize(): closing one while its peer lives would be an error over there,
+// and a team may end without talking to anybody.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -28,7 +28,8 @@ class UcxWorker {
 public:
     // The process's worker for this choice. Throws SetupError.
     static std::shared_ptr<UcxWorker> get(const NetworkChoice& choice);
-    // Turns all workers once, those apart that somebody else is turning: between collectives, for the acknowledgements of what was put.
+    // Turns all workers once, those apart that somebody else is turning: between collectives, for
+    // the acknowledgements of what was put.
     static void turn_all();
     // Forgets all workers; those that a team still uses end with it.
     static void finalize();
@@ -64,7 +65,8 @@ private:
     NetworkChoice choice_;
     SignalOrder order_;
     std::unique_ptr<std::remove_pointer_t<ucp_context_h>, ContextCleanup> context_;
-    std::unique_ptr<std::remove_pointer_t<ucp_worker_h>, WorkerDestroy> worker_;  // destroys its connections
+    std::unique_ptr<std::remove_pointer_t<ucp_worker_h>, WorkerDestroy>
+        worker_;  // destroys its connections
     std::vector<std::byte> address_;
     std::map<std::vector<std::byte>, ucp_ep_h> connections_;
 };
