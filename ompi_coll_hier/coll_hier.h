@@ -26,10 +26,10 @@ typedef struct mca_coll_hier_component_t mca_coll_hier_component_t;
 OMPI_MODULE_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
 
 typedef enum {
-    MCA_COLL_HIER_FRESH, /* no eligible call yet */
+    MCA_COLL_HIER_FRESH,    /* no eligible call yet */
     MCA_COLL_HIER_BUILDING, /* set-up runs collectives on this very communicator: not for us */
     MCA_COLL_HIER_READY,
-    MCA_COLL_HIER_REFUSED   /* set-up failed, on all ranks: the previous module for good */
+    MCA_COLL_HIER_REFUSED /* set-up failed, on all ranks: the previous module for good */
 } mca_coll_hier_state_t;
 
 /* Memory that is kept from call to call. */
@@ -61,7 +61,6 @@ mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* com
 
 /* coll_hier_team.c: the team of a communicator, made at its first eligible call */
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
-void mca_coll_hier_stop_progress(void);
 
 /* coll_hier_staging.c: derived datatypes, packed locally; the communication pattern does not change
  */

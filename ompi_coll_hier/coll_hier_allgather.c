@@ -9,8 +9,6 @@
 
 #include "ompi/datatype/ompi_datatype.h"
 #include "opal/runtime/opal_progress.h"
-#include "opal/sys/atomic.h"
-#include "opal/util/output.h"
 
 typedef struct {
     const void* sbuf;
@@ -113,6 +111,9 @@ static int allgather(mca_coll_hier_module_t* module, const call_t* call)
     return OMPI_SUCCESS == rc ? mismatch : rc;
 }
 
+/* Threads may be at it on several communicators. */
+static void count(unsigned long long* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
+
 int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
                             void* rbuf, hier_count_t rcount, struct ompi_datatype_t* rdtype,
                             struct ompi_communicator_t* comm, mca_coll_base_module_t* module)
@@ -133,7 +134,7 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     const size_t total = call.shard_bytes * (size_t)call.size;
     if (0 == total) {
         /* On all ranks: nothing to do. Some modules stumble over a count of empty elements. */
-        mca_coll_hier_component.allgather_calls++;
+        count(&mca_coll_hier_component.allgather_calls);
         return OMPI_SUCCESS;
     }
     const bool eligible = total >= mca_coll_hier_component.min_bytes;
@@ -142,11 +143,11 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     }
     if (!eligible || MCA_COLL_HIER_READY != hier->state) {
         if (MCA_COLL_HIER_BUILDING != hier->state) {
-            mca_coll_hier_component.allgather_fallbacks++;
+            count(&mca_coll_hier_component.allgather_fallbacks);
         }
         return hier->previous_allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
                                         hier->previous_allgather_module);
     }
-    mca_coll_hier_component.allgather_calls++;
+    count(&mca_coll_hier_component.allgather_calls);
     return allgather(hier, &call);
 }

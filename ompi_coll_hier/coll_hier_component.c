@@ -1,6 +1,9 @@
 #include "coll_hier.h"
 
+#include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
+
+static bool progress_registered = false;
 
 static int hier_open(void);
 static int hier_close(void);
@@ -42,7 +45,10 @@ static int hier_open(void)
 
 static int hier_close(void)
 {
-    mca_coll_hier_stop_progress();
+    if (progress_registered) {
+        progress_registered = false;
+        opal_progress_unregister(hier_progress);
+    }
     hier_finalize();
     if (0 <= mca_coll_hier_component.output) {
         opal_output_close(mca_coll_hier_component.output);
@@ -58,5 +64,10 @@ static int hier_init_query(bool progress_threads, bool mpi_threads)
         return rc;
     }
     mca_coll_hier_add_providers(progress_threads, mpi_threads);
+    /* Costs nothing while no collective of ours is running. */
+    progress_registered = OPAL_SUCCESS == opal_progress_register(hier_progress);
+    if (!progress_registered) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
     return OMPI_SUCCESS;
 }

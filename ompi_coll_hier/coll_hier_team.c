@@ -45,8 +45,6 @@ static int split(void* context, int which, int color, int key, hier_group* out)
     return rc;
 }
 
-static bool progress_registered = false;
-
 static void keep_alive(void) { opal_progress(); }
 
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
@@ -74,20 +72,8 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
         return;
     }
     module->state = MCA_COLL_HIER_READY;
-    if (!progress_registered) {
-        progress_registered = true;
-        opal_progress_register(hier_progress);
-    }
     if (0 == ompi_comm_rank(comm)) {
         opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: communicator %s: %s",
                             comm->c_name, hier_team_description(module->team));
-    }
-}
-
-void mca_coll_hier_stop_progress(void)
-{
-    if (progress_registered) {
-        progress_registered = false;
-        opal_progress_unregister(hier_progress);
     }
 }

@@ -1,6 +1,8 @@
 #include "team.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 #include "error.hpp"
 #include "log.hpp"
@@ -46,6 +48,19 @@ void compare_settings(const Group& team, const hier_config& config)
                 format("%s differs between rank 0 and rank %zu; give all ranks the same value",
                        differs, r));
     }
+}
+
+// UCX_NET_DEVICES, which users of UCX set, is as good as our own variable.
+NetworkChoice network_choice(const hier_config& config, int local_rank)
+{
+    static const std::vector<NetworkDevice> devices = network_devices();  // some ms: once
+    const char* wanted = config.net_devices;
+    const char* of_ucx = std::getenv("UCX_NET_DEVICES");
+    if (of_ucx != nullptr && std::strcmp(of_ucx, "all") != 0 && std::strcmp(wanted, "auto") == 0) {
+        wanted = of_ucx;
+    }
+    return choose_network(devices, wanted, config.net_transports, default_route_interface(),
+                          local_rank);
 }
 
 }  // namespace
@@ -104,12 +119,13 @@ void Team::make_rail(const Group& rail)
         is_remote.push_back(topology_.node_of(rank) != topology_.node_of(rank_));
     }
     std::shared_ptr<UcxWorker> worker;
+    RailBoard board;
     rail.agree("opening the network", [&] {
-        worker = UcxWorker::get(choose_network(network_devices(), config_.net_devices,
-                                               config_.net_transports, default_route_interface(),
-                                               topology_.local_of(rank_)));
+        worker = UcxWorker::get(network_choice(config_, topology_.local_of(rank_)));
+        board = RailBoard(worker->context(), is_remote.size());
     });
-    rail_ = std::make_unique<UcxRail>(rail, worker, is_remote, config_.depth, config_.progress);
+    rail_ = std::make_unique<UcxRail>(rail, worker, std::move(board), is_remote, config_.depth,
+                                      config_.progress);
 }
 
 Route Team::route() const

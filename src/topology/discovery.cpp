@@ -81,16 +81,23 @@ void add_locality(PeerRecord& record)
     record.first_pu = hwloc_bitmap_first(bound.get());
 }
 
-}  // namespace
-
-PeerRecord discover_self()
+PeerRecord discover()
 {
     PeerRecord record{};
     record.node_key = node_key();
     record.package = record.numa = record.first_pu = -1;
     record.cpus = static_cast<std::int32_t>(sysconf(_SC_NPROCESSORS_ONLN));
-    record.pid = static_cast<std::int32_t>(getpid());
     add_locality(record);
+    return record;
+}
+
+}  // namespace
+
+PeerRecord discover_self()
+{
+    static const PeerRecord found = discover();  // hwloc takes some ms: once
+    PeerRecord record = found;
+    record.pid = static_cast<std::int32_t>(getpid());
     return record;
 }
 

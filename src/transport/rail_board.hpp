@@ -32,6 +32,7 @@ struct alignas(64) RailSlot {
 
 class RailBoard {
 public:
+    RailBoard() = default;
     // One slot for each rank of the rail; registered. Throws SetupError.
     RailBoard(ucp_context_h context, std::size_t ranks);
 

@@ -32,7 +32,7 @@ public:
     // a first signal, within a bound. Throws on all ranks or on none. `is_remote[i]`: group rank i
     // is on another node. `keep_alive` is called while it waits, for the caller's own
     // communication.
-    UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker,
+    UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker, RailBoard board,
             const std::vector<bool>& is_remote, int depth, void (*keep_alive)());
     ~UcxRail() override;
 

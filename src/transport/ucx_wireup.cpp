@@ -21,10 +21,9 @@ template <class T> const std::byte* bytes_of(const T& value)
 
 }  // namespace
 
-UcxRail::UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker,
+UcxRail::UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker, RailBoard board,
                  const std::vector<bool>& is_remote, int depth, void (*keep_alive)())
-    : worker_(std::move(worker)),
-      board_(worker_->context(), static_cast<std::size_t>(group.size())),
+    : worker_(std::move(worker)), board_(std::move(board)),
       peers_(static_cast<std::size_t>(group.size()))
 {
     // Puts, and for each peer an announcement, a drain and a failure.

@@ -61,10 +61,12 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
     }
 }
 
-SignalOrder signal_order_for(const std::string& transports)
+SignalOrder signal_order_for(const NetworkChoice& choice)
 {
-    if (transports == "tcp") return SignalOrder::by_lane;
-    if (transports == "rc,dc") return SignalOrder::by_fence;
+    const bool one_device =
+        !choice.devices.empty() && choice.devices.find(',') == std::string::npos;
+    if (one_device && choice.transports == "tcp") return SignalOrder::by_lane;
+    if (one_device && choice.transports == "rc,dc") return SignalOrder::by_fence;
     return SignalOrder::by_flush;
 }
 
@@ -104,7 +106,7 @@ void UcxWorker::finalize()
 }
 
 UcxWorker::UcxWorker(const NetworkChoice& choice)
-    : choice_(choice), order_(signal_order_for(choice.transports))
+    : choice_(choice), order_(signal_order_for(choice))
 {
     make_context();
     make_worker();
