@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Mounts that the switch and each node have of their own. Sourced, in a new mount namespace.
 
 state=/dev/shm/hier-cluster # on a file system that ends with the namespace
@@ -6,8 +7,8 @@ is_mount_point() {
     awk -v path="$1" '$5 == path { found = 1 } END { exit !found }' /proc/self/mountinfo
 }
 
-# Sets reason and fails if something of the host would change. In a chroot that is no mount point the mount that
-# holds / is out of reach and may hand on what is mounted on it, so there only mounts that stand on a mount of their own.
+# Sets reason and fails if something of the host would change. In a chroot that is no mount point, the mount that holds
+# / is out of reach and may hand on what is mounted on it: there only mounts that stand on another mount are made.
 private_mounts() { # private_mounts DIRECTORY-OF-AGENT
     local point
     while read -r _ _ _ _ point _; do
@@ -15,7 +16,7 @@ private_mounts() { # private_mounts DIRECTORY-OF-AGENT
     done </proc/self/mountinfo
     reachable_root=$(is_mount_point / && echo yes || true)
     if [[ -z $reachable_root ]] && ! is_mount_point /dev && ! is_mount_point /dev/shm; then
-        reason="this is a chroot without a mounted /dev: mount --rbind /dev there, or make its directory a mount point"
+        reason="this is a chroot without a mounted /dev: mount --rbind /dev there"
         return 1
     fi
     reason="cannot mount /proc in a new PID namespace"

@@ -1,0 +1,90 @@
+# shellcheck shell=bash
+# What quickstart and check have in common: installs the packages that are missing and builds in ./build. Sourced, with
+# steps.sh, in the root of the source tree.
+
+build=build
+
+missing_packages() {
+    local package
+    sed 's/#.*//' scripts/packages | while read -r package; do
+        [[ -z $package ]] && continue
+        [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || printf '%s ' "$package"
+    done
+}
+
+apt() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 "$@"
+}
+
+install_missing() { # install_missing PACKAGE...
+    apt update && apt install --no-install-recommends "$@"
+}
+
+install_packages() {
+    if ! command -v dpkg-query >/dev/null; then
+        skipped "Packages" "this is neither Debian nor Ubuntu: see to those listed in scripts/packages yourself"
+        return
+    fi
+    local missing universe=
+    read -ra missing < <(missing_packages) || true
+    if ((${#missing[@]} == 0)); then
+        skipped "Packages" "all installed"
+        return
+    fi
+    as_root=()
+    if [[ $(id -u) != 0 ]]; then
+        as_root=(sudo -n)
+        if ! sudo -n true 2>/dev/null; then
+            echo "These packages are missing, and installing them needs root. Type this, then start $0 again:" >&2
+            echo "    sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+            exit 1
+        fi
+    fi
+    ! grep -q '^ID=ubuntu' /etc/os-release 2>/dev/null ||
+        universe=" Packages that cannot be located are in Ubuntu's universe: add-apt-repository universe"
+    say "Packages to be installed: ${missing[*]}"
+    step "Packages" "see that network and package sources work (apt-get update), then start $0 again.$universe" \
+        install_missing "${missing[@]}"
+    rm -f "$build/Makefile" # what configure found may have changed
+}
+
+# make itself runs autogen.sh's and configure's work again when their inputs change.
+configure_and_make() {
+    [[ -e configure ]] || ./autogen.sh || return
+    [[ -e $build/Makefile ]] || (cd "$build" && ../configure) || return
+    make -C "$build" -j"$(nproc)"
+}
+
+build_all() {
+    step "Build in ./$build" "the reason is above; for a build from scratch remove ./$build and start $0 again" \
+        configure_and_make
+}
+
+# Open MPI keeps its shared memory in /dev/shm, which containers make as small as 64 MiB, or leave out.
+find_shared_memory() {
+    local free
+    free=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)
+    ((${free:-0} >= 256 * 1024)) || export OMPI_MCA_btl_vader_backing_directory=${TMPDIR:-/tmp}
+}
+
+# shellcheck disable=SC2034 # nodes_are is for the caller
+# Sets nodes_are to cluster, virtual (nodes cut out of this host) or one.
+find_nodes() {
+    local reason
+    if reason=$(timeout 60 test/cluster/cluster possible 2>&1); then
+        nodes_are=cluster
+        say "Nodes: the virtual cluster"
+        return
+    fi
+    say "The virtual cluster is not possible:"
+    while read -r reason; do say "    $reason"; done <<<"$reason"
+    find_shared_memory
+    # UCX finds network devices, even the loopback that virtual nodes need, by this directory alone.
+    if [[ -d /sys/class/net ]]; then
+        nodes_are=virtual
+        say "Nodes: virtual ones on this host, without a network between them"
+    else
+        nodes_are=one
+        say "Nodes: one, because virtual ones need /sys, and it is not mounted here"
+    fi
+}
