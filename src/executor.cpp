@@ -37,7 +37,7 @@ Status Executor::start(const Program& program, const Binding& binding)
         if (failed(status)) fail(status);
     }
     for (std::uint32_t i = 0; i < program.size() && !failed(failure_); i++) {
-        if (pending_[i] == 0) run(i);
+        if (program.dependencies()[i] == 0) run(i);  // the others when their last dependency ends
     }
     return status_;
 }
@@ -185,8 +185,15 @@ void Executor::work_on_node()
     }
 }
 
+// Often enough that a beat comes some ranks far within the time-out.
+static std::chrono::milliseconds beat_period(std::chrono::milliseconds timeout)
+{
+    constexpr int beats_per_timeout = 8;
+    return std::min(std::chrono::milliseconds(1000), timeout / beats_per_timeout);
+}
+
 // A rank that has not entered the call may be late for as long as it likes: no time-out then, on no
-// rank. Those that miss it say so once a second by a number that grows, and all others hand on the
+// rank. Those that miss it say so now and then by a number that grows, and all others hand on the
 // highest that they have heard (a Lamport clock): it stands still when nobody is missed.
 void Executor::watch_clock()
 {
@@ -199,7 +206,7 @@ void Executor::watch_clock()
         return;
     const auto now = Clock::now();
     if (idle_passes_ == passes_per_look) last_move_ = last_beat_ = now;
-    if (now - last_beat_ >= std::chrono::seconds(1)) pass_on_beat(now);
+    if (now - last_beat_ >= beat_period(limits_.timeout)) pass_on_beat(now);
     if (now - last_move_ > limits_.timeout) {
         report_stall();
         fail(Status::timed_out);

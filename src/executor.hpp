@@ -23,12 +23,14 @@ namespace hier {
 class Executor final : private Completions {
 public:
     struct Limits {
-        int depth = 4;  // rail puts in flight
-        std::chrono::seconds timeout{
-            0};  // without movement while every peer is in the call; 0: never
-        std::chrono::seconds drain{5};  // for what is in flight after an error
-        std::size_t bytes_per_pass =
-            256 << 10;  // of work that the CPU does itself in one progress call
+        // Rail puts in flight.
+        int depth = 4;
+        // Without movement while every peer is in the call; 0: never.
+        std::chrono::seconds timeout{0};
+        // For what is in flight after an error.
+        std::chrono::seconds drain{5};
+        // Of work that the CPU does itself in one progress call.
+        std::size_t bytes_per_pass = 256 << 10;
     };
 
     // `rail` may be null where the team has one node. Both outlive the executor.

@@ -68,8 +68,8 @@ NetworkChoice network_choice(const hier_config& config, int local_rank)
 std::size_t chunk_for(std::size_t bytes_per_rank, int ranks, std::size_t most)
 {
     constexpr std::size_t least = 32 << 10;  // below, a put costs more than its bytes
-    constexpr std::size_t chunks =
-        4;  // per shard, so that one chunk's fan-out hides behind the next one's arrival
+    // A shard's last chunk is fanned out when the network is idle already: let it be small.
+    constexpr std::size_t chunks = 8;
     const std::size_t wanted = (bytes_per_rank / chunks + 4095) / 4096 * 4096;
     const std::size_t countable =
         bytes_per_rank / (Signal::max_count / static_cast<std::size_t>(ranks)) + 1;

@@ -38,7 +38,13 @@ Status CmaTransport::begin(const Binding& binding)
 Status CmaTransport::put(const Transfer& transfer)
 {
     const auto peer = static_cast<std::size_t>(transfer.peer);
-    const std::uint64_t to = segment().slot(transfer.peer).address + transfer.slice.offset;
+    const NodeSlot& slot = segment().slot(transfer.peer);
+    if (transfer.slice.offset + transfer.slice.length > slot.length) {
+        log(HIER_LOG_ERROR, "a put beyond the end of node rank %d's receive buffer (%zu bytes)",
+            transfer.peer, static_cast<std::size_t>(slot.length));
+        return Status::mismatch;
+    }
+    const std::uint64_t to = slot.address + transfer.slice.offset;
     const int cause = write_memory(pids_[peer], source(transfer), to, transfer.slice.length);
     if (cause != 0) {
         log(HIER_LOG_ERROR, "process_vm_writev of %zu bytes to node rank %d (process %d): %s",

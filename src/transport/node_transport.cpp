@@ -79,6 +79,7 @@ std::uint32_t NodeTransport::heard()
 {
     std::uint32_t highest = 0;
     for (int peer = 0; segment_ && peer < segment().size(); peer++) {
+        if (peer == segment().rank()) continue;
         const std::uint64_t word = segment().slot(peer).beat.load(std::memory_order_relaxed);
         highest = std::max(highest, Signal::count(word, binding_.sequence));
     }
