@@ -1,9 +1,20 @@
 #include "coll_hier.h"
 
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 
 static bool progress_registered = false;
+
+/* MPI_Finalize lets ranks go one by one, and communicators that were left to it come last: from its
+ * start on we talk to nobody, unless somebody still calls a collective. */
+static int progress(void)
+{
+    if (OMPI_MPI_STATE_FINALIZE_STARTED <= ompi_mpi_state) {
+        hier_quiesce();
+    }
+    return hier_progress();
+}
 
 static int hier_open(void);
 static int hier_close(void);
@@ -47,8 +58,9 @@ static int hier_close(void)
 {
     if (progress_registered) {
         progress_registered = false;
-        opal_progress_unregister(hier_progress);
+        opal_progress_unregister(progress);
     }
+    hier_quiesce();
     hier_finalize();
     if (0 <= mca_coll_hier_component.output) {
         opal_output_close(mca_coll_hier_component.output);
@@ -65,7 +77,7 @@ static int hier_init_query(bool progress_threads, bool mpi_threads)
     }
     mca_coll_hier_add_providers(progress_threads, mpi_threads);
     /* Costs nothing while no collective of ours is running. */
-    progress_registered = OPAL_SUCCESS == opal_progress_register(hier_progress);
+    progress_registered = OPAL_SUCCESS == opal_progress_register(progress);
     if (!progress_registered) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }

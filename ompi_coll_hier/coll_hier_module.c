@@ -1,5 +1,6 @@
 #include "coll_hier.h"
 
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
 
 static int hier_enable(mca_coll_base_module_t* module, struct ompi_communicator_t* comm);
@@ -19,6 +20,9 @@ static void construct(mca_coll_hier_module_t* module)
  * collective here: MPI_Finalize frees communicators rank by rank. */
 static void clean_up(mca_coll_hier_module_t* module)
 {
+    if (OMPI_MPI_STATE_FINALIZE_STARTED <= ompi_mpi_state) {
+        hier_quiesce();
+    }
     hier_team_destroy(module->team);
     module->team = NULL;
     mca_coll_hier_release(&module->send_staging);

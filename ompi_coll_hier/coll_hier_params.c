@@ -47,7 +47,7 @@ static const int_row_t int_rows[] = {
     {"priority", &self->priority, 95, -1, 100, OPAL_INFO_LVL_3,
      "Priority of coll/hier; -1 switches it off. Above every stock component by default"},
     {"verbose", &self->verbose, 0, 0, 100, OPAL_INFO_LVL_3,
-     "0: errors only; 1: the groups and transports of each communicator; 10: every set-up step"},
+     "0: errors only; 1: the groups and transports of each communicator; 10: more"},
     {"ranks_per_node", &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5,
      "Cut every host into virtual nodes of this many ranks; 0: hosts as found. For tests and "
      "tuning; equal on all ranks"},

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "team.hpp"
+#include "transport/retired_rails.hpp"
 #include "transport/ucx_worker.hpp"
 
 namespace hier {
@@ -32,8 +33,10 @@ int Engine::progress()
     if (count_.load(std::memory_order_relaxed) == 0) {
         constexpr unsigned idle_calls_per_turn =
             64;  // a turn costs some 300 ns once there are connections
-        if (idle_calls_.fetch_add(1, std::memory_order_relaxed) % idle_calls_per_turn == 0)
+        if (idle_calls_.fetch_add(1, std::memory_order_relaxed) % idle_calls_per_turn == 0) {
             UcxWorker::turn_all();
+            sweep_retired_rails();
+        }
         return 0;
     }
     const std::unique_lock lock(mutex_, std::try_to_lock);

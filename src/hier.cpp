@@ -8,6 +8,7 @@
 #include "engine.hpp"
 #include "log.hpp"
 #include "team.hpp"
+#include "transport/retired_rails.hpp"
 #include "transport/ucx_worker.hpp"
 
 struct hier_team {
@@ -92,9 +93,12 @@ int hier_progress(void)
     return guarded(0, [] { return hier::Engine::instance().progress(); });
 }
 
+void hier_quiesce(void) { hier::UcxWorker::quiesce(); }
+
 void hier_finalize(void)
 {
     (void)guarded(HIER_OK, [] {
+        hier::drop_retired_rails();
         hier::UcxWorker::finalize();
         return static_cast<int>(HIER_OK);
     });

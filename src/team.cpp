@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "error.hpp"
 #include "log.hpp"
@@ -89,12 +90,16 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
     });
     oversubscribed_ = same_host > me.cpus;
 
-    const Group node = split(bootstrap, 0, topology_.node_of(rank_), topology_.local_of(rank_));
-    const Group rail =
-        split(bootstrap, 1, topology_.rail_of(rank_), topology_.rail_index_of(rank_));
-    team.agree("setting up the node level", [&] { make_node(node, records); });
+    std::optional<Group> node, rail;
+    team.agree("splitting by node", [&] {
+        node = split(bootstrap, 0, topology_.node_of(rank_), topology_.local_of(rank_));
+    });
+    team.agree("splitting by rail", [&] {
+        rail = split(bootstrap, 1, topology_.rail_of(rank_), topology_.rail_index_of(rank_));
+    });
+    team.agree("setting up the node level", [&] { make_node(*node, records); });
     if (topology_.nodes() > 1) {
-        team.agree("setting up the rail level", [&] { make_rail(rail); });
+        team.agree("setting up the rail level", [&] { make_rail(*rail); });
     }
     executor_ = std::make_unique<Executor>(
         node_.get(), rail_.get(),
@@ -124,8 +129,8 @@ void Team::make_rail(const Group& rail)
         worker = UcxWorker::get(network_choice(config_, topology_.local_of(rank_)));
         board = RailBoard(worker->context(), is_remote.size());
     });
-    rail_ = std::make_unique<UcxRail>(rail, worker, std::move(board), is_remote, config_.depth,
-                                      config_.progress);
+    rail_.reset(new UcxRail(worker, std::move(board), is_remote, config_.depth));
+    rail_->connect(rail, config_.progress);
 }
 
 Route Team::route() const

@@ -12,11 +12,11 @@
 #include "hier/hier.h"
 #include "hier/topology.hpp"
 #include "program.hpp"
+#include "transport/retired_rails.hpp"
 
 namespace hier {
 
 class NodeTransport;
-class UcxRail;
 
 class Team {
 public:
@@ -54,7 +54,7 @@ private:
     Topology topology_;
     bool oversubscribed_ = false;
     std::unique_ptr<NodeTransport> node_;
-    std::unique_ptr<UcxRail> rail_;
+    RailPointer rail_;
     std::unique_ptr<Executor> executor_;
     std::vector<Prepared> prepared_;
     std::uint64_t sequence_ = 0;

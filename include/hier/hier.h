@@ -83,6 +83,8 @@ int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
 int hier_team_test(hier_team* team);
 /* Moves all running collectives of the process. Returns how many moved, for opal_progress. */
 int hier_progress(void);
+/* Peers may leave from now on: nothing is sent to them any more but by collectives. Local. */
+void hier_quiesce(void);
 /* After the last team is gone: releases what the process shares (network workers and connections).
  * Local. */
 void hier_finalize(void);

@@ -124,11 +124,11 @@ void UcxRail::part_done(Flight& flight)
         if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key))
             return;
     }
-    // A failed announcement has no op that waits for it: report it as the rail's own failure.
+    // A failed announcement has no op that waits for it.
     if (flight.op != no_op) {
         done_.push_back({flight.op, flight.status});
     } else if (failed(flight.status)) {
-        board_.failure() = static_cast<std::uint64_t>(flight.status);
+        own_failure_ = flight.status;
     }
     release(flight);
 }

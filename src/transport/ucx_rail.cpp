@@ -9,22 +9,60 @@
 
 namespace hier {
 
+UcxRail::UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_remote,
+                 int depth)
+    : worker_(std::move(worker)), board_(std::move(board)), is_remote_(std::move(is_remote)),
+      peers_(is_remote_.size())
+{
+    // Puts, and for each peer an announcement, a drain and a failure.
+    const std::size_t most = static_cast<std::size_t>(depth) + 3 * peers_.size();
+    flights_.reserve(most);
+    free_flights_.reserve(most);
+    done_.reserve(most);
+}
+
+// What is in flight now was given up: UCX may still report it when we are gone.
 UcxRail::~UcxRail()
 {
     const std::lock_guard lock(worker_->mutex());
-    for (int i = 0; i < 1000 && in_flight_ > 0; i++) turn_worker();
     if (in_flight_ > 0) abandon_flights();
     peers_.clear();
     memory_.reset();
 }
 
-// After a failure only: UCX may still report these, when we are gone.
 void UcxRail::abandon_flights()
 {
     for (auto& flight : flights_) {
         flight->rail = nullptr;
         (void)flight.release();
     }
+}
+
+bool UcxRail::leave()
+{
+    const std::lock_guard lock(worker_->mutex());
+    if (UcxWorker::is_quiet()) return false;  // goes with the worker
+    const bool in_order = worker_->signal_order() == SignalOrder::by_lane;
+    if (leaving_ == Leaving::no) {
+        leaving_ = Leaving::flushing;
+        for (std::size_t i = 0; !in_order && i < peers_.size(); i++) {
+            if (peers_[i].endpoint == nullptr) continue;
+            Flight& flight = take_flight(static_cast<int>(i), no_op);
+            if (post_flush(flight)) release(flight);
+        }
+    }
+    if (leaving_ == Leaving::flushing && (in_order || in_flight_ == 0)) {
+        leaving_ = Leaving::gone;
+        for (std::size_t i = 0; i < peers_.size(); i++) {
+            if (peers_[i].endpoint == nullptr) continue;
+            (void)send_word(static_cast<int>(i), no_op, offsetof(RailSlot, goodbye), 1);
+        }
+    }
+    bool all_gone = leaving_ == Leaving::gone && in_flight_ == 0;
+    for (std::size_t i = 0; all_gone && i < peers_.size(); i++) {
+        all_gone = !is_remote_[i] || RailBoard::read(board_.slot(i).goodbye) != 0;
+    }
+    return all_gone;
 }
 
 bool UcxRail::idle() const
@@ -150,7 +188,9 @@ Status UcxRail::progress(Completions& completions)
     }
     for (const Done& done : reported_) completions.complete(done.op, done.status);
     reported_.clear();
-    return !raised_ && RailBoard::read(board_.failure()) != 0 ? Status::peer_failed : Status::ok;
+    if (raised_) return Status::ok;
+    if (failed(own_failure_)) return own_failure_;
+    return RailBoard::read(board_.failure()) != 0 ? Status::peer_failed : Status::ok;
 }
 
 void UcxRail::turn_worker()

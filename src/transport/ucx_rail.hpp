@@ -28,12 +28,15 @@ namespace hier {
 
 class UcxRail final : public Transport {
 public:
+    // `is_remote[i]`: rank i of the rail's group is on another node. `board` has a slot for each.
+    UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_remote,
+            int depth);
     // Collective over the rail's group: connects to every member on another node and proves it with
-    // a first signal, within a bound. Throws on all ranks or on none. `is_remote[i]`: group rank i
-    // is on another node. `keep_alive` is called while it waits, for the caller's own
-    // communication.
-    UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker, RailBoard board,
-            const std::vector<bool>& is_remote, int depth, void (*keep_alive)());
+    // a first signal, within a bound. Throws on all ranks or on none. `keep_alive` is called while
+    // it waits, for the caller's own communication. After a failure, too, the rail is to be retired.
+    void connect(const Group& group, void (*keep_alive)());
+    // One step of taking leave (retired_rails.hpp). True: nobody writes to our board any more.
+    bool leave();
     ~UcxRail() override;
 
     Status begin(const Binding& binding) override;
@@ -98,11 +101,13 @@ private:
     void turn_worker();
     void abandon_flights();
 
-    void exchange_boards(const Group& group, const std::vector<bool>& is_remote);
+    void exchange_boards(const Group& group);
     void greet(const Group& group, void (*keep_alive)());
+    void send_greetings();
 
     std::shared_ptr<UcxWorker> worker_;
     RailBoard board_;
+    std::vector<bool> is_remote_;
     std::vector<Peer> peers_;
     std::vector<std::unique_ptr<Flight>> flights_;
     std::vector<Flight*> free_flights_;
@@ -116,6 +121,8 @@ private:
     Announcement announcement_{};
     std::uint64_t failure_word_ = 0;
     bool raised_ = false;
+    Status own_failure_ = Status::ok;  // of something that no op waits for
+    enum class Leaving { no, flushing, gone } leaving_ = Leaving::no;
 };
 
 }  // namespace hier

@@ -21,21 +21,13 @@ template <class T> const std::byte* bytes_of(const T& value)
 
 }  // namespace
 
-UcxRail::UcxRail(const Group& group, std::shared_ptr<UcxWorker> worker, RailBoard board,
-                 const std::vector<bool>& is_remote, int depth, void (*keep_alive)())
-    : worker_(std::move(worker)), board_(std::move(board)),
-      peers_(static_cast<std::size_t>(group.size()))
+void UcxRail::connect(const Group& group, void (*keep_alive)())
 {
-    // Puts, and for each peer an announcement, a drain and a failure.
-    const std::size_t most = static_cast<std::size_t>(depth) + 3 * peers_.size();
-    flights_.reserve(most);
-    free_flights_.reserve(most);
-    done_.reserve(most);
-    exchange_boards(group, is_remote);
+    exchange_boards(group);
     greet(group, keep_alive);
 }
 
-void UcxRail::exchange_boards(const Group& group, const std::vector<bool>& is_remote)
+void UcxRail::exchange_boards(const Group& group)
 {
     std::vector<std::byte> mine;
     group.agree("packing the rail board's key", [&] {
@@ -51,7 +43,7 @@ void UcxRail::exchange_boards(const Group& group, const std::vector<bool>& is_re
     group.agree("connecting the rail", [&] {
         const std::lock_guard lock(worker_->mutex());
         for (std::size_t i = 0; i < peers_.size(); i++) {
-            if (!is_remote[i]) continue;
+            if (!is_remote_[i]) continue;
             BoardAddress head;
             std::memcpy(&head, all[i].data(), sizeof head);
             const std::byte* worker = all[i].data() + sizeof head;
@@ -70,27 +62,19 @@ void UcxRail::exchange_boards(const Group& group, const std::vector<bool>& is_re
 // fallback.
 void UcxRail::greet(const Group& group, void (*keep_alive)())
 {
-    constexpr std::uint64_t greeting = Signal::encode(0, 1);
     constexpr std::chrono::seconds bound{30};
     group.agree("a first signal on the rail", [&] {
         struct Ignore final : Completions {
             void complete(std::uint32_t, Status) override {}
         } ignore;
-        for (std::size_t i = 0; i < peers_.size(); i++) {
-            if (peers_[i].endpoint == nullptr) continue;
-            const std::lock_guard lock(worker_->mutex());
-            peers_[i].last_signal = greeting;
-            (void)send_word(static_cast<int>(i), no_op, offsetof(RailSlot, arrivals), greeting);
-        }
-        for (std::size_t i = 0; i < peers_.size(); i++) {
-            if (peers_[i].endpoint != nullptr) (void)drain(static_cast<int>(i), no_op);
-        }
+        send_greetings();
         const auto end = std::chrono::steady_clock::now() + bound;
         for (std::size_t i = 0; i < peers_.size(); i++) {
-            if (peers_[i].endpoint == nullptr) continue;
-            while (in_flight_ > 0 || RailBoard::read(board_.slot(i).arrivals) == 0) {
-                if (failed(progress(ignore)))
+            if (!is_remote_[i]) continue;
+            while (!idle() || RailBoard::read(board_.slot(i).arrivals) == 0) {
+                if (failed(progress(ignore))) {
                     throw SetupError(format("rail rank %zu cannot be reached", i));
+                }
                 if (keep_alive != nullptr) keep_alive();
                 if (std::chrono::steady_clock::now() > end) {
                     throw SetupError(format("no word from rail rank %zu within %lld s; is %s on "
@@ -103,6 +87,24 @@ void UcxRail::greet(const Group& group, void (*keep_alive)())
             }
         }
     });
+}
+
+void UcxRail::send_greetings()
+{
+    constexpr std::uint64_t greeting = Signal::encode(0, 1);
+    for (std::size_t i = 0; i < peers_.size(); i++) {
+        if (!is_remote_[i]) continue;
+        const int peer = static_cast<int>(i);
+        Status sent = Status::ok;
+        {
+            const std::lock_guard lock(worker_->mutex());
+            peers_[i].last_signal = greeting;
+            sent = send_word(peer, no_op, offsetof(RailSlot, arrivals), greeting);
+        }
+        if (failed(sent) || failed(drain(peer, no_op))) {
+            throw SetupError(format("rail rank %zu cannot be reached", i));
+        }
+    }
 }
 
 }  // namespace hier

@@ -1,5 +1,9 @@
 #include "transport/ucx_worker.hpp"
 
+#include <ucs/debug/log_def.h>
+
+#include <atomic>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +17,7 @@ namespace {
 struct Registry {
     std::mutex mutex;
     std::vector<std::shared_ptr<UcxWorker>> workers;
+    std::atomic<bool> quiet{false};
 };
 
 Registry& registry()
@@ -72,6 +77,18 @@ SignalOrder signal_order_for(const NetworkChoice& choice)
 
 }  // namespace
 
+// UCX warns of puts that nobody has acknowledged. That is how it has to be here: who waits for the
+// acknowledgement of his last word waits for somebody who may have left.
+void UcxWorker::WorkerDestroy::operator()(ucp_worker_h worker) const
+{
+    ucs_log_push_handler([](const char*, unsigned, const char*, ucs_log_level_t level,
+                            const ucs_log_component_config_t*, const char*, va_list) {
+        return level < UCS_LOG_LEVEL_WARN ? UCS_LOG_FUNC_RC_CONTINUE : UCS_LOG_FUNC_RC_STOP;
+    });
+    ucp_worker_destroy(worker);
+    ucs_log_pop_handler();
+}
+
 void check(ucs_status_t status, const char* what)
 {
     if (status != UCS_OK) throw SetupError(format("%s: %s", what, ucs_status_string(status)));
@@ -90,6 +107,7 @@ std::shared_ptr<UcxWorker> UcxWorker::get(const NetworkChoice& choice)
 void UcxWorker::turn_all()
 {
     Registry& all = registry();
+    if (all.quiet) return;
     const std::unique_lock lock(all.mutex, std::try_to_lock);
     if (!lock.owns_lock()) return;
     for (const auto& worker : all.workers) {
@@ -97,6 +115,10 @@ void UcxWorker::turn_all()
         if (turn.owns_lock()) ucp_worker_progress(worker->handle());
     }
 }
+
+void UcxWorker::quiesce() { registry().quiet = true; }
+
+bool UcxWorker::is_quiet() { return registry().quiet; }
 
 void UcxWorker::finalize()
 {
@@ -110,16 +132,6 @@ UcxWorker::UcxWorker(const NetworkChoice& choice)
 {
     make_context();
     make_worker();
-}
-
-// UCX warns of puts whose acknowledgement it has not read: take in what has come.
-UcxWorker::~UcxWorker()
-{
-    constexpr int quiet_turns = 200;
-    constexpr int most_turns = 100000;
-    for (int quiet = 0, turns = 0; worker_ && quiet < quiet_turns && turns < most_turns; turns++) {
-        quiet = ucp_worker_progress(handle()) == 0 ? quiet + 1 : 0;
-    }
 }
 
 void UcxWorker::make_context()

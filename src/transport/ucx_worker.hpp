@@ -31,13 +31,16 @@ public:
     // Turns all workers once, those apart that somebody else is turning: between collectives, for
     // the acknowledgements of what was put.
     static void turn_all();
+    // From now on peers may be gone: nothing is turned between collectives any more, and no goodbye
+    // is sent. (UCX ends the process when it cannot answer a put whose sender has left.)
+    static void quiesce();
+    static bool is_quiet();
     // Forgets all workers; those that a team still uses end with it.
     static void finalize();
 
     explicit UcxWorker(const NetworkChoice& choice);
     UcxWorker(const UcxWorker&) = delete;
     UcxWorker& operator=(const UcxWorker&) = delete;
-    ~UcxWorker();
 
     // Held around every call that touches the worker, the functions below included.
     std::mutex& mutex() { return mutex_; }
@@ -55,7 +58,7 @@ private:
         void operator()(ucp_context_h context) const { ucp_cleanup(context); }
     };
     struct WorkerDestroy {
-        void operator()(ucp_worker_h worker) const { ucp_worker_destroy(worker); }
+        void operator()(ucp_worker_h worker) const;
     };
 
     void make_context();
