@@ -32,22 +32,28 @@ struct Agreed {
     std::uint64_t chunk_bytes;
     std::int32_t ranks_per_node;
     std::int32_t inter;
+    std::int32_t intra;
+    std::int32_t unused = 0;
 };
+
+const char* first_difference(const Agreed& a, const Agreed& b)
+{
+    if (a.chunk_bytes != b.chunk_bytes) return "coll_hier_chunk_bytes";
+    if (a.ranks_per_node != b.ranks_per_node) return "coll_hier_ranks_per_node";
+    if (a.inter != b.inter) return "coll_hier_inter";
+    if (a.intra != b.intra) return "coll_hier_intra";
+    return nullptr;
+}
 
 void compare_settings(const Group& team, const hier_config& config)
 {
-    const auto all =
-        team.allgather(Agreed{config.chunk_bytes, config.ranks_per_node, config.inter});
+    const auto all = team.allgather(
+        Agreed{config.chunk_bytes, config.ranks_per_node, config.inter, config.intra});
     for (std::size_t r = 1; r < all.size(); r++) {
-        const char* differs = all[r].chunk_bytes != all[0].chunk_bytes ? "coll_hier_chunk_bytes"
-                              : all[r].ranks_per_node != all[0].ranks_per_node
-                                  ? "coll_hier_ranks_per_node"
-                              : all[r].inter != all[0].inter ? "coll_hier_inter"
-                                                             : nullptr;
-        if (differs != nullptr)
-            throw SetupError(
-                format("%s differs between rank 0 and rank %zu; give all ranks the same value",
-                       differs, r));
+        const char* differs = first_difference(all[0], all[r]);
+        if (differs == nullptr) continue;
+        throw SetupError(format(
+            "%s differs between rank 0 and rank %zu; give all ranks the same value", differs, r));
     }
 }
 
