@@ -51,7 +51,7 @@ static const int_row_t int_rows[] = {
     {"ranks_per_node", &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5,
      "Cut every host into virtual nodes of this many ranks; 0: hosts as found. For tests and "
      "tuning; equal on all ranks"},
-    {"depth", &self->config.depth, 4, 1, 1024, OPAL_INFO_LVL_5,
+    {"depth", &self->config.depth, 2, 1, 1024, OPAL_INFO_LVL_5,
      "Puts in flight from one rank to other nodes; depth x chunk_bytes should be twice bandwidth x "
      "round-trip time"},
     {"timeout", &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5,
@@ -62,7 +62,7 @@ static const size_row_t size_rows[] = {
     {"min_bytes", &self->min_bytes, 32768, 0, (size_t)1 << 50,
      "Total bytes (all ranks together) below which the previous module serves the call; equal on "
      "all ranks"},
-    {"chunk_bytes", &self->config.chunk_bytes, 262144, 4096, (size_t)1 << 30,
+    {"chunk_bytes", &self->config.chunk_bytes, 65536, 4096, (size_t)1 << 30,
      "Largest put; smaller shards are cut finer, so that both levels overlap. Equal on all ranks"},
 };
 

@@ -15,7 +15,7 @@ namespace hier {
 namespace {
 
 constexpr std::size_t prepared_most = 8;  // programs kept
-constexpr int ring_from = 9;  // nodes: a ring keeps every link busy with two neighbours only
+constexpr int ring_from = 3;  // nodes: with two neighbours only, no link has to take from several at once
 
 Group split(const hier_bootstrap& bootstrap, int which, int color, int key)
 {
