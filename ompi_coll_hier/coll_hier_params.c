@@ -74,7 +74,7 @@ static choice_row_t choice_rows[] = {
      "auto",
      {{HIER_INTER_AUTO, "auto"}, {HIER_INTER_DIRECT, "direct"}, {HIER_INTER_RING, "ring"}},
      "Route between nodes: direct (one hop to every node), ring (from node to node), auto (ring "
-     "from 9 nodes on); equal on all ranks"},
+     "from 3 nodes on); equal on all ranks"},
     {"intra",
      &self->config.intra,
      "auto",

@@ -77,7 +77,8 @@ typedef struct hier_allgather_args {
 
 /* Starts an allgather. One at a time on a team; every rank of the team starts the same ones in the
  * same order. The buffers must stay as they are until hier_team_test says that it is done. After an
- * error the team is broken and every later start returns that error. */
+ * error the team is broken and every later start returns that error; peers that have not heard of
+ * it yet may still write into `recv` for a moment. */
 int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
 /* HIER_IN_PROGRESS, HIER_OK or the collective's error. Does not wait. */
 int hier_team_test(hier_team* team);

@@ -26,6 +26,15 @@ void UcxRail::release(Flight& flight)
     free_flights_.push_back(&flight);
 }
 
+// Signals count: after a chunk that failed, no later one may be signalled.
+bool UcxRail::may_signal(Flight& flight)
+{
+    Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
+    if (failed(flight.status)) peer.lost = true;
+    if (peer.lost && !failed(flight.status)) flight.status = Status::transport_error;
+    return !peer.lost;
+}
+
 // `bytes` bytes of data (none for 0), then the flight's signal behind them, if it has one.
 Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
                        const UcxRemoteKey& key)
@@ -41,11 +50,11 @@ Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std:
             track(flight, UCS_STATUS_PTR(ucp_worker_fence(worker_->handle())), "fence");
         }
     }
-    if (flight.signal_to != 0 && !flight.signal_after_flush && !failed(flight.status)) {
+    if (flight.signal_to != 0 && !flight.signal_after_flush && may_signal(flight)) {
         post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key);
     }
     if (--flight.parts > 0) return Status::in_progress;
-    if (flight.signal_after_flush && !failed(flight.status)) {
+    if (flight.signal_after_flush && may_signal(flight)) {
         flight.signal_after_flush = false;
         if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key))
             return Status::in_progress;
@@ -118,7 +127,7 @@ void UcxRail::on_complete(void* request, ucs_status_t status, void* user_data)
 void UcxRail::part_done(Flight& flight)
 {
     if (--flight.parts > 0) return;
-    if (flight.signal_after_flush && !failed(flight.status)) {
+    if (flight.signal_after_flush && may_signal(flight)) {
         flight.signal_after_flush = false;
         const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
         if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key))

@@ -69,6 +69,7 @@ private:
         std::uint64_t known = 0;  // version of the peer's announcement that buffer_key is for
         UcxRemoteKey buffer_key;
         std::uint64_t last_signal = 0;  // sent to the peer
+        bool lost = false;  // a transfer has failed: what is signalled later would cover for it
     };
     // Something on its way: data and its signal, an announcement and its ready word, or a drain.
     struct Flight {
@@ -97,6 +98,7 @@ private:
     bool post_flush(Flight& flight);
     bool track(Flight& flight, ucs_status_ptr_t request, const char* what);
     void part_done(Flight& flight);
+    bool may_signal(Flight& flight);
     void release(Flight& flight);
     void turn_worker();
     void abandon_flights();

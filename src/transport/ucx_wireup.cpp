@@ -48,12 +48,13 @@ void UcxRail::exchange_boards(const Group& group)
             std::memcpy(&head, all[i].data(), sizeof head);
             const std::byte* worker = all[i].data() + sizeof head;
             Peer& peer = peers_[i];
-            peer.endpoint = worker_->connect({worker, worker + head.worker_bytes});
+            ucp_ep_h endpoint = worker_->connect({worker, worker + head.worker_bytes});
+            check(peer.board_key.unpack(endpoint, worker + head.worker_bytes),
+                  "unpacking the key of a rail peer's board");
             peer.failure = head.address;
             peer.board =
                 head.address + (1 + static_cast<std::uint64_t>(group.rank())) * sizeof(RailSlot);
-            check(peer.board_key.unpack(peer.endpoint, worker + head.worker_bytes),
-                  "unpacking the key of a rail peer's board");
+            peer.endpoint = endpoint;  // last: whoever has one can be written to
         }
     });
 }
