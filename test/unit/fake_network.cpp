@@ -1,0 +1,276 @@
+#include "fake_network.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hier::test {
+
+const char* to_string(Call call)
+{
+    switch (call) {
+    case Call::begin:
+        return "begin";
+    case Call::announce:
+        return "announce";
+    case Call::ready:
+        return "ready";
+    case Call::put:
+        return "put";
+    case Call::copy:
+        return "copy";
+    case Call::drain:
+        return "drain";
+    case Call::progress:
+        return "progress";
+    }
+    return "?";
+}
+
+std::optional<Sabotage::How> FakeNetwork::strikes(int rank, Level level, Call call)
+{
+    if (!sabotage_ || sabotage_->rank != rank || sabotage_->level != level ||
+        sabotage_->call != call || calls_++ != sabotage_->nth) {
+        return std::nullopt;
+    }
+    struck_ = true;
+    return sabotage_->how;
+}
+
+void FakeTransport::blame(const char* rule) const
+{
+    network_.blame("rank " + std::to_string(rank_) + ", " +
+                   (level_ == Level::rail ? "rail: " : "node: ") + rule);
+}
+
+// True: refuse it. A failure that comes later is kept for start().
+bool FakeTransport::strikes(Call call)
+{
+    const auto how = network_.strikes(rank_, level_, call);
+    fails_later_ = how == Sabotage::How::fails_later;
+    return how == Sabotage::How::refused;
+}
+
+Status FakeTransport::begin(const Binding& binding)
+{
+    if (bound_) blame("begin without an end before");
+    if (binding.sequence <= binding_.sequence) blame("a sequence number did not grow");
+    bound_ = true;
+    binding_ = binding;
+    return strikes(Call::begin) ? Status::transport_error : Status::ok;
+}
+
+void FakeTransport::end()
+{
+    if (!bound_) blame("end without begin");
+    if (!flights_.empty()) blame("end with transfers in flight");
+    bound_ = false;
+}
+
+Status FakeTransport::announce(int peer)
+{
+    if (!bound_) blame("announce outside of begin and end");
+    if (raised_) blame("announce after a failure");
+    if (strikes(Call::announce)) return Status::transport_error;
+    auto& from = group_.lanes[me_];
+    for (std::size_t i = 0; i < from.size(); i++) {
+        if (peer == Op::every_peer || peer == static_cast<int>(i))
+            from[i].announced = {binding_.sequence, binding_.receive};
+    }
+    return Status::ok;
+}
+
+Status FakeTransport::ready(int peer)
+{
+    if (!bound_) blame("ready outside of begin and end");
+    if (strikes(Call::ready)) return Status::mismatch;
+    const auto& announced = to(peer).announced;
+    if (announced.sequence < binding_.sequence) return Status::in_progress;
+    return announced.into.length == binding_.receive.length ? Status::ok : Status::mismatch;
+}
+
+Status FakeTransport::put(const Transfer& transfer)
+{
+    if (static_cast<std::size_t>(transfer.peer) == me_) blame("a put to oneself");
+    Lane& lane = to(transfer.peer);
+    if (lane.announced.sequence != binding_.sequence) blame("a put to a rank that is not ready");
+    const auto in_flight = std::count_if(flights_.begin(), flights_.end(),
+                                         [](const Flight& f) { return f.call == Call::put; });
+    if (level_ == Level::rail && static_cast<std::size_t>(in_flight) >= network_.depth())
+        blame("more puts in flight than allowed");
+    const auto how = network_.strikes(rank_, level_, Call::put);
+    if (how == Sabotage::How::refused) return Status::transport_error;
+    // What follows on a rail whose put fails has lost its order.
+    const bool is_failure = how == Sabotage::How::fails_later;
+    lane.lost =
+        lane.lost || how == Sabotage::How::connection_lost || (is_failure && level_ == Level::rail);
+    return start({transfer, Call::put, is_failure});
+}
+
+Status FakeTransport::copy(const Transfer& transfer)
+{
+    if (level_ != Level::node) blame("a copy on the rail");
+    if (strikes(Call::copy)) return Status::transport_error;
+    return start({transfer, Call::copy, fails_later_});
+}
+
+Status FakeTransport::drain(int peer, std::uint32_t op)
+{
+    if (strikes(Call::drain)) return Status::transport_error;
+    const bool is_busy = std::any_of(flights_.begin(), flights_.end(), [&](const Flight& f) {
+        return f.call == Call::put && f.transfer.peer == peer;
+    });
+    if (is_busy) blame("a drain before its puts are done");
+    Transfer transfer{};
+    transfer.peer = peer;
+    transfer.op = op;
+    return start({transfer, Call::drain, fails_later_});
+}
+
+Status FakeTransport::start(const Flight& flight)
+{
+    if (!bound_) blame("a transfer outside of begin and end");
+    if (raised_) blame("a transfer started after a failure");
+    const Slice& slice = flight.transfer.slice;
+    if (slice.offset + slice.length > binding_.receive.length)
+        blame("a transfer beyond the end of the buffer");
+    const auto& w = network_.weather();
+    if (flight.fails || !flights_.empty() || !network_.chance(w.immediate)) {
+        flights_.push_back(flight);
+        return Status::in_progress;
+    }
+    perform(flight);
+    return Status::ok;
+}
+
+const std::byte* FakeTransport::source(const Transfer& transfer) const
+{
+    return transfer.from_send ? binding_.send.base + (transfer.slice.offset - binding_.send_offset)
+                              : binding_.receive.base + transfer.slice.offset;
+}
+
+// The moment at which the source is read.
+void FakeTransport::perform(const Flight& flight)
+{
+    const auto& [peer, slice, from_send, count, op] = flight.transfer;
+    switch (flight.call) {
+    case Call::copy:
+        std::memmove(binding_.receive.base + slice.offset, source(flight.transfer), slice.length);
+        break;
+    case Call::drain: {
+        Lane& lane = to(peer);
+        std::move(lane.road.begin(), lane.road.end(), std::back_inserter(lane.arriving));
+        lane.road.clear();
+        break;
+    }
+    case Call::put: {
+        Lane& lane = to(peer);
+        if (lane.lost) break;
+        const std::byte* from = source(flight.transfer);
+        auto& queue = level_ == Level::rail ? lane.road : lane.arriving;
+        queue.push_back({{from, from + slice.length}, slice.offset, binding_.sequence, count});
+        break;
+    }
+    case Call::begin:
+    case Call::announce:
+    case Call::ready:
+    case Call::progress:
+        blame("not a transfer");
+        break;
+    }
+}
+
+std::uint32_t FakeTransport::arrived(int peer)
+{
+    return Signal::count(group_.lanes[me_][static_cast<std::size_t>(peer)].signal,
+                         binding_.sequence);
+}
+
+// Puts of one rail channel are done in their order, all else in any.
+bool FakeTransport::may_go(std::size_t flight) const
+{
+    const Flight& f = flights_[flight];
+    return level_ == Level::node ||
+           std::none_of(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(flight),
+                        [&](const Flight& o) { return o.transfer.peer == f.transfer.peer; });
+}
+
+void FakeTransport::fly(Completions& completions)
+{
+    for (std::size_t turns = network_.below(4); turns > 0 && !flights_.empty(); turns--) {
+        const std::size_t i = network_.below(flights_.size());
+        if (!may_go(i)) continue;
+        const Flight flight = flights_[i];
+        flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(i));
+        if (!flight.fails) perform(flight);
+        completions.complete(flight.transfer.op,
+                             flight.fails ? Status::transport_error : Status::ok);
+    }
+}
+
+void FakeTransport::move_road()
+{
+    for (auto& receiver : group_.lanes) {
+        Lane& lane = receiver[me_];
+        for (std::size_t n = network_.below(3); n > 0 && !lane.road.empty(); n--) {
+            lane.arriving.push_back(std::move(lane.road.front()));
+            lane.road.pop_front();
+        }
+    }
+}
+
+void FakeTransport::land(Lane& lane, std::size_t parcel)
+{
+    const Parcel p = std::move(lane.arriving[parcel]);
+    lane.arriving.erase(lane.arriving.begin() + static_cast<std::ptrdiff_t>(parcel));
+    if (!bound_ || p.sequence != binding_.sequence)
+        return blame("bytes came after the end of their call");
+    std::memcpy(lane.announced.into.base + p.offset, p.bytes.data(), p.bytes.size());
+    const std::uint32_t before = Signal::count(lane.signal, p.sequence);
+    if (level_ == Level::rail && p.count != before + 1) blame("a rail put out of order");
+    lane.signal = Signal::encode(p.sequence, before + 1);
+}
+
+void FakeTransport::land()
+{
+    for (Lane& lane : group_.lanes[me_]) {
+        for (std::size_t n = network_.below(3); n > 0 && !lane.arriving.empty(); n--) {
+            land(lane, level_ == Level::rail ? 0 : network_.below(lane.arriving.size()));
+        }
+    }
+}
+
+Status FakeTransport::progress(Completions& completions)
+{
+    if (!bound_) blame("progress outside of begin and end");
+    if (strikes(Call::progress)) return Status::transport_error;
+    if (!network_.chance(network_.weather().idle)) {
+        land();
+        move_road();
+        fly(completions);
+    }
+    return group_.failure != Status::ok && !raised_ ? Status::peer_failed : Status::ok;
+}
+
+void FakeTransport::tell(std::uint32_t beat)
+{
+    group_.beats[me_] = Signal::encode(binding_.sequence, beat);
+}
+
+std::uint32_t FakeTransport::heard()
+{
+    std::uint32_t highest = 0;
+    for (std::size_t i = 0; i < group_.beats.size(); i++) {
+        if (i != me_)
+            highest = std::max(highest, Signal::count(group_.beats[i], binding_.sequence));
+    }
+    return highest;
+}
+
+void FakeTransport::raise(Status status)
+{
+    if (raised_) blame("raised twice");
+    raised_ = true;
+    if (group_.failure == Status::ok) group_.failure = status;
+}
+
+}  // namespace hier::test

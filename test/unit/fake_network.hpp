@@ -1,0 +1,164 @@
+// A network inside one process: groups of ranks that share memory by having the same one. It moves
+// bytes as late and as disorderly as the Transport interface allows, and notes whoever breaks its
+// rules.
+//
+//     put --> reading --> on the road ----> arriving --> landed: bytes and signal at the receiver
+//             (source     (rail only: moved by   (moved by the
+//             in use)     the sender's progress, receiver's
+//                         or freed by drain)     progress)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "hier/transport.hpp"
+
+namespace hier::test {
+
+enum class Call { begin, announce, ready, put, copy, drain, progress };
+inline constexpr Call every_call[] = {Call::begin, Call::announce, Call::ready,   Call::put,
+                                      Call::copy,  Call::drain,    Call::progress};
+inline constexpr std::size_t call_kinds = std::size(every_call);
+const char* to_string(Call call);
+
+// In percent.
+struct Weather {
+    std::uint64_t seed = 1;
+    int immediate = 50;  // operations that are done when the call returns
+    int idle = 30;       // progress calls in which nothing happens
+};
+
+// What goes wrong once: the `nth` call (from 0) of this kind by `rank` on `level`.
+struct Sabotage {
+    enum class How {
+        refused,         // the call returns an error
+        fails_later,     // put, copy, drain: accepted, completed with an error
+        connection_lost  // put: it and all later ones to that peer never arrive, untold
+    };
+    int rank;
+    Level level;
+    Call call;
+    std::size_t nth;
+    How how = How::refused;
+};
+
+struct Parcel {
+    std::vector<std::byte> bytes;
+    std::size_t offset;
+    std::uint64_t sequence;
+    std::uint32_t count;
+};
+
+// The ranks of one node or one rail. [receiver][sender] throughout.
+struct FakeGroup {
+    struct Announced {
+        std::uint64_t sequence = 0;
+        Region into;
+    };
+    struct Lane {
+        Announced announced;
+        std::uint64_t signal = 0;
+        std::deque<Parcel> road;      // needs the sender
+        std::deque<Parcel> arriving;  // needs nobody but the receiver
+        bool lost = false;
+    };
+    explicit FakeGroup(std::size_t ranks) : lanes(ranks, std::vector<Lane>(ranks)), beats(ranks) {}
+    std::vector<std::vector<Lane>> lanes;
+    std::vector<std::uint64_t> beats;
+    Status failure = Status::ok;
+};
+
+class FakeNetwork {
+public:
+    // `depth`: how many puts a rank may have in flight on its rail.
+    FakeNetwork(const Weather& weather, std::optional<Sabotage> sabotage, int depth = 4)
+        : depth_(static_cast<std::size_t>(depth)), weather_(weather), sabotage_(sabotage),
+          random_(weather.seed)
+    {
+    }
+    bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
+    std::size_t below(std::size_t n) { return random_() % n; }
+    const Weather& weather() const { return weather_; }
+    std::size_t depth() const { return depth_; }
+
+    // Is it this call? At most once.
+    std::optional<Sabotage::How> strikes(int rank, Level level, Call call);
+    bool has_struck() const { return struck_; }
+
+    // The first broken rule; empty when there is none.
+    void blame(const std::string& rule)
+    {
+        if (fault_.empty()) fault_ = rule;
+    }
+    const std::string& fault() const { return fault_; }
+
+private:
+    std::size_t depth_;
+    Weather weather_;
+    std::optional<Sabotage> sabotage_;
+    std::mt19937_64 random_;
+    std::size_t calls_ = 0;  // of the kind that is sabotaged
+    bool struck_ = false;
+    std::string fault_;
+};
+
+class FakeTransport final : public Transport {
+public:
+    FakeTransport(FakeNetwork& network, FakeGroup& group, Level level, int rank, int index)
+        : network_(network), group_(group), level_(level), rank_(rank),
+          me_(static_cast<std::size_t>(index))
+    {
+    }
+
+    Status begin(const Binding& binding) override;
+    Status announce(int peer) override;
+    Status ready(int peer) override;
+    Status put(const Transfer& transfer) override;
+    Status copy(const Transfer& transfer) override;
+    Status drain(int peer, std::uint32_t op) override;
+    std::uint32_t arrived(int peer) override;
+    Status progress(Completions& completions) override;
+    bool idle() const override { return flights_.empty(); }
+    void end() override;
+    void tell(std::uint32_t beat) override;
+    std::uint32_t heard() override;
+    void raise(Status status) override;
+
+private:
+    struct Flight {
+        Transfer transfer;
+        Call call;
+        bool fails;
+    };
+    using Lane = FakeGroup::Lane;
+
+    void blame(const char* rule) const;
+    bool strikes(Call call);
+    Status start(const Flight& flight);
+    void perform(const Flight& flight);
+    const std::byte* source(const Transfer& transfer) const;
+    bool may_go(std::size_t flight) const;
+    void fly(Completions& completions);
+    void move_road();
+    void land();
+    void land(Lane& lane, std::size_t parcel);
+    Lane& to(int peer) { return group_.lanes[static_cast<std::size_t>(peer)][me_]; }
+
+    FakeNetwork& network_;
+    FakeGroup& group_;
+    Level level_;
+    int rank_;
+    std::size_t me_;
+    Binding binding_{};
+    bool bound_ = false;
+    bool raised_ = false;
+    bool fails_later_ = false;
+    std::deque<Flight> flights_;
+};
+
+}  // namespace hier::test

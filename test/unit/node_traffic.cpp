@@ -1,0 +1,153 @@
+#include "node_traffic.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+namespace hier::test {
+namespace {
+
+std::byte value(int owner, std::uint64_t sequence, std::size_t at)
+{
+    return static_cast<std::byte>(
+        (static_cast<std::size_t>(owner) * 61 + sequence * 17 + at * 5 + at / 255) % 251);
+}
+
+struct Counter final : Completions {
+    void complete(std::uint32_t, Status status) override
+    {
+        done++;
+        if (status != Status::ok) worst = status;
+    }
+    std::size_t done = 0;
+    Status worst = Status::ok;
+};
+
+// Buffers at odd addresses.
+struct Buffers {
+    Buffers(const Traffic& t, const ForkedRank& self, std::uint64_t sequence)
+        : me(self.rank()), shard(t.shards[static_cast<std::size_t>(me)]), receive(t.length + 3),
+          send(shard.length + 1)
+    {
+        for (const auto& [owner, slice] : t.pieces) {
+            if (owner != me) continue;
+            for (std::size_t i = slice.offset; i < slice.offset + slice.length; i++) {
+                (is_sent(slice) ? send[1 + i - shard.offset] : receive[3 + i]) =
+                    value(me, sequence, i);
+            }
+        }
+    }
+    bool is_sent(const Slice& s) const
+    {
+        return s.offset >= shard.offset && s.offset + s.length <= shard.offset + shard.length;
+    }
+    Binding binding(std::uint64_t sequence)
+    {
+        return {sequence,
+                {send.data() + 1, shard.length, MemoryKind::host},
+                {receive.data() + 3, receive.size() - 3, MemoryKind::host},
+                shard.offset};
+    }
+    std::string wrong_bytes(const Traffic& t, std::uint64_t sequence) const
+    {
+        for (const auto& [owner, slice] : t.pieces) {
+            for (std::size_t i = slice.offset; i < slice.offset + slice.length; i++) {
+                if (receive[3 + i] != value(owner, sequence, i))
+                    return "a wrong byte " + std::to_string(i) + " of rank " +
+                           std::to_string(owner);
+            }
+        }
+        return "";
+    }
+    int me;
+    Slice shard;
+    std::vector<std::byte> receive;
+    std::vector<std::byte> send;
+};
+
+// All at once: far more than any queue holds.
+Status put_all(Transport& transport, const Buffers& buffers, const Traffic& traffic,
+               std::vector<int> peers, Counter& counter)
+{
+    std::uint32_t op = 0;
+    for (const int peer : peers) {
+        for (const auto& [owner, slice] : traffic.pieces) {
+            if (owner != buffers.me) continue;
+            const bool is_copy = peer == buffers.me;
+            if (is_copy && !buffers.is_sent(slice)) continue;
+            const Transfer transfer{peer, slice, buffers.is_sent(slice), 1, op++};
+            const Status status = is_copy ? transport.copy(transfer) : transport.put(transfer);
+            if (failed(status)) return status;
+            if (status == Status::in_progress) counter.done--;  // comes back
+        }
+    }
+    return Status::ok;
+}
+
+}  // namespace
+
+Traffic make_traffic(std::uint64_t seed, int ranks, std::size_t pieces,
+                     const std::vector<std::size_t>& sizes)
+{
+    std::mt19937_64 random(seed);
+    Traffic t;
+    const auto add = [&](int owner) {
+        const std::size_t length = sizes[random() % sizes.size()];
+        t.pieces.push_back({owner, {t.length, length}});
+        t.length += length;
+    };
+    for (int r = 0; r < ranks; r++) {
+        const std::size_t from = t.length;
+        for (std::size_t i = 0; i < pieces; i++) add(r);
+        t.shards.push_back({from, t.length - from});
+    }
+    for (std::size_t i = 0; i < pieces; i++)
+        add(static_cast<int>(random() % static_cast<std::size_t>(ranks)));
+    std::shuffle(t.pieces.begin(), t.pieces.end(), random);
+    return t;
+}
+
+std::string run_traffic(Transport& transport, const ForkedRank& self, const Traffic& traffic,
+                        std::uint64_t sequence)
+{
+    Buffers buffers(traffic, self, sequence);
+    Counter counter;
+    if (failed(transport.begin(buffers.binding(sequence))) ||
+        failed(transport.announce(Op::every_peer)))
+        return "begin or announce failed";
+    std::vector<int> peers;
+    std::vector<std::uint32_t> wanted(static_cast<std::size_t>(self.size()));
+    for (const auto& piece : traffic.pieces) wanted[static_cast<std::size_t>(piece.owner)]++;
+    for (int i = 0; i < self.size(); i++) peers.push_back((self.rank() + i) % self.size());
+
+    const bool are_ready = await([&] {
+        return std::all_of(peers.begin() + 1, peers.end(),
+                           [&](int p) { return transport.ready(p) == Status::ok; });
+    });
+    if (!are_ready) return "a peer is never ready";
+    if (failed(put_all(transport, buffers, traffic, peers, counter))) return "a put failed";
+
+    Status status = Status::ok;
+    const bool is_done = await([&] {
+        status = transport.progress(counter);
+        return failed(status) ||
+               (counter.done == 0 && std::all_of(peers.begin() + 1, peers.end(), [&](int p) {
+                    return transport.arrived(p) == wanted[static_cast<std::size_t>(p)];
+                }));
+    });
+    if (failed(status) || failed(counter.worst)) return "a transfer failed";
+    if (!is_done) return "not everything came, or too much";
+    if (!transport.idle()) return "done, but not idle";
+    const auto fault = buffers.wrong_bytes(traffic, sequence);
+    transport.end();
+    return fault;
+}
+
+std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra)
+{
+    const Group group(self.group());
+    return make_node_transport(group, group.allgather(static_cast<int>(getpid())), intra);
+}
+
+}  // namespace hier::test

@@ -1,0 +1,45 @@
+// All ranks of a team in one process, each with its executor, over a fake network, in an order from
+// a seed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor.hpp"
+#include "fake_network.hpp"
+#include "hier/plan.hpp"
+#include "program.hpp"
+
+namespace hier::test {
+
+struct Scenario {
+    std::vector<int> nodes;  // of each rank
+    Route route = Route::direct;
+    std::size_t bytes = 7;  // a rank
+    std::size_t chunk = 3;
+    int calls = 3;  // one after the other; each rank starts the next one at once
+    Executor::Limits limits{};
+    Weather weather{};
+    std::optional<Sabotage> sabotage{};
+    std::chrono::microseconds pass{10};  // what the clock moves on in one pass of one rank
+    std::vector<std::chrono::microseconds> late{};  // by rank: when it enters its first call
+    std::vector<std::size_t> bytes_of_rank{};       // where a rank passes another size than `bytes`
+    int freezes = -1;  // a rank that enters its first call and then does nothing more
+};
+
+struct Outcome {
+    std::string fault;            // a broken rule or wrong bytes; empty when there is none
+    std::vector<Status> status;   // of each rank's last call; in_progress: it never ended
+    std::vector<int> calls_done;  // well
+    bool has_struck = false;      // the sabotage
+    std::chrono::microseconds elapsed{0};
+};
+
+// Until every rank has made its calls or failed, or until nobody can be waited for any longer.
+Outcome simulate(const Scenario& scenario, std::size_t most_passes = 200000);
+
+std::string text_of(const Scenario& scenario);
+
+}  // namespace hier::test

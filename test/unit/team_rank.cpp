@@ -1,0 +1,120 @@
+#include "team_rank.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hier::test {
+namespace {
+
+std::byte value(int rank, int call, std::size_t i)
+{
+    return static_cast<std::byte>(
+        1 + (static_cast<std::size_t>(rank * 89 + call * 31) + i * 7 + i / 251) % 255);
+}
+
+void keep_log(int, const char* line) { ForkedRank::add_log(line); }
+
+// What a process does that waits inside MPI: turns until it is done.
+int turn()
+{
+    int moved = 0;
+    for (int i = 0; i < 64; i++) moved += hier_progress();
+    return moved;
+}
+
+}  // namespace
+
+hier_config config_for_tests()
+{
+    hier_config c{};
+    c.chunk_bytes = 256 << 10;
+    c.depth = 4;
+    c.ranks_per_node = 1;
+    c.timeout = 20;
+    c.net_devices = "lo";
+    c.net_transports = "tcp";
+    c.log_level = HIER_LOG_INFO;
+    c.log = keep_log;
+    c.progress = [] { usleep(50); };  // there are more ranks than cores
+    return c;
+}
+
+TeamRank::TeamRank(ForkedRank& self, const hier_config& config) : self_(self)
+{
+    created_ = hier_team_create(&config, &self.bootstrap(), &team_);
+    ForkedRank::while_waiting(turn);
+}
+
+int TeamRank::call(std::size_t bytes, std::string& wrong)
+{
+    auto& send = kept_.emplace_back(bytes);
+    auto& receive = kept_.emplace_back(bytes * static_cast<std::size_t>(self_.size()));
+    return call(bytes, send, receive.data(), wrong);
+}
+
+int TeamRank::call(std::size_t bytes, std::vector<std::byte>& send, std::byte* recv,
+                   std::string& wrong)
+{
+    const int number = calls_++;
+    for (std::size_t i = 0; i < bytes; i++) send[i] = value(self_.rank(), number, i);
+    std::fill(recv, recv + bytes * static_cast<std::size_t>(self_.size()), std::byte{0});
+    const hier_allgather_args args{send.data(), recv, bytes};
+    int code = hier_allgather_start(team_, &args);
+    (void)await([&] {
+        if (code == HIER_IN_PROGRESS) (void)hier_progress();
+        if (code == HIER_IN_PROGRESS) code = hier_team_test(team_);
+        return code != HIER_IN_PROGRESS;
+    });
+    for (int r = 0; r < self_.size() && code == HIER_OK; r++) {
+        for (std::size_t i = 0; i < bytes; i++) {
+            if (recv[static_cast<std::size_t>(r) * bytes + i] == value(r, number, i)) continue;
+            wrong = "call " + std::to_string(number) + ": a wrong byte " + std::to_string(i) +
+                    " of rank " + std::to_string(r);
+            return code;
+        }
+    }
+    return code;
+}
+
+int TeamRank::start_only()
+{
+    std::byte send[8]{}, receive[64]{};
+    const hier_allgather_args args{send, receive, 8};
+    return hier_allgather_start(team_, &args);
+}
+
+void TeamRank::leave()
+{
+    left_ = true;
+    hier_team_destroy(std::exchange(team_, nullptr));
+}
+
+TeamRank::~TeamRank()
+{
+    if (!left_) end();
+}
+
+void TeamRank::wait_for_others()
+{
+    const int mine = 0;
+    std::vector<int> all(static_cast<std::size_t>(self_.size()));
+    (void)self_.group().allgather(self_.group().context, &mine, all.data(), sizeof mine);
+}
+
+void TeamRank::end()
+{
+    constexpr int idle_turns = 100;  // for what is on its way
+    if (left_) return;
+    wait_for_others();
+    leave();
+    for (int i = 0; i < idle_turns; i++) (void)turn();
+    wait_for_others();
+    ForkedRank::while_waiting(nullptr);
+    hier_quiesce();
+    wait_for_others();  // as MPI_Finalize does
+    hier_finalize();
+}
+
+}  // namespace hier::test

@@ -1,0 +1,52 @@
+// A forked rank that uses the core as Open MPI's side does: through hier.h alone.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "forked.hpp"
+#include "hier/hier.h"
+
+namespace hier::test {
+
+// Good for tests: every rank a node of its own, TCP over loopback.
+hier_config config_for_tests();
+
+class TeamRank {
+public:
+    TeamRank(ForkedRank& self, const hier_config& config);
+    ~TeamRank();
+    TeamRank(const TeamRank&) = delete;
+    TeamRank& operator=(const TeamRank&) = delete;
+
+    // Of hier_team_create.
+    int created() const { return created_; }
+    const char* description() const { return hier_team_description(team_); }
+
+    // One allgather in memory of its own, which is kept to the end; the code that it ends with,
+    // HIER_IN_PROGRESS if it does not. `wrong` gets wrong bytes after a good one.
+    int call(std::size_t bytes, std::string& wrong);
+    // As above, in memory that the caller keeps: `recv` holds all shards.
+    int call(std::size_t bytes, std::vector<std::byte>& send, std::byte* recv, std::string& wrong);
+    // The code of hier_allgather_start alone, for a team that takes no more.
+    int start_only();
+
+    // Destroys the team; the others may still be in it.
+    void leave();
+    // Waits for the others, destroys the team, waits again, and destroys all that the process
+    // shares. The destructor does that of a team that nobody has left.
+    void end();
+
+private:
+    void wait_for_others();
+
+    ForkedRank& self_;
+    hier_team* team_ = nullptr;
+    int created_ = HIER_ERR_SETUP;
+    int calls_ = 0;
+    bool left_ = false;
+    std::deque<std::vector<std::byte>> kept_;
+};
+
+}  // namespace hier::test

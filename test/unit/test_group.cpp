@@ -1,0 +1,138 @@
+// Exchanges among the ranks of a group, and failures of one rank that all come to know.
+#include <signal.h>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "error.hpp"
+#include "forked.hpp"
+#include "group.hpp"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+std::string expect_error(const std::string& wanted, const std::function<void()>& f)
+{
+    try {
+        f();
+    } catch (const SetupError& e) {
+        return e.what() == wanted ? "" : std::string("the error is: ") + e.what();
+    }
+    return "no error";
+}
+
+void test_allgather(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(4, [](ForkedRank& self) -> std::string {
+        const Group group(self.group());
+        for (int round = 0; round < 100; round++) {
+            const auto all = group.allgather(self.rank() * 1000 + round);
+            for (int r = 0; r < 4; r++) {
+                if (all[static_cast<std::size_t>(r)] != r * 1000 + round) return "a wrong value";
+            }
+        }
+        return "";
+    }))));
+}
+
+std::vector<std::byte> text_of_rank(int rank, int round)
+{
+    return {static_cast<std::size_t>(rank == round % 4 ? 0 : rank * 37 + round),
+            static_cast<std::byte>(rank + round)};
+}
+
+// Different lengths, none among them; in one round nobody has anything.
+void test_allgather_bytes(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
+        const Group group(self.group());
+        for (int round = 0; round < 8; round++) {
+            const auto all = group.allgather_bytes(text_of_rank(self.rank(), round));
+            for (int r = 0; r < 3; r++) {
+                if (all[static_cast<std::size_t>(r)] != text_of_rank(r, round))
+                    return "wrong bytes in round " + std::to_string(round);
+            }
+        }
+        for (const auto& none : group.allgather_bytes({})) {
+            if (!none.empty()) return "something out of nothing";
+        }
+        return "";
+    }))));
+}
+
+// One rank throws: it tells its cause, the others its number, and the next step finds all in step.
+void test_agree(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
+        const Group group(self.group());
+        int steps = 0;
+        for (int culprit = 0; culprit < 3; culprit++) {
+            const auto wanted = culprit == self.rank()
+                                    ? std::string("a step: no coffee")
+                                    : format("a step: rank %d of 3 failed", culprit);
+            const auto fault = expect_error(wanted, [&] {
+                group.agree("a step", [&] {
+                    steps++;
+                    if (self.rank() == culprit) throw std::runtime_error("no coffee");
+                });
+            });
+            if (!fault.empty()) return fault;
+        }
+        group.agree("a good step", [&] { steps++; });
+        return steps == 4 ? "" : "not every step ran once";
+    }))));
+}
+
+void test_agree_without_a_cause(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) {
+        return expect_error(
+            self.rank() == 1 ? "a step: unknown cause" : "a step: rank 1 of 2 failed", [&] {
+                Group(self.group()).agree("a step", [&] {
+                    if (self.rank() == 1) throw std::runtime_error("");
+                });
+            });
+    }))));
+}
+
+int refuse(void*, const void*, void*, std::size_t) { return 17; }
+
+void test_failing_exchange(void**)
+{
+    const Group group({nullptr, 0, 2, refuse});
+    const auto fault = expect_error("an exchange among 2 ranks failed with code 17",
+                                    [&] { (void)group.allgather(1); });
+    expect_no_reason(keep(fault));
+}
+
+// The tests' own tools: a rank that hangs or dies does not pass for well.
+void test_forked_ranks_that_do_not_end_well(void**)
+{
+    const Ends ends = run_ranks(3, [](ForkedRank& self) -> std::string {
+        if (self.rank() == 0) return "this reason";
+        if (self.rank() == 1) raise(SIGKILL);
+        throw std::runtime_error("thrown");
+    });
+    const bool is_told = ends == Ends{"this reason", "killed by signal 9", "exception: thrown"};
+    assert_true(is_told);
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_allgather),
+        cmocka_unit_test(test_allgather_bytes),
+        cmocka_unit_test(test_agree),
+        cmocka_unit_test(test_agree_without_a_cause),
+        cmocka_unit_test(test_failing_exchange),
+        cmocka_unit_test(test_forked_ranks_that_do_not_end_well),
+    };
+    return cmocka_run_group_tests_name("group", tests, nullptr, nullptr);
+}

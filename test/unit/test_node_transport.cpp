@@ -1,0 +1,233 @@
+// Both transports of the node level, between processes: every byte arrives where it belongs, in
+// whatever order and size, and what cannot be right is refused.
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "error.hpp"
+#include "forked.hpp"
+#include "node_traffic.hpp"
+#include "wrap_system.hpp"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr int both[] = {HIER_INTRA_CMA, HIER_INTRA_SHM};
+constexpr std::size_t cell = 64 << 10;
+
+// ---- bytes
+
+struct Load {
+    std::size_t pieces;
+    std::vector<std::size_t> sizes;
+};
+
+// Around the size of a cell; more tiny pieces than a queue has entries; more bytes than there are
+// cells.
+const Load loads[] = {{3, {1, 7, 4096, cell - 1, cell, cell + 1, 2 * cell + 3}},
+                      {60, {1, 2, 3, 100}},
+                      {3, {5 * cell + 11, 3 * cell}}};
+
+std::string make_calls(ForkedRank& self, int intra)
+{
+    const auto transport = make_transport(self, intra);
+    std::uint64_t sequence = 0;
+    for (int round = 0; round < 3; round++) {
+        for (const auto& load : loads) {
+            const auto seed = ++sequence;
+            const auto fault =
+                run_traffic(*transport, self,
+                            make_traffic(seed, self.size(), load.pieces, load.sizes), sequence);
+            if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
+        }
+    }
+    return "";
+}
+
+void test_random_traffic(void**)
+{
+    for (const int intra : both) {
+        for (int ranks = 2; ranks <= 5; ranks++) {
+            expect_no_reason(keep(first_fault(
+                run_ranks(ranks, [&](ForkedRank& self) { return make_calls(self, intra); }))));
+        }
+    }
+}
+
+void test_writes_that_end_early(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) {
+        writev_mode = Writev::interrupted;
+        return make_calls(self, HIER_INTRA_CMA);
+    }))));
+}
+
+// ---- what is refused
+
+struct Ignore final : Completions {
+    void complete(std::uint32_t, Status status) override { last = status; }
+    Status last = Status::in_progress;
+};
+
+// Begins a call on a buffer of `bytes`, and waits for all peers. The status of the last look at
+// them.
+Status enter(Transport& transport, const ForkedRank& self, std::vector<std::byte>& buffer)
+{
+    const Region all{buffer.data(), buffer.size(), MemoryKind::host};
+    if (failed(transport.begin({1, all, all, 0})) || failed(transport.announce(Op::every_peer)))
+        return Status::bad_argument;
+    Status status = Status::in_progress;
+    for (int peer = 0; peer < self.size() && !failed(status); peer++) {
+        if (peer == self.rank()) continue;
+        (void)await([&] { return (status = transport.ready(peer)) != Status::in_progress; });
+    }
+    return status;
+}
+
+// Rank 0 puts to rank 1 what does not fit there. Either side may refuse, but nothing may be
+// written.
+std::string put_beyond(ForkedRank& self, int intra, Slice slice)
+{
+    const Group group(self.group());
+    const auto transport = make_transport(self, intra);
+    std::vector<std::byte> buffer(512);
+    buffer.resize(self.rank() == 1 ? 256 : 512);  // the peer's memory goes on behind its buffer
+    const Region all{buffer.data(), 256, MemoryKind::host};
+    if (failed(transport->begin({1, all, all, 0})) || failed(transport->announce(Op::every_peer)))
+        return "begin failed";
+    (void)await([&] { return transport->ready(1 - self.rank()) == Status::ok; });
+    int is_refused = 0;
+    Ignore ignore;
+    if (self.rank() == 0 && failed(transport->put({1, slice, false, 1, 0}))) is_refused = 1;
+    for (int turn = 0; turn < 20; turn++) {
+        if (failed(transport->progress(ignore)) || failed(ignore.last)) is_refused = 1;
+        const auto refused = group.allgather(is_refused);
+        if (refused[0] != 0 || refused[1] != 0) return "";
+    }
+    return "nobody refused it";
+}
+
+void test_put_beyond_the_end(void**)
+{
+    for (const int intra : both) {
+        for (const Slice slice : {Slice{255, 2}, Slice{256, 1}, Slice{0, 257}}) {
+            const auto fault = first_fault(
+                run_ranks(2, [&](ForkedRank& self) { return put_beyond(self, intra, slice); }));
+            expect_no_reason(keep(
+                fault.empty()
+                    ? ""
+                    : std::string(intra == HIER_INTRA_CMA ? "CMA, " : "shared memory, ") + fault));
+        }
+    }
+}
+
+void test_mismatch(void**)
+{
+    for (const int intra : both) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            const auto transport = make_transport(self, intra);
+            std::vector<std::byte> buffer(self.rank() == 2 ? 101u : 100u);
+            const Status status = enter(*transport, self, buffer);
+            (void)Group(self.group()).allgather(0);
+            if (status != Status::mismatch) return to_string(status);
+            return ForkedRank::is_logged("ranks disagree on the size of an allgather")
+                       ? ""
+                       : "it does not say why";
+        }))));
+    }
+}
+
+// ---- failures
+
+void test_a_raised_failure_is_seen_by_all(void**)
+{
+    for (const int intra : both) {
+        for (int culprit = 0; culprit < 3; culprit++) {
+            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+                const auto transport = make_transport(self, intra);
+                std::vector<std::byte> buffer(100);
+                Ignore ignore;
+                if (enter(*transport, self, buffer) != Status::ok) return "not ready";
+                if (transport->progress(ignore) != Status::ok)
+                    return "an error before there is one";
+                (void)Group(self.group()).allgather(0);
+                if (self.rank() == culprit) {
+                    transport->raise(Status::transport_error);
+                    return transport->progress(ignore) == Status::ok ? ""
+                                                                     : "it hears of its own error";
+                }
+                return await([&] { return transport->progress(ignore) == Status::peer_failed; })
+                           ? ""
+                           : "it never hears of it";
+            }))));
+        }
+    }
+}
+
+// Only a copy into its memory can tell that a process is gone; shared memory stays.
+void test_dead_peer(void**)
+{
+    const Ends ends = run_ranks(3, [&](ForkedRank& self) -> std::string {
+        const auto transport = make_transport(self, HIER_INTRA_CMA);
+        std::vector<std::byte> buffer(100);
+        if (enter(*transport, self, buffer) != Status::ok) return "not ready";
+        (void)Group(self.group()).allgather(0);
+        if (self.rank() == 2) raise(SIGKILL);
+        Status status = Status::ok;
+        if (!await([&] { return failed(status = transport->put({2, {0, 50}, false, 1, 0})); }))
+            return "puts to a dead process succeed";
+        if (status != Status::transport_error) return to_string(status);
+        return ForkedRank::is_logged("process_vm_writev of 50 bytes to node rank 2")
+                   ? ""
+                   : "it does not say why";
+    });
+    const bool is_right = ends == Ends{"", "", "killed by signal 9"};
+    expect_no_reason(is_right ? nullptr : keep(first_fault(ends)));
+}
+
+// ---- signs of life
+
+void test_beats(void**)
+{
+    for (const int intra : both) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            const Group group(self.group());
+            const auto transport = make_transport(self, intra);
+            std::vector<std::byte> buffer(10);
+            if (enter(*transport, self, buffer) != Status::ok) return "not ready";
+            if (transport->heard() != 0) return "it hears what nobody has told";
+            (void)group.allgather(0);
+            if (self.rank() == 1) transport->tell(7);
+            if (self.rank() == 2) transport->tell(4);
+            (void)group.allgather(0);
+            const std::uint32_t wanted = self.rank() == 1 ? 4 : 7;  // of the others
+            if (transport->heard() != wanted) return "heard " + std::to_string(transport->heard());
+            transport->end();
+            const Region all{buffer.data(), buffer.size(), MemoryKind::host};
+            if (failed(transport->begin({2, all, all, 0}))) return "begin failed";
+            return transport->heard() == 0 ? "" : "it hears what was told in the last call";
+        }))));
+    }
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_traffic),
+        cmocka_unit_test(test_writes_that_end_early),
+        cmocka_unit_test(test_put_beyond_the_end),
+        cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_a_raised_failure_is_seen_by_all),
+        cmocka_unit_test(test_dead_peer),
+        cmocka_unit_test(test_beats),
+    };
+    return cmocka_run_group_tests_name("node_transport", tests, nullptr, nullptr);
+}

@@ -1,0 +1,203 @@
+// Teams through the C interface: what they are made of, what is refused, and set-up that fails on
+// all ranks when it fails on one.
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "forked.hpp"
+#include "group.hpp"
+#include "team_rank.hpp"
+#include "wrap_system.hpp"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// ---- calls
+
+std::string make_calls(TeamRank& team, const std::vector<std::size_t>& sizes)
+{
+    std::string wrong;
+    if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
+    for (const std::size_t bytes : sizes) {
+        const int code = team.call(bytes, wrong);
+        if (code != HIER_OK)
+            return std::string(hier_strerror(code)) + ": " + ForkedRank::log_lines();
+        if (!wrong.empty()) return wrong;
+    }
+    return "";
+}
+
+// ranks, ranks per node
+constexpr int shapes[][2] = {{2, 0}, {2, 1}, {4, 2}, {3, 2}, {5, 2}};
+
+void test_calls(void**)
+{
+    for (const auto& [ranks, per_node] : shapes) {
+        for (const int inter : {HIER_INTER_DIRECT, HIER_INTER_RING}) {
+            for (const int intra : {HIER_INTRA_CMA, HIER_INTRA_SHM}) {
+                expect_no_reason(keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
+                    hier_config config = config_for_tests();
+                    config.ranks_per_node = per_node;
+                    config.inter = inter;
+                    config.intra = intra;
+                    config.chunk_bytes = 64 << 10;
+                    TeamRank team(self, config);
+                    const auto fault = make_calls(team, {1, 100, 70001, 300000, 1});
+                    team.end();
+                    return fault;
+                }))));
+            }
+        }
+    }
+}
+
+void test_sizes_that_differ(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
+        hier_config config = config_for_tests();
+        config.ranks_per_node = 2;
+        TeamRank team(self, config);
+        std::string wrong;
+        const int code = team.call(self.rank() == 1 ? 101 : 100, wrong);
+        if (code != HIER_ERR_MISMATCH && code != HIER_ERR_PEER) return hier_strerror(code);
+        if (team.start_only() != code) return "a broken team takes calls";
+        return "";
+    }))));
+}
+
+// What a peer still sends to a team that is gone must not land in memory that is somebody else's by
+// now.
+void test_teams_that_come_and_go(void**)
+{
+    for (const char* transports : {"tcp", "tcp,self"}) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            hier_config config = config_for_tests();
+            config.net_transports = transports;
+            std::string fault;
+            for (int team = 0; team < 30 && fault.empty(); team++) {
+                TeamRank brief(self, config);
+                fault = make_calls(brief, {100, 100});
+                brief.leave();
+            }
+            TeamRank last(self, config);
+            if (fault.empty()) fault = make_calls(last, {100});
+            last.end();
+            return fault;
+        }))));
+    }
+}
+
+void test_description(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        TeamRank team(self, config_for_tests());
+        const auto fault = make_calls(team, {10});
+        if (!fault.empty()) return fault;
+        return std::strstr(team.description(), "2 ranks on 2 nodes (1,1), 1 rail") != nullptr
+                   ? ""
+                   : team.description();
+    }))));
+}
+
+// ---- settings
+
+struct Setting {
+    const char* name;
+    void (*change)(hier_config&);
+};
+constexpr Setting must_be_equal[] = {
+    {"coll_hier_chunk_bytes", [](hier_config& c) { c.chunk_bytes = 4096; }},
+    {"coll_hier_ranks_per_node", [](hier_config& c) { c.ranks_per_node = 2; }},
+    {"coll_hier_inter", [](hier_config& c) { c.inter = HIER_INTER_RING; }},
+    {"coll_hier_intra", [](hier_config& c) { c.intra = HIER_INTRA_SHM; }},
+};
+
+void test_settings_that_differ(void**)
+{
+    for (const auto& [name, change] : must_be_equal) {
+        for (int odd = 0; odd < 3; odd++) {
+            const auto fault = first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+                hier_config config = config_for_tests();
+                config.ranks_per_node = 0;
+                if (self.rank() == odd) change(config);
+                TeamRank team(self, config);
+                if (team.created() != HIER_ERR_SETUP) return hier_strerror(team.created());
+                return ForkedRank::is_logged(std::string(name) +
+                                             " differs between rank 0 and rank " +
+                                             (odd == 0 ? "1" : std::to_string(odd)))
+                           ? ""
+                           : ForkedRank::log_lines();
+            }));
+            expect_no_reason(fault.empty() ? nullptr : keep(std::string(name) + ": " + fault));
+        }
+    }
+}
+
+// ---- set-up that fails
+
+// All get HIER_ERR_SETUP; the culprit says `cause`.
+std::string fail_setup(ForkedRank& self, const hier_config& config, bool is_culprit,
+                       const std::string& cause)
+{
+    TeamRank team(self, config);
+    if (team.created() != HIER_ERR_SETUP) return hier_strerror(team.created());
+    return !is_culprit || ForkedRank::is_logged(cause) ? "" : ForkedRank::log_lines();
+}
+
+// Ranks 0, 1 on one node, 2, 3 on another.
+void test_node_level_that_fails(void**)
+{
+    for (int culprit = 0; culprit < 4; culprit++) {
+        expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
+            hier_config config = config_for_tests();
+            config.ranks_per_node = 2;
+            if (self.rank() == culprit) shm_open_call.fail_nth(1, EMFILE);
+            return fail_setup(self, config, self.rank() == culprit, "setting up the node level: ");
+        }))));
+    }
+}
+
+void test_network_that_is_not_there(void**)
+{
+    for (int culprit = 0; culprit < 4; culprit++) {
+        expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
+            hier_config config = config_for_tests();
+            config.ranks_per_node = 2;
+            if (self.rank() == culprit) config.net_devices = "nosuch0";
+            return fail_setup(self, config, self.rank() == culprit, "coll_hier_net_devices");
+        }))));
+    }
+}
+
+// The caller's communicator cannot be split on one rank.
+void test_split_that_fails(void**)
+{
+    for (int which = 0; which < 2; which++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            if (self.rank() == 1) self.fail_split(which);
+            return fail_setup(self, config_for_tests(), self.rank() == 1,
+                              "splitting the communicator by");
+        }))));
+    }
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_sizes_that_differ),
+        cmocka_unit_test(test_teams_that_come_and_go),
+        cmocka_unit_test(test_description),
+        cmocka_unit_test(test_settings_that_differ),
+        cmocka_unit_test(test_node_level_that_fails),
+        cmocka_unit_test(test_network_that_is_not_there),
+        cmocka_unit_test(test_split_that_fails),
+    };
+    return cmocka_run_group_tests_name("team", tests, nullptr, nullptr);
+}

@@ -1,0 +1,91 @@
+// Which network a rank takes, on invented machines.
+#include <string>
+#include <vector>
+
+#include "transport/ucx_devices.hpp"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+const std::vector<NetworkDevice> plain = {{"tcp", "eth1"}, {"tcp", "eth0"}, {"tcp", "lo"}};
+const std::vector<NetworkDevice> loopback = {{"tcp", "lo"}};
+const std::vector<NetworkDevice> cluster = {{"tcp", "eth0"},         {"tcp", "lo"},
+                                            {"rc_mlx5", "mlx5_1:1"}, {"dc_mlx5", "mlx5_1:1"},
+                                            {"rc_mlx5", "mlx5_0:1"}, {"ud_mlx5", "mlx5_0:1"}};
+
+struct Case {
+    const std::vector<NetworkDevice>& found;
+    const char* devices;
+    const char* transports;
+    const char* default_interface;
+    int local_rank;
+    NetworkChoice wanted;
+};
+
+const Case cases[] = {
+    // The default route's interface; without one the first, but no loopback if there is another.
+    {plain, "auto", "auto", "eth1", 0, {"eth1", "tcp"}},
+    {plain, "auto", "auto", "eth1", 5, {"eth1", "tcp"}},
+    {plain, "auto", "auto", "", 0, {"eth0", "tcp"}},
+    {plain, "auto", "auto", "wlan7", 0, {"eth0", "tcp"}},
+    {plain, "auto", "auto", "lo", 0, {"eth0", "tcp"}},
+    {loopback, "auto", "auto", "", 0, {"lo", "tcp"}},
+    // RDMA before TCP; each local rank a device, in turn.
+    {cluster, "auto", "auto", "eth0", 0, {"mlx5_0:1", "rc,dc"}},
+    {cluster, "auto", "auto", "eth0", 1, {"mlx5_1:1", "rc,dc"}},
+    {cluster, "auto", "auto", "eth0", 2, {"mlx5_0:1", "rc,dc"}},
+    // As told.
+    {cluster, "auto", "tcp", "eth0", 1, {"eth0", "tcp"}},
+    {cluster, "eth0", "auto", "eth0", 1, {"eth0", "tcp"}},
+    {cluster, "mlx5_1:1", "auto", "eth0", 0, {"mlx5_1:1", "rc,dc"}},
+    {cluster, "lo", "tcp", "eth0", 0, {"lo", "tcp"}},
+    {cluster, "mlx5_0:1,eth0", "rc,tcp", "eth0", 0, {"mlx5_0:1,eth0", "rc,tcp"}},
+    // Transports that go without a network device: UCX finds its own.
+    {cluster, "auto", "posix,cma", "eth0", 0, {"", "posix,cma"}},
+    {cluster, "auto", "all", "eth0", 0, {"", "all"}},
+    // Nothing there: UCX says so itself.
+    {{}, "auto", "auto", "eth0", 0, {"", "tcp"}},
+    {{}, "eth0", "auto", "eth0", 0, {"eth0", "tcp"}},
+};
+
+const char* every_case_is_right()
+{
+    for (const Case& c : cases) {
+        const NetworkChoice choice =
+            choose_network(c.found, c.devices, c.transports, c.default_interface, c.local_rank);
+        if (choice == c.wanted) continue;
+        return keep("devices " + std::string(c.devices) + ", transports " + c.transports +
+                    ": takes \"" + choice.transports + "\" on \"" + choice.devices + "\", not \"" +
+                    c.wanted.transports + "\" on \"" + c.wanted.devices + '"');
+    }
+    return nullptr;
+}
+
+void test_choice(void**) { expect_no_reason(every_case_is_right()); }
+
+// What UCX finds here has names; loopback is everywhere.
+void test_devices_of_this_machine(void**)
+{
+    bool has_loopback = false, are_named = true;
+    for (const auto& device : network_devices()) {
+        has_loopback = has_loopback || device.name == "lo";
+        are_named = are_named && !device.name.empty() && !device.transport.empty();
+    }
+    assert_true(has_loopback);
+    assert_true(are_named);
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_devices_of_this_machine),
+    };
+    return cmocka_run_group_tests_name("ucx_devices", tests, nullptr, nullptr);
+}

@@ -1,0 +1,167 @@
+// Every UCX call of one rank fails, each in turn, from set-up to the last call: all ranks come to
+// an end with an error, and what was taken of UCX is given back.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "forked.hpp"
+#include "team_rank.hpp"
+#include "wrap_ucx.hpp"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+struct Failure {
+    UcxCall call;
+    UcxFailure how;
+    const char* transports;  // as the core is told
+    int rank;
+};
+
+// Runs two ranks; the culprit's `nth` call fails. More calls follow, so that whoever was through
+// before hears of it.
+std::string make_calls(ForkedRank& self, const Failure& failure, int nth, bool is_culprit)
+{
+    constexpr int calls = 4;
+    constexpr std::size_t sizes[calls] = {100, 40000, 40000, 100};
+    hier_config config = config_for_tests();
+    config.net_transports = failure.transports;
+    ucx.transports = "tcp";
+    if (is_culprit) ucx.fail_nth(failure.call, nth, failure.how);
+    TeamRank team(self, config);
+    int code = team.created();
+    std::string wrong;
+    // The last call is for the others.
+    for (int i = 0; i < calls && code == HIER_OK && wrong.empty(); i++) {
+        code = team.call(sizes[i], wrong);
+        if (i == calls - 2 && code == HIER_OK && is_culprit && !ucx.has_failed())
+            ucx.fail_nth(failure.call, 0, failure.how);
+    }
+    const bool is_last_call = code == HIER_OK;
+    team.end();
+    if (!wrong.empty()) return wrong;
+    const auto leaks = ucx.leaks();
+    if (!leaks.empty()) return leaks;
+    if (!is_culprit)
+        return is_last_call                                      ? "well"
+               : code == HIER_ERR_SETUP || code == HIER_ERR_PEER ? ""
+                                                                 : hier_strerror(code);
+    if (!ucx.has_failed()) return "no such call";
+    return code == HIER_ERR_SETUP || code == HIER_ERR_TRANSPORT
+               ? ""
+               : std::string("ended with: ") + hier_strerror(code);
+}
+
+// "" or what is wrong. The number of calls that failed, each in a run of its own, goes to `runs`.
+std::string fault_of(const Failure& failure, int first, int& runs)
+{
+    for (int nth = first; nth < 200; nth++) {
+        const Ends ends = run_ranks(2, [&](ForkedRank& self) {
+            return make_calls(self, failure, nth, self.rank() == failure.rank);
+        });
+        const auto culprit = static_cast<std::size_t>(failure.rank);
+        if (ends[culprit] == "no such call" && ends[1 - culprit] == "well") return "";
+        const auto fault = first_fault(ends);
+        if (!fault.empty()) {
+            return fault + "; number " + std::to_string(nth) + " of " + to_string(failure.call) +
+                   " on rank " + std::to_string(failure.rank) +
+                   (failure.how == UcxFailure::later ? " fails later" : " fails");
+        }
+        runs++;
+    }
+    return "it never ends";
+}
+
+const char* each_fails(UcxFailure how, std::initializer_list<UcxCall> calls,
+                       const char* transports = "tcp", int first = 1)
+{
+    for (const UcxCall call : calls) {
+        int runs = 0;
+        const auto fault = fault_of({call, how, transports, 0}, first, runs);
+        if (!fault.empty()) return keep(fault);
+        if (runs == 0) return keep(std::string("never called: ") + to_string(call));
+    }
+    return nullptr;
+}
+
+void test_setup(void**)
+{
+    expect_no_reason(each_fails(UcxFailure::at_once,
+                                {UcxCall::config_read, UcxCall::init, UcxCall::worker_create,
+                                 UcxCall::get_address, UcxCall::ep_create}));
+}
+
+void test_memory(void**)
+{
+    expect_no_reason(each_fails(UcxFailure::at_once,
+                                {UcxCall::mem_map, UcxCall::rkey_pack, UcxCall::rkey_unpack}));
+}
+
+void test_puts(void**) { expect_no_reason(each_fails(UcxFailure::at_once, {UcxCall::put})); }
+
+void test_puts_that_fail_later(void**)
+{
+    expect_no_reason(each_fails(UcxFailure::later, {UcxCall::put}));
+}
+
+// Transports that the core does not know order signals by a flush; RDMA by a fence. The bytes go
+// over TCP all the same. The first puts are set-up, as above: its bounds are long.
+void test_flushes(void**)
+{
+    expect_no_reason(each_fails(UcxFailure::at_once, {UcxCall::flush}, "tcp,self"));
+    expect_no_reason(each_fails(UcxFailure::at_once, {UcxCall::put}, "tcp,self", 3));
+}
+
+void test_flushes_that_fail_later(void**)
+{
+    expect_no_reason(each_fails(UcxFailure::later, {UcxCall::flush}, "tcp,self"));
+    expect_no_reason(each_fails(UcxFailure::later, {UcxCall::put}, "tcp,self", 3));
+}
+
+void test_fences(void**)
+{
+    expect_no_reason(each_fails(UcxFailure::at_once, {UcxCall::fence}, "rc,dc"));
+}
+
+// When a call has ended with an error its buffers are the application's again.
+void test_buffers_are_left_alone_after_an_error(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        constexpr std::size_t bytes = 4 << 20;
+        hier_config config = config_for_tests();
+        config.net_transports = "tcp,self";
+        config.chunk_bytes = 64 << 10;
+        TeamRank team(self, config);
+        std::string wrong;
+        if (team.created() != HIER_OK || team.call(100, wrong) != HIER_OK) return "set-up";
+        if (self.rank() == 0) ucx.fail_nth(UcxCall::flush, 2, UcxFailure::at_once);
+        std::vector<std::byte> send(bytes), receive(2 * bytes);
+        if (team.call(bytes, send, receive.data(), wrong) == HIER_OK) return "no error";
+        std::fill(receive.begin(), receive.end(), std::byte{0});
+        team.end();  // whatever is on its way comes now
+        const bool is_touched = std::any_of(receive.begin(), receive.end(),
+                                            [](std::byte b) { return b != std::byte{0}; });
+        return is_touched ? "bytes came after the call" : "";
+    }))));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_setup),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_puts),
+        cmocka_unit_test(test_puts_that_fail_later),
+        cmocka_unit_test(test_flushes),
+        cmocka_unit_test(test_flushes_that_fail_later),
+        cmocka_unit_test(test_fences),
+        cmocka_unit_test(test_buffers_are_left_alone_after_an_error),
+    };
+    return cmocka_run_group_tests_name("ucx_failures", tests, nullptr, nullptr);
+}

@@ -1,0 +1,236 @@
+// A signal never overtakes its data, a buffer that moves gets a new key, and calls leave nothing
+// behind.
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "forked.hpp"
+#include "team_rank.hpp"
+#include "wrap_ucx.hpp"
+
+#include "cmocka.hpp"
+
+static std::size_t allocations = 0;  // by C++: UCX's own are not ours to count
+
+// operator new(std::size_t), as our objects call it; the linker flag is in the build's list.
+extern "C" void* __real__Znwm(std::size_t bytes);
+extern "C" void* __wrap__Znwm(std::size_t bytes);
+
+extern "C" void* __wrap__Znwm(std::size_t bytes)
+{
+    allocations++;
+    return __real__Znwm(bytes);
+}
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+std::string make_calls(TeamRank& team, int calls, std::size_t bytes)
+{
+    std::string wrong;
+    if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
+    for (int i = 0; i < calls; i++) {
+        const int code = team.call(bytes, wrong);
+        if (code != HIER_OK)
+            return std::string(hier_strerror(code)) + ": " + ForkedRank::log_lines();
+        if (!wrong.empty()) return wrong;
+    }
+    return "";
+}
+
+hier_config config_over(const char* transports, const char* devices = "lo")
+{
+    hier_config config = config_for_tests();
+    config.net_transports = transports;
+    config.net_devices = devices;
+    config.chunk_bytes = 16 << 10;
+    return config;
+}
+
+// ---- order
+
+// Transports between processes of one host have several lanes: CMA and shared memory.
+void test_local_transports(void**)
+{
+    for (const char* transports : {"posix,cma", "sm"}) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            TeamRank team(self, config_over(transports, "auto"));
+            const auto fault = make_calls(team, 30, 100000);
+            team.end();
+            return fault;
+        }))));
+    }
+}
+
+std::string call_over(ForkedRank& self, Lanes lanes, const char* transports)
+{
+    ucx.transports = "tcp";
+    TeamRank team(self, config_over(transports));
+    ucx.lanes = lanes;
+    const auto fault = make_calls(team, 20, 100000);
+    ucx.lanes = Lanes::one;
+    team.end();
+    return fault;
+}
+
+// Data lags behind words, as on several lanes: the core has to flush before it signals.
+void test_several_lanes(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(
+        2, [](ForkedRank& self) { return call_over(self, Lanes::several, "tcp,self"); }))));
+}
+
+// The test above can fail: without the flush it meets a signal before its data.
+void test_several_lanes_without_a_flush(void**)
+{
+    const Ends ends = run_ranks(2, [](ForkedRank& self) {
+        return call_over(self, Lanes::several_and_no_flush, "tcp,self");
+    });
+    const bool is_caught = ends[0].find("a wrong byte") != std::string::npos &&
+                           ends[1].find("a wrong byte") != std::string::npos;
+    assert_true(is_caught);
+}
+
+// So does data that is lost while its signal comes.
+void test_lost_data_is_caught(void**)
+{
+    const Ends ends =
+        run_ranks(2, [](ForkedRank& self) { return call_over(self, Lanes::loses_data, "tcp"); });
+    const bool is_caught = ends[0].find("a wrong byte") != std::string::npos &&
+                           ends[1].find("a wrong byte") != std::string::npos;
+    assert_true(is_caught);
+}
+
+// Data and signal are lost: the rank that waits for them gives up, the other hears of it.
+void test_lost_chunk_ends_in_a_timeout(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        TeamRank team(self, config_over("tcp"));
+        auto fault = make_calls(team, 2, 100000);
+        if (!fault.empty()) return fault;
+        ucx.lanes = self.rank() == 0 ? Lanes::loses_chunks : Lanes::one;
+        std::string wrong;
+        int code = HIER_OK;
+        for (int i = 0; i < 2 && code == HIER_OK; i++) code = team.call(100000, wrong);
+        ucx.lanes = Lanes::one;
+        team.end();
+        const int wanted = self.rank() == 1 ? HIER_ERR_TIMEOUT : HIER_ERR_PEER;
+        if (code != wanted) return std::string("ended with: ") + hier_strerror(code);
+        return self.rank() == 0 || ForkedRank::is_logged("over the rail: 0 of")
+                   ? ""
+                   : ForkedRank::log_lines();
+    }))));
+}
+
+// ---- buffers
+
+std::byte* map(std::size_t bytes, void* at)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (at != nullptr ? MAP_FIXED : 0);
+    void* mapped = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
+}
+
+// The keys that this rank takes in: one for its peer's board, one for the peer's buffer, one more
+// whenever that moves.
+void test_keys_follow_the_buffer(void**)
+{
+    for (const char* transports : {"tcp", "posix,cma"}) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            constexpr std::size_t bytes = 50000;
+            TeamRank team(self, config_over(transports, transports[0] == 't' ? "lo" : "auto"));
+            if (team.created() != HIER_OK) return "no team";
+            std::vector<std::byte> send(bytes);
+            std::string wrong;
+            std::byte* const first = map(2 * bytes, nullptr);
+            std::byte* buffer = first;
+            const std::size_t moves[] = {2, 2, 2, 3, 4, 4};  // keys after each call
+            for (std::size_t call = 0; call < std::size(moves); call++) {
+                if (call == 3 || call == 4) {
+                    munmap(buffer, 2 * bytes);
+                    // In the way, so that it is elsewhere; then back to where it was.
+                    buffer = call == 3 ? map(2 * bytes, first + (1 << 20)) : map(2 * bytes, first);
+                }
+                if (team.call(bytes, send, buffer, wrong) != HIER_OK || !wrong.empty())
+                    return "call " + std::to_string(call) + ' ' + wrong;
+                if (ucx.calls(UcxCall::rkey_unpack) != moves[call])
+                    return std::to_string(ucx.calls(UcxCall::rkey_unpack)) + " keys after call " +
+                           std::to_string(call);
+            }
+            team.end();
+            return ucx.leaks();
+        }))));
+    }
+}
+
+// Memory that was freed and allocated again at the same address, which no address tells.
+void test_same_address_new_memory(void**)
+{
+    for (const char* transports : {"tcp", "posix,cma"}) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            constexpr std::size_t bytes = 50000;
+            TeamRank team(self, config_over(transports, transports[0] == 't' ? "lo" : "auto"));
+            if (team.created() != HIER_OK) return "no team";
+            std::vector<std::byte> send(bytes);
+            std::string wrong;
+            std::byte* buffer = map(2 * bytes, nullptr);
+            for (int call = 0; call < 10; call++) {
+                munmap(buffer, 2 * bytes);
+                buffer = map(2 * bytes, buffer);
+                if (team.call(bytes, send, buffer, wrong) != HIER_OK || !wrong.empty())
+                    return wrong;
+            }
+            team.end();
+            return ucx.leaks();
+        }))));
+    }
+}
+
+// After the first calls nothing is allocated, but for the high-water mark of what is in flight.
+void test_calls_do_not_grow_memory(void**)
+{
+    for (const char* transports : {"tcp", "tcp,self"}) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            constexpr std::size_t bytes = 20000;
+            constexpr int calls = 400;
+            ucx.transports = "tcp";
+            TeamRank team(self, config_over(transports));
+            if (team.created() != HIER_OK) return "no team";
+            std::vector<std::byte> send(bytes), receive(2 * bytes);
+            std::string wrong;
+            std::size_t before = 0;
+            for (int call = 0; call < calls; call++) {
+                if (call == 20) before = allocations;
+                if (team.call(bytes, send, receive.data(), wrong) != HIER_OK || !wrong.empty())
+                    return wrong;
+            }
+            const std::size_t made = allocations - before;
+            if (allocations == 0) return "nothing is counted";
+            team.end();
+            if (made > calls / 10)
+                return std::to_string(made) + " allocations in " + std::to_string(calls) + " calls";
+            return ucx.leaks();
+        }))));
+    }
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_local_transports),
+        cmocka_unit_test(test_several_lanes),
+        cmocka_unit_test(test_several_lanes_without_a_flush),
+        cmocka_unit_test(test_lost_data_is_caught),
+        cmocka_unit_test(test_lost_chunk_ends_in_a_timeout),
+        cmocka_unit_test(test_keys_follow_the_buffer),
+        cmocka_unit_test(test_same_address_new_memory),
+        cmocka_unit_test(test_calls_do_not_grow_memory),
+    };
+    return cmocka_run_group_tests_name("ucx_order", tests, nullptr, nullptr);
+}

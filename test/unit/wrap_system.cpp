@@ -1,0 +1,70 @@
+// Needs -Wl,--wrap=shm_open,--wrap=posix_fallocate,--wrap=mmap,--wrap=process_vm_writev. Only calls
+// of the program's own objects are redirected.
+#include "wrap_system.hpp"
+
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+
+using namespace hier::test;
+
+extern "C" {
+
+int __real_shm_open(const char* name, int flags, mode_t mode);
+int __wrap_shm_open(const char* name, int flags, mode_t mode);
+int __wrap_shm_open(const char* name, int flags, mode_t mode)
+{
+    if (!shm_open_call.fails()) return __real_shm_open(name, flags, mode);
+    errno = shm_open_call.error;
+    return -1;
+}
+
+int __real_posix_fallocate(int fd, off_t offset, off_t length);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t length);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
+{
+    return fallocate_call.fails() ? fallocate_call.error
+                                  : __real_posix_fallocate(fd, offset, length);
+}
+
+void* __real_mmap(void* at, std::size_t length, int protection, int flags, int fd, off_t offset);
+void* __wrap_mmap(void* at, std::size_t length, int protection, int flags, int fd, off_t offset);
+void* __wrap_mmap(void* at, std::size_t length, int protection, int flags, int fd, off_t offset)
+{
+    if (!mmap_call.fails()) return __real_mmap(at, length, protection, flags, fd, offset);
+    errno = mmap_call.error;
+    return MAP_FAILED;
+}
+
+ssize_t __real_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
+                                 const iovec* remote, unsigned long remotes, unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
+                                 const iovec* remote, unsigned long remotes, unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
+                                 const iovec* remote, unsigned long remotes, unsigned long flags)
+{
+    static unsigned calls = 0;
+    switch (writev_mode) {
+    case Writev::works:
+        break;
+    case Writev::is_refused:
+        errno = EPERM;
+        return -1;
+    case Writev::pretends:
+        return static_cast<ssize_t>(local->iov_len);
+    case Writev::ends_early:
+        return 0;
+    case Writev::interrupted:
+        if (++calls % 2 == 1) {
+            errno = EINTR;
+            return -1;
+        }
+        const iovec local_part{local->iov_base, (local->iov_len + 1) / 2};
+        const iovec remote_part{remote->iov_base, (remote->iov_len + 1) / 2};
+        return __real_process_vm_writev(pid, &local_part, locals, &remote_part, remotes, flags);
+    }
+    return __real_process_vm_writev(pid, local, locals, remote, remotes, flags);
+}
+}

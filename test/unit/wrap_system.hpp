@@ -1,0 +1,31 @@
+// System calls that fail when a test says so.
+//
+// Takes effect in a program that has wrap_system.cpp and the linker flags there.
+#pragma once
+
+#include <cstddef>
+
+namespace hier::test {
+
+struct WrappedCall {
+    int fail_at = 0;  // the n-th call from now fails, counted from 1; 0: none
+    int error = 0;    // with this errno
+    int calls = 0;    // so far
+
+    bool fails() { return ++calls == fail_at; }
+    void fail_nth(int nth, int with) { *this = {calls + nth, with, calls}; }
+};
+
+inline WrappedCall shm_open_call, fallocate_call, mmap_call;
+
+// Of process_vm_writev.
+enum class Writev {
+    works,
+    is_refused,   // EPERM
+    pretends,     // success, and nothing written
+    interrupted,  // every other call is, by a signal; of the rest each writes a part
+    ends_early    // writes nothing more, without an error
+};
+inline Writev writev_mode = Writev::works;
+
+}  // namespace hier::test

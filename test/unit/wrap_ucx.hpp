@@ -1,0 +1,74 @@
+// UCX's functions as the core calls them: counted, made to fail, or made to behave like a network
+// that reorders.
+//
+// Takes effect in a program that has wrap_ucx.cpp and the linker flags of its list.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace hier::test {
+
+enum class UcxCall {
+    config_read,
+    init,
+    worker_create,
+    get_address,
+    ep_create,
+    mem_map,
+    rkey_pack,
+    rkey_unpack,
+    put,
+    flush,
+    fence
+};
+inline constexpr UcxCall every_ucx_call[] = {
+    UcxCall::config_read, UcxCall::init,    UcxCall::worker_create, UcxCall::get_address,
+    UcxCall::ep_create,   UcxCall::mem_map, UcxCall::rkey_pack,     UcxCall::rkey_unpack,
+    UcxCall::put,         UcxCall::flush,   UcxCall::fence};
+const char* to_string(UcxCall call);
+
+enum class UcxFailure {
+    at_once,  // the call returns an error
+    later,    // put, flush: its completion reports an error
+    for_good  // at once, and so do all later calls of the kind
+};
+
+// What happens to puts of data, that is, to all but single words.
+enum class Lanes {
+    one,      // as UCX does
+    several,  // they go out at the next flush, or after some turns of the worker
+    // As `several`, but a flush does nothing for large puts: what a missing flush looks like.
+    several_and_no_flush,
+    loses_data,   // large puts are done and never sent
+    loses_chunks  // nor is any word behind a large put
+};
+
+struct WrappedUcx {
+    // The n-th call from now, from 1, fails.
+    void fail_nth(UcxCall call, int nth, UcxFailure how);
+    bool has_failed() const { return has_failed_; }
+    // What has been taken and not given back; "" for nothing.
+    std::string leaks() const;
+    std::size_t calls(UcxCall call) const { return calls_[static_cast<std::size_t>(call)]; }
+
+    Lanes lanes = Lanes::one;
+    const char* transports = nullptr;  // given to UCX whatever the core asks for
+
+    // For the wrappers.
+    bool fails(UcxCall call);
+    bool fails_later() const { return how_ == UcxFailure::later; }
+    long contexts = 0, configs = 0, workers = 0, addresses = 0, mappings = 0, packed = 0, keys = 0,
+         requests = 0;
+
+private:
+    std::size_t calls_[std::size(every_ucx_call)]{};
+    UcxCall call_ = UcxCall::init;
+    int left_ = 0;
+    UcxFailure how_ = UcxFailure::at_once;
+    bool has_failed_ = false;
+};
+
+extern WrappedUcx ucx;  // of this process
+
+}  // namespace hier::test

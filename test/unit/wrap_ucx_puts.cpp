@@ -1,0 +1,142 @@
+// Puts, flushes and their requests.
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "wrap_ucx.hpp"
+
+using namespace hier::test;
+
+namespace {
+
+constexpr ucs_status_t failure = UCS_ERR_IO_ERROR;
+constexpr std::size_t word = 8;
+constexpr std::size_t large = 4096;
+constexpr unsigned lag = 300;  // turns of the worker
+
+// A request that the core holds in place of UCX's own: it will fail.
+struct Stand {
+    ucp_send_nbx_callback_t callback;
+    void* user_data;
+};
+
+// A put that is done for the core, but not on its way yet.
+struct Lagging {
+    ucp_ep_h endpoint;
+    std::vector<std::byte> bytes;
+    std::uint64_t to;
+    ucp_rkey_h key;
+    unsigned turns;
+};
+
+std::set<void*> stands;
+std::vector<Stand*> failing;  // at the next turn of the worker
+ucp_ep_h broken = nullptr;    // until then: what is behind a failed put fails, too
+std::vector<Lagging*> lagging;
+bool lost = false;  // whatever is put from now on
+
+ucs_status_ptr_t count_request(ucs_status_ptr_t request)
+{
+    if (UCS_PTR_IS_PTR(request)) ucx.requests++;
+    return request;
+}
+
+ucs_status_ptr_t fail_later(ucp_ep_h endpoint, const ucp_request_param_t* param)
+{
+    auto* stand = new Stand{param->cb.send, param->user_data};
+    stands.insert(stand);
+    failing.push_back(stand);
+    broken = endpoint;
+    ucx.requests++;
+    return stand;
+}
+
+bool is_data(std::size_t bytes) { return bytes != word; }
+
+}  // namespace
+
+extern "C" {
+
+unsigned __real_ucp_worker_progress(ucp_worker_h);
+unsigned __wrap_ucp_worker_progress(ucp_worker_h);
+ucs_status_ptr_t __real_ucp_put_nbx(ucp_ep_h, const void*, size_t, uint64_t, ucp_rkey_h,
+                                    const ucp_request_param_t*);
+ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h, const void*, size_t, uint64_t, ucp_rkey_h,
+                                    const ucp_request_param_t*);
+ucs_status_ptr_t __real_ucp_ep_flush_nbx(ucp_ep_h, const ucp_request_param_t*);
+ucs_status_ptr_t __wrap_ucp_ep_flush_nbx(ucp_ep_h, const ucp_request_param_t*);
+void __real_ucp_request_free(void*);
+void __wrap_ucp_request_free(void*);
+
+static void on_sent(void* request, ucs_status_t, void* user_data)
+{
+    __real_ucp_request_free(request);
+    delete static_cast<Lagging*>(user_data);
+}
+
+static void send_put(Lagging* put)
+{
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.send = on_sent;
+    param.user_data = put;
+    const auto request = __real_ucp_put_nbx(put->endpoint, put->bytes.data(), put->bytes.size(),
+                                            put->to, put->key, &param);
+    if (!UCS_PTR_IS_PTR(request)) delete put;
+}
+
+unsigned __wrap_ucp_worker_progress(ucp_worker_h worker)
+{
+    std::vector<Stand*> now;
+    std::swap(now, failing);
+    broken = nullptr;
+    for (Stand* stand : now) stand->callback(stand, failure, stand->user_data);
+    std::erase_if(lagging, [](Lagging* put) {
+        if (++put->turns < lag) return false;
+        send_put(put);
+        return true;
+    });
+    return __real_ucp_worker_progress(worker);
+}
+
+ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h endpoint, const void* data, size_t bytes, uint64_t to,
+                                    ucp_rkey_h key, const ucp_request_param_t* param)
+{
+    if (ucx.fails(UcxCall::put)) {
+        return ucx.fails_later() ? fail_later(endpoint, param) : UCS_STATUS_PTR(failure);
+    }
+    if (endpoint == broken) return fail_later(endpoint, param);
+    const bool loses = ucx.lanes == Lanes::loses_data || ucx.lanes == Lanes::loses_chunks;
+    lost = (lost || bytes >= large) && ucx.lanes == Lanes::loses_chunks;
+    if (lost || (loses && bytes >= large)) return nullptr;
+    if (!is_data(bytes) || ucx.lanes == Lanes::one || loses)
+        return count_request(__real_ucp_put_nbx(endpoint, data, bytes, to, key, param));
+    const auto* from = static_cast<const std::byte*>(data);
+    lagging.push_back(new Lagging{endpoint, {from, from + bytes}, to, key, 0});
+    return nullptr;
+}
+
+// What lags behind goes out before the flush.
+ucs_status_ptr_t __wrap_ucp_ep_flush_nbx(ucp_ep_h endpoint, const ucp_request_param_t* param)
+{
+    if (ucx.fails(UcxCall::flush))
+        return ucx.fails_later() ? fail_later(endpoint, param) : UCS_STATUS_PTR(failure);
+    std::erase_if(lagging, [&](Lagging* put) {
+        const bool stays = ucx.lanes == Lanes::several_and_no_flush && put->bytes.size() >= large;
+        if (put->endpoint != endpoint || stays) return false;
+        send_put(put);
+        return true;
+    });
+    return count_request(__real_ucp_ep_flush_nbx(endpoint, param));
+}
+
+void __wrap_ucp_request_free(void* request)
+{
+    ucx.requests--;
+    if (stands.erase(request) == 0) return __real_ucp_request_free(request);
+    delete static_cast<Stand*>(request);
+}
+}
