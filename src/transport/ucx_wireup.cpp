@@ -23,8 +23,13 @@ template <class T> const std::byte* bytes_of(const T& value)
 
 void UcxRail::connect(const Group& group, void (*keep_alive)())
 {
-    exchange_boards(group);
-    greet(group, keep_alive);
+    try {
+        exchange_boards(group);
+        greet(group, keep_alive);
+    } catch (...) {
+        worker_->keep();
+        throw;
+    }
 }
 
 void UcxRail::exchange_boards(const Group& group)

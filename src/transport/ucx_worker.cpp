@@ -134,6 +134,13 @@ UcxWorker::UcxWorker(const NetworkChoice& choice)
     make_worker();
 }
 
+UcxWorker::~UcxWorker()
+{
+    if (!is_kept_) return;
+    (void)worker_.release();
+    (void)context_.release();
+}
+
 void UcxWorker::make_context()
 {
     ucp_config_t* config = nullptr;

@@ -7,6 +7,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -41,6 +42,7 @@ public:
     explicit UcxWorker(const NetworkChoice& choice);
     UcxWorker(const UcxWorker&) = delete;
     UcxWorker& operator=(const UcxWorker&) = delete;
+    ~UcxWorker();
 
     // Held around every call that touches the worker, the functions below included.
     std::mutex& mutex() { return mutex_; }
@@ -49,6 +51,9 @@ public:
     const std::vector<std::byte>& address() const { return address_; }
     SignalOrder signal_order() const { return order_; }
     const NetworkChoice& choice() const { return choice_; }
+
+    // Has half a connection: UCX may abort when such a worker is destroyed, so the process keeps it.
+    void keep() { is_kept_ = !connections_.empty(); }
 
     // Throws SetupError.
     ucp_ep_h connect(const std::vector<std::byte>& peer_address);
@@ -65,6 +70,7 @@ private:
     void make_worker();
 
     std::mutex mutex_;
+    std::atomic<bool> is_kept_{false};
     NetworkChoice choice_;
     SignalOrder order_;
     std::unique_ptr<std::remove_pointer_t<ucp_context_h>, ContextCleanup> context_;

@@ -45,7 +45,9 @@ std::string make_calls(ForkedRank& self, const Failure& failure, int nth, bool i
     team.end();
     if (!wrong.empty()) return wrong;
     // Half a connection cannot be taken down safely: UCX may abort, so the process may keep it.
-    if (code == HIER_ERR_SETUP && ucx.calls(UcxCall::ep_create) > 0) ucx.contexts = ucx.workers = 0;
+    if (code == HIER_ERR_SETUP && ucx.calls(UcxCall::ep_create) > 0) {
+        ucx.contexts = ucx.workers = ucx.requests = 0;
+    }
     const auto leaks = ucx.leaks();
     if (!leaks.empty()) return leaks;
     if (!is_culprit)
@@ -134,12 +136,9 @@ void test_fences(void**)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_setup),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_puts),
-        cmocka_unit_test(test_puts_that_fail_later),
-        cmocka_unit_test(test_flushes),
-        cmocka_unit_test(test_flushes_that_fail_later),
+        cmocka_unit_test(test_setup),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_puts),    cmocka_unit_test(test_puts_that_fail_later),
+        cmocka_unit_test(test_flushes), cmocka_unit_test(test_flushes_that_fail_later),
         cmocka_unit_test(test_fences),
     };
     return cmocka_run_group_tests_name("ucx_failures", tests, nullptr, nullptr);
