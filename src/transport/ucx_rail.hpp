@@ -123,6 +123,7 @@ private:
     Announcement announcement_{};
     std::uint64_t failure_word_ = 0;
     bool raised_ = false;
+    bool is_known_ = false;  // peers have our address and may connect
     Status own_failure_ = Status::ok;  // of something that no op waits for
     enum class Leaving { no, flushing, gone } leaving_ = Leaving::no;
 };

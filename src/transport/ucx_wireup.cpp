@@ -27,7 +27,7 @@ void UcxRail::connect(const Group& group, void (*keep_alive)())
         exchange_boards(group);
         greet(group, keep_alive);
     } catch (...) {
-        worker_->keep();
+        if (is_known_) worker_->keep();
         throw;
     }
 }
@@ -45,6 +45,7 @@ void UcxRail::exchange_boards(const Group& group)
         mine.insert(mine.end(), key.begin(), key.end());
     });
     const auto all = group.allgather_bytes(mine);
+    is_known_ = true;
     group.agree("connecting the rail", [&] {
         const std::lock_guard lock(worker_->mutex());
         for (std::size_t i = 0; i < peers_.size(); i++) {

@@ -53,7 +53,7 @@ public:
     const NetworkChoice& choice() const { return choice_; }
 
     // Has half a connection: UCX may abort when such a worker is destroyed, so the process keeps it.
-    void keep() { is_kept_ = !connections_.empty(); }
+    void keep() { is_kept_ = true; }
 
     // Throws SetupError.
     ucp_ep_h connect(const std::vector<std::byte>& peer_address);
