@@ -15,7 +15,8 @@ namespace hier {
 namespace {
 
 constexpr std::size_t prepared_most = 8;  // programs kept
-constexpr int ring_from = 3;  // nodes: with two neighbours only, no link has to take from several at once
+constexpr int ring_from =
+    3;  // nodes: with two neighbours only, no link has to take from several at once
 
 Group split(const hier_bootstrap& bootstrap, int which, int color, int key)
 {
@@ -72,14 +73,16 @@ NetworkChoice network_choice(const hier_config& config, int local_rank)
 
 }  // namespace
 
-std::size_t chunk_for(std::size_t bytes_per_rank, int ranks, std::size_t most)
+std::size_t chunk_for(std::size_t bytes_per_rank, const Topology& topology, std::size_t most)
 {
+    // Nothing to overlap with inside a single node: every cut only costs.
+    if (topology.nodes() == 1) return bytes_per_rank;
     constexpr std::size_t least = 32 << 10;  // below, a put costs more than its bytes
     // A shard's last chunk is fanned out when the network is idle already: let it be small.
     constexpr std::size_t chunks = 8;
     const std::size_t wanted = (bytes_per_rank / chunks + 4095) / 4096 * 4096;
     const std::size_t countable =
-        bytes_per_rank / (Signal::max_count / static_cast<std::size_t>(ranks)) + 1;
+        bytes_per_rank / (Signal::max_count / static_cast<std::size_t>(topology.size())) + 1;
     return std::max(std::min(std::max(wanted, least), most), countable);
 }
 
@@ -170,7 +173,7 @@ const Program& Team::program(std::size_t bytes_per_rank, bool in_place)
         return *p.program;
     }
     const auto shards = equal_shards(topology_.size(), bytes_per_rank);
-    const std::size_t chunk = chunk_for(bytes_per_rank, topology_.size(), config_.chunk_bytes);
+    const std::size_t chunk = chunk_for(bytes_per_rank, topology_, config_.chunk_bytes);
     auto made = std::make_unique<Program>(
         plan_allgather(topology_, rank_, {shards, chunk, route(), in_place}), topology_, rank_);
     if (prepared_.size() == prepared_most) {

@@ -65,6 +65,6 @@ private:
 
 // Bytes of one put for shards of this size: small enough to overlap the levels, large enough to be
 // worth a put; the same on all ranks.
-std::size_t chunk_for(std::size_t bytes_per_rank, int ranks, std::size_t most);
+std::size_t chunk_for(std::size_t bytes_per_rank, const Topology& topology, std::size_t most);
 
 }  // namespace hier
