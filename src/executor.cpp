@@ -61,7 +61,7 @@ Status Executor::progress()
 Transfer Executor::transfer(std::uint32_t i) const
 {
     const Op& op = program_->op(i);
-    return {program_->peer_of(i), op.slice, op.from_send, op.count, i};
+    return {program_->peer_of(i), op.slice, op.from, op.to, op.count, i};
 }
 
 // An op whose dependencies are all done.
@@ -172,6 +172,7 @@ void Executor::issue_rail()
 // What the transport does at once, on the CPU, must not keep the rail waiting: hence a budget.
 void Executor::work_on_node()
 {
+    const std::size_t first = node_head_;
     std::size_t done = 0;
     while (node_head_ < node_queue_.size() && done < limits_.bytes_per_pass && !failed(failure_)) {
         const std::uint32_t i = node_queue_[node_head_++];
@@ -183,6 +184,7 @@ void Executor::work_on_node()
         moved_ = true;
         take(i, status);
     }
+    if (node_head_ != first) transport(Level::node)->submit();
 }
 
 // Often enough that a beat comes some ranks far within the time-out.

@@ -27,9 +27,16 @@ enum class Level : std::uint8_t {
     rail,  // ranks of one rail on different nodes: RDMA
 };
 
+// One of a rank's own buffers. Home offsets are the same in all of them.
+enum class Place : std::uint8_t {
+    send,  // holds the own shard alone
+    receive,
+    landing,  // what the network can reach, where it cannot reach `receive`
+};
+
 struct Op {
     enum class Kind : std::uint8_t {
-        copy,  // send buffer -> own shard of the receive buffer
+        copy,  // between two of the rank's own buffers
         // tell `peer` (every_peer: all of the node) that our receive buffer may be written
         announce,
         await_ready,  // until `peer` has announced
@@ -43,9 +50,8 @@ struct Op {
 
     Kind kind;
     Level level;
-    bool
-        // copy, put: the bytes are read from the send buffer, not from the receive buffer
-        from_send;
+    Place from;                      // copy, put
+    Place to;                        // copy
     std::int32_t peer;               // team rank
     std::uint32_t count;             // put: its number on the channel; await_data: how many
     Slice slice;                     // copy, put

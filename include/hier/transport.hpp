@@ -8,19 +8,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hier/memory.hpp"
 #include "hier/plan.hpp"
 #include "hier/status.hpp"
 
 namespace hier {
 
-enum class MemoryKind : std::uint8_t { host, pinned, managed, device };
-
-// Memory that a collective reads or writes; owned by the application, valid until the collective is
-// done.
+// Memory that a collective reads or writes, valid until the collective is done.
 struct Region {
     std::byte* base = nullptr;
     std::size_t length = 0;
-    MemoryKind kind = MemoryKind::host;
+    Allocation memory = {};  // that it lies in
 };
 
 // What one collective works on.
@@ -29,14 +27,30 @@ struct Binding {
     Region send;              // the own shard; unused when in place
     Region receive;           // all shards
     std::size_t send_offset;  // where the first byte of `send` belongs in `receive`
+    Region landing = {};  // Place::landing, as long as `receive`; none where the network reaches
+                          // `receive` itself
+
+    std::byte* at(Place place, std::size_t offset) const
+    {
+        if (place == Place::send) return send.base + (offset - send_offset);
+        return (place == Place::landing ? landing.base : receive.base) + offset;
+    }
+    const Region& region(Place place) const
+    {
+        return place == Place::send ? send : place == Place::landing ? landing : receive;
+    }
+    // Where rail peers write.
+    const Region& rail_target() const { return landing.base != nullptr ? landing : receive; }
 };
 
 struct Transfer {
-    int peer;             // index in the transport's group
-    Slice slice;          // in the receive buffers, ours and the peer's
-    bool from_send;       // read from Binding::send instead of Binding::receive
-    std::uint32_t count;  // signal this many arrivals at the peer, after the data
-    std::uint32_t op;     // handed back on completion
+    int peer;                           // index in the transport's group
+    Slice slice;                        // in the receive buffers, ours and the peer's
+    Place from;                         // which of our buffers is read
+    Place to;                           // copy: which of our buffers is written
+    std::uint32_t count;                // signal this many arrivals at the peer, after the data
+    std::uint32_t op;                   // handed back on completion
+    const std::byte* copied = nullptr;  // put: host memory that holds the slice already
 };
 
 // Where asynchronous operations report.
@@ -63,8 +77,10 @@ public:
     // Starts a transfer. ok: done at once; in_progress: `op` is completed later. Done means that
     // the source may be reused.
     virtual Status put(const Transfer& transfer) = 0;
-    // As put, from the send buffer to our own receive buffer. Only on the node level.
+    // As put, between our own buffers. Only on the node level.
     virtual Status copy(const Transfer& transfer) = 0;
+    // Starts what put() and copy() may have gathered.
+    virtual void submit() {}
     // As put; done when all puts to `peer` land without our help: whoever then makes no more calls
     // delays nobody.
     virtual Status drain(int peer, std::uint32_t op) = 0;

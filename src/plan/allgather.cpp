@@ -59,6 +59,7 @@ private:
         Op op{};
         op.kind = kind;
         op.level = level;
+        op.from = op.to = Place::receive;
         op.peer = peer;
         op.first_dependency = static_cast<std::uint32_t>(plan_.dependencies.size());
         op.dependencies = static_cast<std::uint32_t>(after.size());
@@ -128,7 +129,7 @@ private:
         const std::uint32_t op = add(Op::Kind::put, level, peer_rank, after);
         plan_.ops[op].slice = slice;
         plan_.ops[op].count = ++peer.puts;
-        plan_.ops[op].from_send = owner == rank_ && !shape_.in_place;
+        plan_.ops[op].from = owner == rank_ && !shape_.in_place ? Place::send : Place::receive;
         peer.last_put = op;
     }
 
@@ -175,7 +176,8 @@ private:
         for_each_chunk(rank_, [&](Slice slice) {
             const std::uint32_t op = add(Op::Kind::copy, Level::node, rank_);
             plan_.ops[op].slice = slice;
-            plan_.ops[op].from_send = true;
+            plan_.ops[op].from = Place::send;
+            plan_.ops[op].to = Place::receive;
         });
     }
 

@@ -42,13 +42,13 @@ Status NodeTransport::ready(int peer)
 
 const std::byte* NodeTransport::source(const Transfer& transfer) const
 {
-    return transfer.from_send ? binding_.send.base + (transfer.slice.offset - binding_.send_offset)
-                              : binding_.receive.base + transfer.slice.offset;
+    return transfer.copied != nullptr ? transfer.copied
+                                      : binding_.at(transfer.from, transfer.slice.offset);
 }
 
 Status NodeTransport::copy(const Transfer& transfer)
 {
-    std::memcpy(binding_.receive.base + transfer.slice.offset, source(transfer),
+    std::memcpy(binding_.at(transfer.to, transfer.slice.offset), source(transfer),
                 transfer.slice.length);
     return Status::ok;
 }

@@ -75,7 +75,7 @@ Status UcxRail::begin(const Binding& binding)
 {
     const std::lock_guard lock(worker_->mutex());
     binding_ = binding;
-    const Region& into = binding.receive;
+    const Region& into = binding.rail_target();
     ucs_status_t status = memory_.map(worker_->context(), into.base, into.length);
     std::vector<std::byte>& key = packed_key_;
     if (status == UCS_OK) status = memory_.pack_key(key);
@@ -149,9 +149,7 @@ Status UcxRail::put(const Transfer& transfer)
 {
     const std::lock_guard lock(worker_->mutex());
     Peer& peer = peers_[static_cast<std::size_t>(transfer.peer)];
-    const std::byte* from =
-        transfer.from_send ? binding_.send.base + (transfer.slice.offset - binding_.send_offset)
-                           : binding_.receive.base + transfer.slice.offset;
+    const std::byte* from = binding_.at(transfer.from, transfer.slice.offset);
     Flight& flight = take_flight(transfer.peer, transfer.op);
     flight.signal_to = peer.board + offsetof(RailSlot, arrivals);
     flight.signal = peer.last_signal = Signal::encode(binding_.sequence, transfer.count);

@@ -53,7 +53,7 @@ void Draft::repeat(std::size_t i)
 bool equal(const Plan& a, const Plan& b)
 {
     const auto same = [](const Op& x, const Op& y) {
-        return x.kind == y.kind && x.level == y.level && x.from_send == y.from_send &&
+        return x.kind == y.kind && x.level == y.level && x.from == y.from && x.to == y.to &&
                x.peer == y.peer && x.count == y.count && x.slice == y.slice &&
                x.first_dependency == y.first_dependency && x.dependencies == y.dependencies;
     };

@@ -151,7 +151,7 @@ Fault Machine::fault_of_put(int rank, const Op& op) const
     const RankState& me = at(rank);
     // Older: only an earlier collective's buffer. Newer: the peer has left this one.
     if (me.announced[index(op.peer)][index(op.level)] != me.call) return Fault::put_unannounced;
-    if (op.from_send || me.buffer.holds(op.slice)) return Fault::none;
+    if (op.from == Place::send || me.buffer.holds(op.slice)) return Fault::none;
     const Slice own = call_of(rank).shard(rank);
     const bool is_own = op.slice.offset >= own.offset && op.slice.offset < own.offset + own.length;
     return is_own ? Fault::own_not_copied : Fault::not_held;

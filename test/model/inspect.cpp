@@ -40,7 +40,7 @@ private:
         switch (op.kind) {
         case Op::Kind::copy:
             if (op.peer != rank_) return Fault::wrong_peer;
-            return op.from_send ? own_send_buffer_holds(op.slice) : Fault::wrong_source;
+            return op.from == Place::send ? own_send_buffer_holds(op.slice) : Fault::wrong_source;
         case Op::Kind::announce:
             if (op.level == Level::node && op.peer == Op::every_peer) return Fault::none;
             return is_peer(op) ? Fault::none : Fault::wrong_peer;
@@ -51,7 +51,7 @@ private:
         case Op::Kind::put:
             if (!is_peer(op)) return Fault::wrong_peer;
             if (!inside_shards(op.slice)) return Fault::outside_shards;
-            if (op.from_send && own_send_buffer_holds(op.slice) != Fault::none)
+            if (op.from == Place::send && own_send_buffer_holds(op.slice) != Fault::none)
                 return Fault::wrong_source;
             return number(op);
         }

@@ -168,7 +168,8 @@ private:
     {
         const Op::Kind kind = plan_.ops[i].kind;
         if (kind != Op::Kind::put && kind != Op::Kind::copy) return;
-        edit_op("other source", i, [](Op& o) { o.from_send = !o.from_send; });
+        edit_op("other source", i,
+                [](Op& o) { o.from = o.from == Place::send ? Place::receive : Place::send; });
     }
 
     void repeat(std::size_t i)
@@ -210,7 +211,7 @@ private:
             if (is_order_free(op, plan_.ops[j])) return;
             edit("slices of two puts exchanged", i, [&](Draft& draft) {
                 std::swap(draft.at(i).op.slice, draft.at(j).op.slice);
-                std::swap(draft.at(i).op.from_send, draft.at(j).op.from_send);
+                std::swap(draft.at(i).op.from, draft.at(j).op.from);
             });
             return;
         }

@@ -144,30 +144,31 @@ Status FakeTransport::start(const Flight& flight)
 
 const std::byte* FakeTransport::source(const Transfer& transfer) const
 {
-    return transfer.from_send ? binding_.send.base + (transfer.slice.offset - binding_.send_offset)
-                              : binding_.receive.base + transfer.slice.offset;
+    return binding_.at(transfer.from, transfer.slice.offset);
 }
 
 // The moment at which the source is read.
 void FakeTransport::perform(const Flight& flight)
 {
-    const auto& [peer, slice, from_send, count, op] = flight.transfer;
+    const Transfer& transfer = flight.transfer;
+    const Slice slice = transfer.slice;
     switch (flight.call) {
     case Call::copy:
-        std::memmove(binding_.receive.base + slice.offset, source(flight.transfer), slice.length);
+        std::memmove(binding_.at(transfer.to, slice.offset), source(transfer), slice.length);
         break;
     case Call::drain: {
-        Lane& lane = to(peer);
+        Lane& lane = to(transfer.peer);
         std::move(lane.road.begin(), lane.road.end(), std::back_inserter(lane.arriving));
         lane.road.clear();
         break;
     }
     case Call::put: {
-        Lane& lane = to(peer);
+        Lane& lane = to(transfer.peer);
         if (lane.lost) break;
-        const std::byte* from = source(flight.transfer);
+        const std::byte* from = source(transfer);
         auto& queue = level_ == Level::rail ? lane.road : lane.arriving;
-        queue.push_back({{from, from + slice.length}, slice.offset, binding_.sequence, count});
+        queue.push_back(
+            {{from, from + slice.length}, slice.offset, binding_.sequence, transfer.count});
         break;
     }
     case Call::begin:

@@ -45,8 +45,8 @@ struct Buffers {
     Binding binding(std::uint64_t sequence)
     {
         return {sequence,
-                {send.data() + 1, shard.length, MemoryKind::host},
-                {receive.data() + 3, receive.size() - 3, MemoryKind::host},
+                {send.data() + 1, shard.length},
+                {receive.data() + 3, receive.size() - 3},
                 shard.offset};
     }
     std::string wrong_bytes(const Traffic& t, std::uint64_t sequence) const
@@ -76,7 +76,9 @@ Status put_all(Transport& transport, const Buffers& buffers, const Traffic& traf
             if (owner != buffers.me) continue;
             const bool is_copy = peer == buffers.me;
             if (is_copy && !buffers.is_sent(slice)) continue;
-            const Transfer transfer{peer, slice, buffers.is_sent(slice), 1, op++};
+            const Transfer transfer{
+                peer,           slice, buffers.is_sent(slice) ? Place::send : Place::receive,
+                Place::receive, 1,     op++};
             const Status status = is_copy ? transport.copy(transfer) : transport.put(transfer);
             if (failed(status)) return status;
             if (status == Status::in_progress) counter.done--;  // comes back

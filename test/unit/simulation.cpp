@@ -68,8 +68,8 @@ private:
         for (std::size_t i = 0; i < bytes_; i++) own[i] = value(rank_, done_, i);
         Binding binding{};
         binding.sequence = static_cast<std::uint64_t>(done_) + 1;
-        binding.send = {own, bytes_, MemoryKind::host};
-        binding.receive = {receive_.data(), receive_.size(), MemoryKind::host};
+        binding.send = {own, bytes_};
+        binding.receive = {receive_.data(), receive_.size()};
         binding.send_offset = rank_ * bytes_;
         running_ = true;
         status_ = executor_.start(*programs_[in_place ? 1 : 0], binding);

@@ -91,8 +91,16 @@ const char* a_copy_after_an_announcement_runs_once()
     const Topology topology(machine("2"));
     Plan plan;
     plan.ops.resize(2);
-    plan.ops[0] = {Op::Kind::announce, Level::node, false, Op::every_peer, 0, {}, 0, 0};
-    plan.ops[1] = {Op::Kind::copy, Level::node, true, 0, 0, {0, 4}, 0, 1};
+    plan.ops[0] = {Op::Kind::announce,
+                   Level::node,
+                   Place::receive,
+                   Place::receive,
+                   Op::every_peer,
+                   0,
+                   {},
+                   0,
+                   0};
+    plan.ops[1] = {Op::Kind::copy, Level::node, Place::send, Place::receive, 0, 0, {0, 4}, 0, 1};
     plan.dependencies = {0};
     const Program program(plan, topology, 0);
 
@@ -101,8 +109,7 @@ const char* a_copy_after_an_announcement_runs_once()
     FakeTransport node(network, group, Level::node, 0, 0);
     Executor executor(&node, nullptr, {});
     std::byte send[4]{std::byte{1}}, receive[8]{};
-    Status status = executor.start(
-        program, {1, {send, 4, MemoryKind::host}, {receive, 8, MemoryKind::host}, 0});
+    Status status = executor.start(program, {1, {send, 4}, {receive, 8}, 0});
     for (int pass = 0; pass < 100 && status == Status::in_progress; pass++)
         status = executor.progress();
     if (status != Status::ok) return "it does not end";

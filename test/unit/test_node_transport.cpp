@@ -79,7 +79,7 @@ struct Ignore final : Completions {
 // them.
 Status enter(Transport& transport, const ForkedRank& self, std::vector<std::byte>& buffer)
 {
-    const Region all{buffer.data(), buffer.size(), MemoryKind::host};
+    const Region all{buffer.data(), buffer.size()};
     if (failed(transport.begin({1, all, all, 0})) || failed(transport.announce(Op::every_peer)))
         return Status::bad_argument;
     Status status = Status::in_progress;
@@ -98,13 +98,15 @@ std::string put_beyond(ForkedRank& self, int intra, Slice slice)
     const auto transport = make_transport(self, intra);
     std::vector<std::byte> buffer(512);
     buffer.resize(self.rank() == 1 ? 256 : 512);  // the peer's memory goes on behind its buffer
-    const Region all{buffer.data(), 256, MemoryKind::host};
+    const Region all{buffer.data(), 256};
     if (failed(transport->begin({1, all, all, 0})) || failed(transport->announce(Op::every_peer)))
         return "begin failed";
     (void)await([&] { return transport->ready(1 - self.rank()) == Status::ok; });
     int is_refused = 0;
     Ignore ignore;
-    if (self.rank() == 0 && failed(transport->put({1, slice, false, 1, 0}))) is_refused = 1;
+    if (self.rank() == 0 &&
+        failed(transport->put({1, slice, Place::receive, Place::receive, 1, 0})))
+        is_refused = 1;
     for (int turn = 0; turn < 20; turn++) {
         if (failed(transport->progress(ignore)) || failed(ignore.last)) is_refused = 1;
         const auto refused = group.allgather(is_refused);
@@ -180,7 +182,10 @@ void test_dead_peer(void**)
         (void)Group(self.group()).allgather(0);
         if (self.rank() == 2) raise(SIGKILL);
         Status status = Status::ok;
-        if (!await([&] { return failed(status = transport->put({2, {0, 50}, false, 1, 0})); }))
+        if (!await([&] {
+                return failed(
+                    status = transport->put({2, {0, 50}, Place::receive, Place::receive, 1, 0}));
+            }))
             return "puts to a dead process succeed";
         if (status != Status::transport_error) return to_string(status);
         return ForkedRank::is_logged("process_vm_writev of 50 bytes to node rank 2")
@@ -209,7 +214,7 @@ void test_beats(void**)
             const std::uint32_t wanted = self.rank() == 1 ? 4 : 7;  // of the others
             if (transport->heard() != wanted) return "heard " + std::to_string(transport->heard());
             transport->end();
-            const Region all{buffer.data(), buffer.size(), MemoryKind::host};
+            const Region all{buffer.data(), buffer.size()};
             if (failed(transport->begin({2, all, all, 0}))) return "begin failed";
             return transport->heard() == 0 ? "" : "it hears what was told in the last call";
         }))));

@@ -114,7 +114,7 @@ bool sources_are_right(bool in_place)
     bool right = true;
     for_each_op(team, Op::Kind::put, [&](int r, const Op& op) {
         const bool own = op.slice.offset / 5 == static_cast<std::size_t>(r);
-        right = right && op.from_send == (own && !in_place);
+        right = right && (op.from == Place::send) == (own && !in_place);
     });
     return right && (count(team, Op::Kind::copy) == 0) == in_place;
 }

@@ -1,0 +1,101 @@
+// What the core needs of a GPU runtime. One source (src/gpu/) gives it, built once for ROCm and
+// once for CUDA; each is a module of its own, which is opened where its runtime is installed
+// (src/gpu/runtime.hpp).
+//
+// The functions may be called by any thread, with any device current, and leave the current device
+// as it was. An error has been logged when its Status comes back.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "hier/memory.hpp"
+#include "hier/status.hpp"
+
+namespace hier::gpu {
+
+struct IpcHandle {
+    std::array<std::byte, 64> bytes{};
+    bool operator==(const IpcHandle&) const = default;
+};
+
+struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+    // Copies of one lane share a link: they are done in order. Lane 0 stays inside a device or
+    // goes between it and the host; lane k > 0 goes to peer k.
+    int lane;
+};
+
+// A word that is stored behind copies. In memory that host_register() or allocate_pinned() gave.
+struct Word {
+    std::atomic<std::uint64_t>* at;
+    std::uint64_t value;
+};
+
+// The copy engines of one device, as one queue: what one call starts, and what several calls start,
+// is done in any order among lanes. No compute unit takes part where the runtime allows that.
+class Queue {
+public:
+    // Waits for what was started.
+    virtual ~Queue() = default;
+
+    // Starts copies between any two of: device memory, mapped memory of other processes, memory of
+    // the host. `words` are stored by the device once all these copies are done; only where
+    // stores_words(). `ticket` then stands for all that this call started.
+    virtual Status start(std::span<const Copy> copies, std::span<const Word> words,
+                         std::uint64_t& ticket) = 0;
+    // ok: what the ticket stands for is done, the host sees it, and kernels that start from now on
+    // do. in_progress, or an error.
+    virtual Status reached(std::uint64_t ticket) = 0;
+    virtual bool stores_words() const = 0;
+};
+
+class Runtime {
+public:
+    virtual ~Runtime() = default;
+
+    virtual const char* name() const = 0;  // with its version
+    virtual int devices() const = 0;       // > 0
+    virtual int current_device() const = 0;
+    virtual std::string pci_address(int device) const = 0;  // 0000:1b:00.0; empty: unknown
+
+    // What `address` belongs to. Host memory that the runtime does not know is no error.
+    virtual Status inspect(const void* address, Allocation& allocation) const = 0;
+
+    // For another process of this node. not_supported: this kind of memory cannot be exported.
+    virtual Status export_memory(const Allocation& allocation, IpcHandle& handle) const = 0;
+    // Maps another process's allocation for copies by `device`; gives where it begins here.
+    virtual Status map(const IpcHandle& handle, int device, std::byte*& base) const = 0;
+    virtual void unmap(std::byte* base, int device) const = 0;
+
+    // nullptr: the cause has been logged.
+    virtual std::byte* allocate_device(int device, std::size_t bytes) const = 0;
+    virtual void free_device(std::byte* memory) const = 0;
+    virtual std::byte* allocate_pinned(std::size_t bytes) const = 0;
+    virtual void free_pinned(std::byte* memory) const = 0;
+    // Lets devices reach memory of this process, page-aligned.
+    virtual Status register_host(void* memory, std::size_t bytes) const = 0;
+    virtual void unregister_host(void* memory) const = 0;
+
+    virtual std::unique_ptr<Queue> make_queue(int device) const = 0;
+    // Must device memory that others have written be made visible to kernels by a ticket of this
+    // rank's own queue (start() without copies), once all of it has arrived?
+    virtual bool needs_acquire() const = 0;
+    // Blocking, between any two memories.
+    virtual Status copy(void* to, const void* from, std::size_t bytes) const = 0;
+};
+
+// What a module exports, under this name. nullptr: there is no device, or its runtime does not
+// work; `reason` tells. `log` takes what goes wrong later.
+inline constexpr const char* entry_point = "hier_gpu_open_1";
+using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
+                          std::size_t reason_bytes);
+
+}  // namespace hier::gpu

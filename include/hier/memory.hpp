@@ -1,0 +1,25 @@
+// What kind of memory a buffer is, and how a GPU runtime knows it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hier {
+
+enum class MemoryKind : std::uint8_t {
+    host,     // pageable, or not known to the GPU runtime
+    pinned,   // of the host, page-locked by the GPU runtime
+    managed,  // moved between host and device by the GPU runtime
+    device,
+};
+
+// What an address belongs to.
+struct Allocation {
+    MemoryKind kind = MemoryKind::host;
+    std::int32_t device = -1;   // of device and managed memory; -1: none
+    std::byte* base = nullptr;  // device memory: the whole allocation
+    std::size_t length = 0;     // bytes from `base`
+    std::uint64_t id = 0;  // of this allocation alone, even when its address comes back; 0: none
+};
+
+}  // namespace hier
