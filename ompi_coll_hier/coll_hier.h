@@ -36,7 +36,16 @@ typedef enum {
 typedef struct {
     void* base;
     size_t bytes;
+    bool is_pinned;
 } mca_coll_hier_staging_t;
+
+/* `count` elements of a type somewhere in memory. */
+typedef struct {
+    void* base;
+    size_t count;
+    struct ompi_datatype_t* type;
+    bool is_reachable; /* by the CPU; if not, it is a device's */
+} mca_coll_hier_elements_t;
 
 struct mca_coll_hier_module_t {
     mca_coll_base_module_t super;
@@ -62,15 +71,14 @@ mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* com
 /* coll_hier_team.c: the team of a communicator, made at its first eligible call */
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
 
-/* coll_hier_staging.c: derived datatypes, packed locally; the communication pattern does not change
- */
+/* coll_hier_staging.c: what is not one piece of memory, or memory that the CPU cannot reach, goes
+ * through memory of ours; the communication pattern does not change */
 bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, ptrdiff_t* offset);
-void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes);
+void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool pinned);
 void mca_coll_hier_release(mca_coll_hier_staging_t* staging);
-int mca_coll_hier_pack(void* packed, size_t bytes, const void* buffer, size_t count,
-                       const struct ompi_datatype_t* type);
-int mca_coll_hier_unpack(const void* packed, size_t bytes, void* buffer, size_t count,
-                         const struct ompi_datatype_t* type);
+/* The first `bytes` bytes of the elements, one after the other, from or to memory of the host. */
+int mca_coll_hier_pack(void* packed, size_t bytes, const mca_coll_hier_elements_t* from);
+int mca_coll_hier_unpack(const void* packed, size_t bytes, const mca_coll_hier_elements_t* to);
 
 /* coll_hier_allgather.c */
 int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,

@@ -11,14 +11,14 @@
 #include "opal/runtime/opal_progress.h"
 
 typedef struct {
-    const void* sbuf;
-    size_t scount;
-    struct ompi_datatype_t* sdtype;
-    void* rbuf;
-    size_t rcount;
-    struct ompi_datatype_t* rdtype;
-    int rank, size;
+    mca_coll_hier_module_t* module;
+    struct ompi_communicator_t* comm;
+    bool in_place;
+    mca_coll_hier_elements_t send;    /* unless in place */
+    mca_coll_hier_elements_t receive; /* of all ranks */
+    mca_coll_hier_elements_t own;     /* the part of `receive` that is this rank's */
     size_t shard_bytes;
+    size_t total;
 } call_t;
 
 static int to_mpi_error(int code)
@@ -47,68 +47,134 @@ static int run(hier_team* team, const hier_allgather_args* args)
     return to_mpi_error(rc);
 }
 
-/* The own shard as one piece of shard_bytes bytes: the send buffer itself, or a packed copy. Too
- * few bytes are made up with zeros and too many are cut, so that the other ranks get their
- * allgather; the caller then gets an error of its own. */
-static int dense_send(mca_coll_hier_module_t* module, const call_t* call, const void** out,
-                      int* mismatch)
+/* Can a team work on these elements where they are? Then they start at `start`. */
+static bool is_direct(const call_t* call, const mca_coll_hier_elements_t* elements, void** start)
 {
-    size_t type_bytes;
     ptrdiff_t offset;
-    ompi_datatype_type_size(call->sdtype, &type_bytes);
-    const size_t bytes = type_bytes * call->scount;
-    *mismatch = bytes == call->shard_bytes  ? OMPI_SUCCESS
-                : bytes > call->shard_bytes ? MPI_ERR_TRUNCATE
-                                            : MPI_ERR_COUNT;
-    if (mca_coll_hier_is_dense(call->sdtype, call->scount, &offset) && bytes >= call->shard_bytes) {
-        *out = (const char*)call->sbuf + offset;
-        return OMPI_SUCCESS;
-    }
-    char* packed = (char*)mca_coll_hier_reserve(&module->send_staging, call->shard_bytes);
-    if (NULL == packed) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    *out = packed;
-    const size_t usable = bytes < call->shard_bytes ? bytes : call->shard_bytes;
-    memset(packed + usable, 0, call->shard_bytes - usable);
-    return mca_coll_hier_pack(packed, usable, call->sbuf, call->scount, call->sdtype);
+    const bool is_direct =
+        mca_coll_hier_is_dense(elements->type, elements->count, &offset) &&
+        (elements->is_reachable || hier_team_takes_device_memory(call->module->team));
+    *start = (char*)elements->base + offset;
+    return is_direct;
 }
 
-static int allgather(mca_coll_hier_module_t* module, const call_t* call)
+static size_t bytes_of(const mca_coll_hier_elements_t* elements)
 {
-    const size_t total = call->shard_bytes * (size_t)call->size;
-    const size_t elements = call->rcount * (size_t)call->size;
-    const size_t own_offset = call->shard_bytes * (size_t)call->rank;
-    const bool in_place = MPI_IN_PLACE == call->sbuf;
-    hier_allgather_args args = {NULL, NULL, call->shard_bytes};
-    int mismatch = OMPI_SUCCESS;
-    int rc = OMPI_SUCCESS;
+    size_t type_bytes;
+    ompi_datatype_type_size(elements->type, &type_bytes);
+    return type_bytes * elements->count;
+}
 
-    ptrdiff_t offset, lower_bound, extent;
-    const bool dense = mca_coll_hier_is_dense(call->rdtype, elements, &offset);
-    if (dense) {
-        args.recv = (char*)call->rbuf + offset;
-    } else {
-        args.recv = mca_coll_hier_reserve(&module->receive_staging, total);
-        rc = NULL == args.recv ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+/* What the caller is told when it gives another number of bytes than the others. */
+static int size_mismatch(const call_t* call)
+{
+    const size_t bytes = call->in_place ? call->shard_bytes : bytes_of(&call->send);
+    return bytes == call->shard_bytes  ? OMPI_SUCCESS
+           : bytes > call->shard_bytes ? MPI_ERR_TRUNCATE
+                                       : MPI_ERR_COUNT;
+}
+
+/* The own shard packed in memory of the host. Too few bytes are made up with zeros and too many are
+ * cut, so that the other ranks get their allgather. */
+static int pack_send(const call_t* call, void** packed)
+{
+    const size_t bytes = bytes_of(&call->send);
+    const size_t usable = bytes < call->shard_bytes ? bytes : call->shard_bytes;
+    char* base = (char*)mca_coll_hier_reserve(&call->module->send_staging, call->shard_bytes,
+                                              !call->send.is_reachable);
+    if (NULL == base) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    if (OMPI_SUCCESS == rc && !in_place) {
-        rc = dense_send(module, call, &args.send, &mismatch);
-    } else if (OMPI_SUCCESS == rc && !dense) {
-        ompi_datatype_get_extent(call->rdtype, &lower_bound, &extent);
-        const char* own = (const char*)call->rbuf + (ptrdiff_t)call->rcount * extent * call->rank;
-        rc = mca_coll_hier_pack((char*)args.recv + own_offset, call->shard_bytes, own, call->rcount,
-                                call->rdtype);
+    *packed = base;
+    memset(base + usable, 0, call->shard_bytes - usable);
+    return mca_coll_hier_pack(base, usable, &call->send);
+}
+
+/* Memory of the host for the result, with the own shard in it when the call is in place. */
+static int stage_receive(const call_t* call, void** staged)
+{
+    char* base = (char*)mca_coll_hier_reserve(&call->module->receive_staging, call->total,
+                                              !call->receive.is_reachable);
+    if (NULL == base) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    *staged = base;
+    if (!call->in_place) {
+        return OMPI_SUCCESS;
+    }
+    char* const own = base + call->shard_bytes * (size_t)ompi_comm_rank(call->comm);
+    return mca_coll_hier_pack(own, call->shard_bytes, &call->own);
+}
+
+static int by_team(const call_t* call)
+{
+    hier_allgather_args args = {NULL, NULL, call->shard_bytes};
+    void* start;
+    int rc = OMPI_SUCCESS;
+    const bool receive_is_direct = is_direct(call, &call->receive, &args.recv);
+    if (!receive_is_direct) {
+        rc = stage_receive(call, &args.recv);
+    }
+    if (OMPI_SUCCESS == rc && !call->in_place) {
+        if (is_direct(call, &call->send, &start) && bytes_of(&call->send) >= call->shard_bytes) {
+            args.send = start;
+        } else {
+            rc = pack_send(call, &start);
+            args.send = start;
+        }
     }
     /* Out of memory here leaves the others waiting, as it does in every module; they learn of it
      * when this rank aborts. */
     if (OMPI_SUCCESS == rc) {
-        rc = run(module->team, &args);
+        rc = run(call->module->team, &args);
     }
-    if (OMPI_SUCCESS == rc && !dense) {
-        rc = mca_coll_hier_unpack(args.recv, total, call->rbuf, elements, call->rdtype);
+    if (OMPI_SUCCESS == rc && !receive_is_direct) {
+        rc = mca_coll_hier_unpack(args.recv, call->total, &call->receive);
     }
-    return OMPI_SUCCESS == rc ? mismatch : rc;
+    return OMPI_SUCCESS == rc ? size_mismatch(call) : rc;
+}
+
+/* The stock modules read and write buffers by the CPU. */
+static int by_previous(const call_t* call, const void* sbuf, hier_count_t scount,
+                       struct ompi_datatype_t* sdtype, void* rbuf, hier_count_t rcount,
+                       struct ompi_datatype_t* rdtype)
+{
+    mca_coll_hier_module_t* module = call->module;
+    const bool stage_send = !call->in_place && !call->send.is_reachable;
+    const bool stage_result = !call->receive.is_reachable;
+    void* packed = NULL;
+    void* staged = NULL;
+    int rc = OMPI_SUCCESS;
+    if (stage_send) {
+        rc = pack_send(call, &packed);
+        sbuf = packed;
+        scount = (hier_count_t)call->shard_bytes;
+        sdtype = MPI_BYTE;
+    }
+    if (stage_result && OMPI_SUCCESS == rc) {
+        rc = stage_receive(call, &staged);
+        rbuf = staged;
+        rcount = (hier_count_t)call->shard_bytes;
+        rdtype = MPI_BYTE;
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc = module->previous_allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, call->comm,
+                                        module->previous_allgather_module);
+    }
+    if (OMPI_SUCCESS == rc && stage_result) {
+        rc = mca_coll_hier_unpack(staged, call->total, &call->receive);
+    }
+    return OMPI_SUCCESS == rc && stage_send ? size_mismatch(call) : rc;
+}
+
+/* False: the GPU's runtime cannot tell; it has been logged. */
+static bool find_memory(mca_coll_hier_elements_t* elements)
+{
+    ptrdiff_t offset, true_extent;
+    ompi_datatype_get_true_extent(elements->type, &offset, &true_extent);
+    const int is_reachable = hier_memory_is_reachable((char*)elements->base + offset);
+    elements->is_reachable = 0 != is_reachable;
+    return 0 <= is_reachable;
 }
 
 /* Threads may be at it on several communicators. */
@@ -119,25 +185,31 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
                             struct ompi_communicator_t* comm, mca_coll_base_module_t* module)
 {
     mca_coll_hier_module_t* hier = (mca_coll_hier_module_t*)module;
-    call_t call = {sbuf,
-                   (size_t)scount,
-                   sdtype,
-                   rbuf,
-                   (size_t)rcount,
-                   rdtype,
-                   ompi_comm_rank(comm),
-                   ompi_comm_size(comm),
-                   0};
+    const size_t size = (size_t)ompi_comm_size(comm);
+    const bool in_place = MPI_IN_PLACE == sbuf; /* the other send arguments mean nothing then */
+    ptrdiff_t lower_bound, extent;
+    call_t call = {.module = hier,
+                   .comm = comm,
+                   .in_place = in_place,
+                   .send = {(void*)sbuf, (size_t)scount, sdtype, true},
+                   .receive = {rbuf, (size_t)rcount * size, rdtype, true}};
     ompi_datatype_type_size(rdtype, &call.shard_bytes);
-    call.shard_bytes *= call.rcount;
-
-    const size_t total = call.shard_bytes * (size_t)call.size;
-    if (0 == total) {
+    call.shard_bytes *= (size_t)rcount;
+    call.total = call.shard_bytes * size;
+    if (0 == call.total) {
         /* On all ranks: nothing to do. Some modules stumble over a count of empty elements. */
         count(&mca_coll_hier_component.allgather_calls);
         return OMPI_SUCCESS;
     }
-    const bool eligible = total >= mca_coll_hier_component.min_bytes;
+    if (!find_memory(&call.receive) || (!in_place && !find_memory(&call.send))) {
+        return OMPI_ERROR;
+    }
+    ompi_datatype_get_extent(rdtype, &lower_bound, &extent);
+    call.own =
+        (mca_coll_hier_elements_t){(char*)rbuf + (ptrdiff_t)rcount * extent * ompi_comm_rank(comm),
+                                   (size_t)rcount, rdtype, call.receive.is_reachable};
+
+    const bool eligible = call.total >= mca_coll_hier_component.min_bytes;
     if (eligible && MCA_COLL_HIER_FRESH == hier->state) {
         mca_coll_hier_build_team(hier, comm);
     }
@@ -145,9 +217,8 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
         if (MCA_COLL_HIER_BUILDING != hier->state) {
             count(&mca_coll_hier_component.allgather_fallbacks);
         }
-        return hier->previous_allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
-                                        hier->previous_allgather_module);
+        return by_previous(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype);
     }
     count(&mca_coll_hier_component.allgather_calls);
-    return allgather(hier, &call);
+    return by_team(&call);
 }

@@ -75,6 +75,7 @@ static int hier_init_query(bool progress_threads, bool mpi_threads)
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
+    hier_init(&mca_coll_hier_component.config);
     mca_coll_hier_add_providers(progress_threads, mpi_threads);
     /* Costs nothing while no collective of ours is running. */
     progress_registered = OPAL_SUCCESS == opal_progress_register(progress);

@@ -12,7 +12,7 @@ static void construct(mca_coll_hier_module_t* module)
     module->previous_allgather_module = NULL;
     module->state = MCA_COLL_HIER_FRESH;
     module->team = NULL;
-    module->send_staging = module->receive_staging = (mca_coll_hier_staging_t){NULL, 0};
+    module->send_staging = module->receive_staging = (mca_coll_hier_staging_t){NULL, 0, false};
 }
 
 /* Runs from disable and again from the destructor: on 4.1 and 5.0 disable is called once for each

@@ -31,7 +31,7 @@ typedef struct {
     struct {
         int value;
         const char* text;
-    } choices[3];
+    } choices[4];
     const char* help;
 } choice_row_t;
 
@@ -81,6 +81,14 @@ static choice_row_t choice_rows[] = {
      {{HIER_INTRA_AUTO, "auto"}, {HIER_INTRA_CMA, "cma"}, {HIER_INTRA_SHM, "shm"}},
      "Host memory inside a node: cma (process_vm_writev, one copy), shm (shared memory, two "
      "copies), auto (cma where a trial shows that it works)"},
+    {"gpu",
+     &self->config.gpu,
+     "auto",
+     {{HIER_GPU_AUTO, "auto"},
+      {HIER_GPU_NONE, "none"},
+      {HIER_GPU_ROCM, "rocm"},
+      {HIER_GPU_CUDA, "cuda"}},
+     "Runtime of device memory: none, rocm, cuda, auto (the one that the application has loaded)"},
 };
 
 static const text_row_t text_rows[] = {
@@ -151,16 +159,18 @@ int mca_coll_hier_register(void)
 
 static bool read_choice(choice_row_t* row)
 {
-    for (size_t i = 0; i < ROWS(row->choices); i++) {
+    char list[64] = "";
+    for (size_t i = 0; i < ROWS(row->choices) && NULL != row->choices[i].text; i++) {
         if (NULL != row->text && 0 == strcmp(row->text, row->choices[i].text)) {
             *row->value = row->choices[i].value;
             return true;
         }
+        const size_t end = strlen(list);
+        snprintf(list + end, sizeof list - end, "%s%s", 0 == i ? "" : ", ", row->choices[i].text);
     }
-    opal_output(
-        0, "coll:hier: coll_hier_%s is \"%s\", but must be %s, %s or %s: coll/hier is not used",
-        row->name, NULL == row->text ? "" : row->text, row->choices[0].text, row->choices[1].text,
-        row->choices[2].text);
+    opal_output(0,
+                "coll:hier: coll_hier_%s is \"%s\", but must be one of %s: coll/hier is not used",
+                row->name, NULL == row->text ? "" : row->text, list);
     return false;
 }
 

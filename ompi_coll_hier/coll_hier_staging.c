@@ -1,5 +1,5 @@
-/* Derived datatypes: packed into, and unpacked from, memory of ours. What a rank stages is its own
- * affair: sizes and pattern stay. */
+/* Derived datatypes, and device memory for modules that only know the host's: packed into, and
+ * unpacked from, memory of ours. What a rank stages is its own affair: sizes and pattern stay. */
 #include "coll_hier.h"
 
 #include <stdlib.h>
@@ -16,24 +16,32 @@ bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, pt
     return ompi_datatype_is_contiguous_memory_layout(type, count > 1 ? 2 : 1);
 }
 
-void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes)
+void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool pinned)
 {
-    if (staging->bytes < bytes) {
+    if (staging->bytes < bytes || (pinned && !staging->is_pinned)) {
         mca_coll_hier_release(staging);
-        if (0 != posix_memalign(&staging->base, 4096, bytes)) {
+        if (pinned) {
+            staging->base = hier_memory_allocate_pinned(bytes);
+        } else if (0 != posix_memalign(&staging->base, 4096, bytes)) {
             staging->base = NULL;
+        }
+        if (NULL == staging->base) {
             return NULL;
         }
         staging->bytes = bytes;
+        staging->is_pinned = pinned;
     }
     return staging->base;
 }
 
 void mca_coll_hier_release(mca_coll_hier_staging_t* staging)
 {
-    free(staging->base);
-    staging->base = NULL;
-    staging->bytes = 0;
+    if (staging->is_pinned) {
+        hier_memory_free_pinned(staging->base);
+    } else {
+        free(staging->base);
+    }
+    *staging = (mca_coll_hier_staging_t){NULL, 0, false};
 }
 
 typedef int32_t (*convert_fn_t)(opal_convertor_t* convertor, struct iovec* iov, uint32_t* out_size,
@@ -59,30 +67,69 @@ static int convert(opal_convertor_t* convertor, convert_fn_t step, char* packed,
     return OMPI_SUCCESS;
 }
 
-int mca_coll_hier_pack(void* packed, size_t bytes, const void* buffer, size_t count,
-                       const struct ompi_datatype_t* type)
+/* As above by a device's copy engines, piece by piece; gaps between elements are not touched. */
+static int convert_on_device(opal_convertor_t* convertor, char* packed, size_t bytes, bool is_pack)
 {
+    enum { pieces_at_once = 64 };
+    size_t done = 0;
+    int32_t complete = 0;
+    while (done < bytes && 1 != complete) {
+        struct iovec iov[pieces_at_once];
+        hier_memory_piece pieces[pieces_at_once];
+        uint32_t count = pieces_at_once;
+        size_t length = bytes - done;
+        complete = opal_convertor_raw(convertor, iov, &count, &length);
+        if (0 == count) {
+            return OMPI_ERROR;
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            pieces[i].to = is_pack ? (void*)(packed + done) : iov[i].iov_base;
+            pieces[i].from = is_pack ? iov[i].iov_base : (void*)(packed + done);
+            pieces[i].bytes = iov[i].iov_len;
+            done += iov[i].iov_len;
+        }
+        if (HIER_OK != hier_memory_copy(pieces, count)) {
+            return OMPI_ERROR;
+        }
+    }
+    return done == bytes ? OMPI_SUCCESS : OMPI_ERROR;
+}
+
+static int convert_elements(char* packed, size_t bytes, const mca_coll_hier_elements_t* elements,
+                            bool is_pack)
+{
+    ptrdiff_t offset;
+    if (!elements->is_reachable &&
+        mca_coll_hier_is_dense(elements->type, elements->count, &offset)) {
+        char* const start = (char*)elements->base + offset;
+        const hier_memory_piece piece = {is_pack ? packed : start, is_pack ? start : packed, bytes};
+        return HIER_OK == hier_memory_copy(&piece, 1) ? OMPI_SUCCESS : OMPI_ERROR;
+    }
     opal_convertor_t convertor;
     OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-    int rc = opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super, count,
-                                                      buffer, 0, &convertor);
+    int rc = is_pack || !elements->is_reachable
+                 ? opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor,
+                                                            &elements->type->super, elements->count,
+                                                            elements->base, 0, &convertor)
+                 : opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor,
+                                                            &elements->type->super, elements->count,
+                                                            elements->base, 0, &convertor);
     if (OPAL_SUCCESS == rc) {
-        rc = convert(&convertor, opal_convertor_pack, (char*)packed, bytes);
+        rc = !elements->is_reachable
+                 ? convert_on_device(&convertor, packed, bytes, is_pack)
+                 : convert(&convertor, is_pack ? opal_convertor_pack : opal_convertor_unpack,
+                           packed, bytes);
     }
     OBJ_DESTRUCT(&convertor);
     return rc;
 }
 
-int mca_coll_hier_unpack(const void* packed, size_t bytes, void* buffer, size_t count,
-                         const struct ompi_datatype_t* type)
+int mca_coll_hier_pack(void* packed, size_t bytes, const mca_coll_hier_elements_t* from)
 {
-    opal_convertor_t convertor;
-    OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-    int rc = opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &type->super, count,
-                                                      buffer, 0, &convertor);
-    if (OPAL_SUCCESS == rc) {
-        rc = convert(&convertor, opal_convertor_unpack, (char*)packed, bytes);
-    }
-    OBJ_DESTRUCT(&convertor);
-    return rc;
+    return 0 == bytes ? OMPI_SUCCESS : convert_elements((char*)packed, bytes, from, true);
+}
+
+int mca_coll_hier_unpack(const void* packed, size_t bytes, const mca_coll_hier_elements_t* to)
+{
+    return 0 == bytes ? OMPI_SUCCESS : convert_elements((char*)packed, bytes, to, false);
 }

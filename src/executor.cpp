@@ -42,6 +42,13 @@ Status Executor::start(const Program& program, const Binding& binding)
     return status_;
 }
 
+void Executor::refuse(Status status)
+{
+    for (Transport* t : transports_) {
+        if (t != nullptr) t->raise(status);
+    }
+}
+
 Status Executor::progress()
 {
     if (status_ != Status::in_progress) return status_;
@@ -284,6 +291,11 @@ void Executor::conclude()
                                 "this call are not safe to reuse");
         status_ = failure_;
     } else if (remaining_ == 0) {
+        for (Transport* t : transports_) {
+            const Status status = t == nullptr ? Status::ok : t->settle();
+            if (failed(status)) fail(status);
+            if (status != Status::ok) return;
+        }
         status_ = Status::ok;
     } else {
         return;

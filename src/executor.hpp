@@ -42,6 +42,8 @@ public:
     // `program` must outlive the run. Nothing is allocated after the first run of a program this
     // size.
     Status start(const Program& program, const Binding& binding);
+    // This rank cannot take part in the collective that comes next: tells the others.
+    void refuse(Status status);
     // ok when the collective is done; in_progress; or the error with which it ended.
     Status progress();
     // Did the last progress() change anything?

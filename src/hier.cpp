@@ -4,10 +4,13 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include "engine.hpp"
+#include "gpu/runtime.hpp"
 #include "log.hpp"
 #include "team.hpp"
+#include "transport/peer_mappings.hpp"
 #include "transport/retired_rails.hpp"
 #include "transport/ucx_worker.hpp"
 
@@ -56,10 +59,16 @@ template <class F> int guarded(int on_exception, F f) noexcept
 
 }  // namespace
 
+void hier_init(const hier_config* config)
+{
+    hier::set_log(config->log_level, config->log);
+    hier::gpu::choose_runtime(config->gpu);
+}
+
 int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap, hier_team** team)
 {
     return guarded(HIER_ERR_SETUP, [&] {
-        hier::set_log(config->log_level, config->log);
+        hier_init(config);
         *team = new hier_team{{*config, *bootstrap}};
         return static_cast<int>(HIER_OK);
     });
@@ -78,6 +87,11 @@ void hier_team_destroy(hier_team* team)
 const char* hier_team_description(const hier_team* team)
 {
     return team->team.description().c_str();
+}
+
+int hier_team_takes_device_memory(const hier_team* team)
+{
+    return static_cast<int>(team->team.takes_device_memory());
 }
 
 int hier_allgather_start(hier_team* team, const hier_allgather_args* args)
@@ -100,8 +114,42 @@ void hier_finalize(void)
     (void)guarded(HIER_OK, [] {
         hier::drop_retired_rails();
         hier::UcxWorker::finalize();
+        hier::PeerMappings::instance().clear();
+        hier::gpu::release_runtime();
         return static_cast<int>(HIER_OK);
     });
+}
+
+int hier_memory_is_reachable(const void* address)
+{
+    hier::Allocation allocation;
+    const hier::Status status = hier::gpu::inspect(address, allocation);
+    if (hier::failed(status)) return code_of(status);
+    return allocation.kind == hier::MemoryKind::device ? 0 : 1;
+}
+
+int hier_memory_copy(const hier_memory_piece* pieces, size_t count)
+{
+    return guarded(HIER_ERR_TRANSPORT, [&] {
+        std::vector<hier::gpu::Copy> copies;
+        copies.reserve(count);
+        for (size_t i = 0; i < count; i++)
+            copies.push_back({pieces[i].to, pieces[i].from, pieces[i].bytes, 0});
+        return code_of(hier::gpu::copy_now(copies));
+    });
+}
+
+void* hier_memory_allocate_pinned(size_t bytes)
+{
+    const int device = hier::gpu::used_device();
+    return device < 0 ? nullptr : hier::gpu::runtime()->allocate_pinned(device, bytes);
+}
+
+void hier_memory_free_pinned(void* memory)
+{
+    if (memory != nullptr)
+        hier::gpu::runtime()->free_pinned(hier::gpu::used_device(),
+                                          static_cast<std::byte*>(memory));
 }
 
 const char* hier_strerror(int code)

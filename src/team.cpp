@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "error.hpp"
+#include "gpu/runtime.hpp"
 #include "log.hpp"
 #include "topology/discovery.hpp"
 #include "transport/node_transport.hpp"
@@ -91,7 +92,9 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
 {
     const Group team(bootstrap.team);
     compare_settings(team, config);
-    const auto records = team.allgather(discover_self());
+    PeerRecord self = discover_self();
+    self.has_device = gpu::runtime() != nullptr ? 1 : 0;
+    const auto records = team.allgather(self);
     topology_ = make_topology(records, config.ranks_per_node);
     const auto& me = records[static_cast<std::size_t>(rank_)];
     const auto same_host = std::count_if(records.begin(), records.end(), [&](const PeerRecord& r) {
@@ -121,9 +124,13 @@ Team::~Team() = default;
 void Team::make_node(const Group& node, const std::vector<PeerRecord>& records)
 {
     std::vector<int> pids;
-    for (const int rank : topology_.ranks_on(topology_.node_of(rank_)))
-        pids.push_back(records[static_cast<std::size_t>(rank)].pid);
-    node_ = make_node_transport(node, pids, config_.intra);
+    bool has_devices = false;
+    for (const int rank : topology_.ranks_on(topology_.node_of(rank_))) {
+        const PeerRecord& record = records[static_cast<std::size_t>(rank)];
+        pids.push_back(record.pid);
+        has_devices = has_devices || record.has_device != 0;
+    }
+    node_ = make_node_transport(node, pids, config_.intra, has_devices);
 }
 
 void Team::make_rail(const Group& rail)
@@ -165,24 +172,57 @@ void Team::describe()
                    rail_->name().c_str());
 }
 
-const Program& Team::program(std::size_t bytes_per_rank, bool in_place)
+const Program& Team::program(const Call& call)
 {
     for (Prepared& p : prepared_) {
-        if (p.bytes_per_rank != bytes_per_rank || p.in_place != in_place) continue;
+        if (p.call != call) continue;
         p.used = sequence_;
         return *p.program;
     }
-    const auto shards = equal_shards(topology_.size(), bytes_per_rank);
-    const std::size_t chunk = chunk_for(bytes_per_rank, topology_, config_.chunk_bytes);
-    auto made = std::make_unique<Program>(
-        plan_allgather(topology_, rank_, {shards, chunk, route(), in_place}), topology_, rank_);
+    const auto shards = equal_shards(topology_.size(), call.bytes_per_rank);
+    const std::size_t chunk = chunk_for(call.bytes_per_rank, topology_, config_.chunk_bytes);
+    const AllgatherShape shape{shards, chunk, route(), call.in_place, call.has_landing};
+    auto made =
+        std::make_unique<Program>(plan_allgather(topology_, rank_, shape), topology_, rank_);
     if (prepared_.size() == prepared_most) {
         prepared_.erase(
             std::min_element(prepared_.begin(), prepared_.end(),
                              [](const auto& a, const auto& b) { return a.used < b.used; }));
     }
-    return *prepared_.emplace_back(Prepared{bytes_per_rank, in_place, sequence_, std::move(made)})
-                .program;
+    return *prepared_.emplace_back(Prepared{call, sequence_, std::move(made)}).program;
+}
+
+bool Team::takes_device_memory() const { return node_->takes_device_memory(); }
+
+Status Team::inspect(const hier_allgather_args& args, Binding& binding) const
+{
+    const std::size_t offset = static_cast<std::size_t>(rank_) * args.bytes_per_rank;
+    const auto ranks = static_cast<std::size_t>(topology_.size());
+    binding.receive = {static_cast<std::byte*>(args.recv), args.bytes_per_rank * ranks};
+    // Read only; a Region has one type for both directions.
+    binding.send = {args.send == nullptr
+                        ? binding.receive.base + offset
+                        : const_cast<std::byte*>(static_cast<const std::byte*>(args.send)),
+                    args.bytes_per_rank};
+    binding.send_offset = offset;
+    Status status = gpu::inspect(binding.receive.base, binding.receive.memory);
+    if (args.send == nullptr) {
+        binding.send.memory = binding.receive.memory;
+    } else if (!failed(status)) {
+        status = gpu::inspect(binding.send.base, binding.send.memory);
+    }
+    return status;
+}
+
+Status Team::reserve_landing(Binding& binding)
+{
+    const Allocation& receive = binding.receive.memory;
+    const Allocation& send = binding.send.memory;
+    const int device = receive.kind == MemoryKind::device ? receive.device : send.device;
+    if (!landing_.reserve(device, binding.receive.length)) return Status::out_of_memory;
+    binding.landing = {landing_.data(), binding.receive.length};
+    binding.landing.memory.kind = MemoryKind::pinned;
+    return Status::ok;
 }
 
 Status Team::start(const hier_allgather_args& args)
@@ -190,20 +230,21 @@ Status Team::start(const hier_allgather_args& args)
     if (failed(broken_)) return broken_;
     if (status() == Status::in_progress || args.recv == nullptr || args.bytes_per_rank == 0)
         return Status::bad_argument;
-    const bool in_place = args.send == nullptr;
-    const std::size_t offset = static_cast<std::size_t>(rank_) * args.bytes_per_rank;
-    auto* receive = static_cast<std::byte*>(args.recv);
-    sequence_++;
     Binding binding{};
-    binding.sequence = sequence_;
-    binding.receive = {receive, args.bytes_per_rank * static_cast<std::size_t>(topology_.size()),
-                       MemoryKind::host};
-    // Read only; a Region has one type for both directions.
-    binding.send = {in_place ? receive + offset
-                             : const_cast<std::byte*>(static_cast<const std::byte*>(args.send)),
-                    args.bytes_per_rank, MemoryKind::host};
-    binding.send_offset = offset;
-    const Status status = executor_->start(program(args.bytes_per_rank, in_place), binding);
+    Status status = inspect(args, binding);
+    const bool is_device = binding.receive.memory.kind == MemoryKind::device ||
+                           binding.send.memory.kind == MemoryKind::device;
+    if (is_device && !takes_device_memory()) return Status::bad_argument;
+    // The network reaches the host's memory only.
+    const bool has_landing = is_device && topology_.nodes() > 1;
+    if (has_landing && !failed(status)) status = reserve_landing(binding);
+    if (failed(status)) {
+        executor_->refuse(status);
+        return broken_ = status;
+    }
+    binding.sequence = ++sequence_;
+    status = executor_->start(program({args.bytes_per_rank, args.send == nullptr, has_landing}),
+                              binding);
     status_.store(status, std::memory_order_release);
     return status;
 }

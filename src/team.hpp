@@ -11,6 +11,7 @@
 #include "group.hpp"
 #include "hier/hier.h"
 #include "hier/topology.hpp"
+#include "memory/pinned.hpp"
 #include "program.hpp"
 #include "transport/retired_rails.hpp"
 
@@ -31,14 +32,21 @@ public:
 
     // From any thread.
     Status status() const { return status_.load(std::memory_order_acquire); }
+    bool takes_device_memory() const;
     // More ranks on this host than cores: who waits should let others run.
     bool oversubscribed() const { return oversubscribed_; }
     const std::string& description() const { return description_; }
 
 private:
-    struct Prepared {
+    // What a program is made for.
+    struct Call {
         std::size_t bytes_per_rank;
         bool in_place;
+        bool has_landing;
+        bool operator==(const Call&) const = default;
+    };
+    struct Prepared {
+        Call call;
         std::uint64_t used;  // sequence number of the last use
         std::unique_ptr<Program> program;
     };
@@ -47,7 +55,9 @@ private:
     void make_rail(const Group& rail);
     void describe();
     Route route() const;
-    const Program& program(std::size_t bytes_per_rank, bool in_place);
+    const Program& program(const Call& call);
+    Status inspect(const hier_allgather_args& args, Binding& binding) const;
+    Status reserve_landing(Binding& binding);
 
     hier_config config_;
     int rank_;
@@ -57,6 +67,7 @@ private:
     RailPointer rail_;
     std::unique_ptr<Executor> executor_;
     std::vector<Prepared> prepared_;
+    PinnedMemory landing_;
     std::uint64_t sequence_ = 0;
     Status broken_ = Status::ok;  // the error of an earlier collective
     std::atomic<Status> status_{Status::ok};

@@ -47,8 +47,9 @@ public:
     virtual ~Queue() = default;
 
     // Starts copies between any two of: device memory, mapped memory of other processes, memory of
-    // the host. `words` are stored by the device once all these copies are done; only where
-    // stores_words(). `ticket` then stands for all that this call started.
+    // the host. `words` are stored by the device once the copies of lanes > 0, of which there must
+    // be one, are done; only where stores_words(). `ticket` then stands for all that this call
+    // started.
     virtual Status start(std::span<const Copy> copies, std::span<const Word> words,
                          std::uint64_t& ticket) = 0;
     // ok: what the ticket stands for is done, the host sees it, and kernels that start from now on
@@ -69,27 +70,26 @@ public:
     // What `address` belongs to. Host memory that the runtime does not know is no error.
     virtual Status inspect(const void* address, Allocation& allocation) const = 0;
 
-    // For another process of this node. not_supported: this kind of memory cannot be exported.
-    virtual Status export_memory(const Allocation& allocation, IpcHandle& handle) const = 0;
+    // For another process of this node. False: this kind of memory cannot be exported.
+    virtual bool export_memory(const Allocation& allocation, IpcHandle& handle) const = 0;
     // Maps another process's allocation for copies by `device`; gives where it begins here.
     virtual Status map(const IpcHandle& handle, int device, std::byte*& base) const = 0;
     virtual void unmap(std::byte* base, int device) const = 0;
 
     // nullptr: the cause has been logged.
     virtual std::byte* allocate_device(int device, std::size_t bytes) const = 0;
-    virtual void free_device(std::byte* memory) const = 0;
-    virtual std::byte* allocate_pinned(std::size_t bytes) const = 0;
-    virtual void free_pinned(std::byte* memory) const = 0;
-    // Lets devices reach memory of this process, page-aligned.
-    virtual Status register_host(void* memory, std::size_t bytes) const = 0;
-    virtual void unregister_host(void* memory) const = 0;
+    virtual void free_device(int device, std::byte* memory) const = 0;
+    // Memory of the host that all devices reach; `device` is any that is in use.
+    virtual std::byte* allocate_pinned(int device, std::size_t bytes) const = 0;
+    virtual void free_pinned(int device, std::byte* memory) const = 0;
+    // The same for memory, page-aligned, that is there already.
+    virtual Status register_host(int device, void* memory, std::size_t bytes) const = 0;
+    virtual void unregister_host(int device, void* memory) const = 0;
 
     virtual std::unique_ptr<Queue> make_queue(int device) const = 0;
     // Must device memory that others have written be made visible to kernels by a ticket of this
     // rank's own queue (start() without copies), once all of it has arrived?
     virtual bool needs_acquire() const = 0;
-    // Blocking, between any two memories.
-    virtual Status copy(void* to, const void* from, std::size_t bytes) const = 0;
 };
 
 // What a module exports, under this name. nullptr: there is no device, or its runtime does not

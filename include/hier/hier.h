@@ -27,6 +27,8 @@ enum {
 enum { HIER_INTER_AUTO = 0, HIER_INTER_DIRECT, HIER_INTER_RING };
 enum { HIER_INTRA_AUTO = 0, HIER_INTRA_CMA, HIER_INTRA_SHM };
 
+enum { HIER_GPU_AUTO = 0, HIER_GPU_NONE, HIER_GPU_ROCM, HIER_GPU_CUDA };
+
 enum { HIER_LOG_ERROR = 0, HIER_LOG_INFO = 1, HIER_LOG_DEBUG = 10 };
 
 typedef struct hier_config {
@@ -35,6 +37,7 @@ typedef struct hier_config {
     int ranks_per_node; /* 0: hosts as found; k: cut each host into virtual nodes of k ranks */
     int inter;          /* HIER_INTER_*: route between nodes */
     int intra;          /* HIER_INTRA_*: host memory inside a node */
+    int gpu;     /* HIER_GPU_*: runtime of device memory; auto: the one that the process uses */
     int timeout; /* seconds without movement, all ranks being in the call; 0: no end */
     const char* net_devices;    /* UCX names, comma-separated; "auto" */
     const char* net_transports; /* UCX names, comma-separated; "auto" */
@@ -59,6 +62,9 @@ typedef struct hier_bootstrap {
     int (*split)(void* context, int which, int color, int key, hier_group* out);
 } hier_bootstrap;
 
+/* Before anything else: what of the configuration concerns the process. */
+void hier_init(const hier_config* config);
+
 typedef struct hier_team hier_team;
 
 /* Collective over the bootstrap's team. On HIER_ERR_SETUP, the same on every rank, no team exists
@@ -69,7 +75,12 @@ void hier_team_destroy(hier_team* team);
 /* One line on the groups and transports of a team. Valid until the team is destroyed. */
 const char* hier_team_description(const hier_team* team);
 
+/* May a call's buffers be memory that the CPU cannot reach? Without that, as in a team made before
+ * the process used its GPU, such buffers have to be staged. */
+int hier_team_takes_device_memory(const hier_team* team);
+
 typedef struct hier_allgather_args {
+    /* Each of any kind of memory, whatever the other ranks' are. */
     const void* send; /* bytes_per_rank bytes; NULL: in place, they are in `recv` already */
     void* recv;       /* size * bytes_per_rank bytes */
     size_t bytes_per_rank;
@@ -89,6 +100,22 @@ void hier_quiesce(void);
 /* After the last team is gone: releases what the process shares (network workers and connections).
  * Local. */
 void hier_finalize(void);
+
+/* 1: the CPU reaches this memory; 0: it is a device's. Or an error. */
+int hier_memory_is_reachable(const void* address);
+
+typedef struct hier_memory_piece {
+    void* to;
+    const void* from;
+    size_t bytes;
+} hier_memory_piece;
+
+/* Blocking copies; one end of each at least is device memory. */
+int hier_memory_copy(const hier_memory_piece* pieces, size_t count);
+/* Memory of the host from which and to which devices copy best, page-aligned; NULL: there is none.
+ * Only once device memory has been seen. */
+void* hier_memory_allocate_pinned(size_t bytes);
+void hier_memory_free_pinned(void* memory);
 
 const char* hier_strerror(int code);
 

@@ -83,6 +83,7 @@ struct AllgatherShape {
         // the rank's own shard is in its receive buffer already. Local: may differ from rank to
         // rank
         in_place;
+    bool landing = false;  // the rank's network reaches only its landing buffer
 };
 
 // The overlapped rail + fan-out allgather of `rank`; diagram and bytes per link in

@@ -30,9 +30,9 @@ struct PeerRecord {
     std::int32_t package;    // of the cores that the rank is bound to; -1: not bound to one
     std::int32_t numa;
     std::int32_t first_pu;
-    std::int32_t pid;   // in the node's process-id namespace
-    std::int32_t cpus;  // of its host that the job may run on
-    std::int32_t reserved;
+    std::int32_t pid;         // in the node's process-id namespace
+    std::int32_t cpus;        // of its host that the job may run on
+    std::int32_t has_device;  // 1: it uses a GPU runtime
 };
 
 class Topology {

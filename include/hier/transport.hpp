@@ -90,7 +90,10 @@ public:
     // has raised.
     virtual Status progress(Completions& completions) = 0;
     // Nothing of ours is reading or writing the bound buffers.
-    virtual bool idle() const = 0;
+    virtual bool idle() = 0;
+    // After everything has arrived: makes it visible to whatever the application does next.
+    // in_progress: ask again.
+    virtual Status settle() { return Status::ok; }
     virtual void end() = 0;
     // A sign of life of ranks that wait for one which has not entered the call: `beat` grows while
     // there is any such rank, and everybody hands on the highest that he has heard. heard() is the

@@ -1,6 +1,7 @@
 #include "transport/cma_transport.hpp"
 
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -53,9 +54,19 @@ Status CmaTransport::put(const Transfer& transfer)
     }
     segment()
         .flag(transfer.peer, segment().rank())
-        .word.store(Signal::encode(binding().sequence, ++delivered_[peer]),
-                    std::memory_order_release);
+        .by_cpu.store(Signal::encode(binding().sequence, ++delivered_[peer]),
+                      std::memory_order_release);
     return Status::ok;
+}
+
+bool can_be_written(const Region& region)
+{
+    std::byte* const ends[] = {region.base, region.base + region.length - 1};
+    return std::all_of(std::begin(ends), std::end(ends), [](std::byte* end) {
+        std::byte copy = *end;
+        const iovec local{&copy, 1}, remote{end, 1};
+        return process_vm_writev(getpid(), &local, 1, &remote, 1, 0) == 1;
+    });
 }
 
 std::string try_cma(const Group& group, const std::vector<int>& pids)

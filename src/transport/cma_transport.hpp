@@ -11,7 +11,7 @@ namespace hier {
 
 class CmaTransport final : public NodeTransport {
 public:
-    CmaTransport(NodeSegment segment, std::vector<int> pids)
+    CmaTransport(std::shared_ptr<NodeSegment> segment, std::vector<int> pids)
         : NodeTransport(std::move(segment)), pids_(std::move(pids)), delivered_(pids_.size())
     {
     }
@@ -24,6 +24,9 @@ private:
     std::vector<int> pids_;
     std::vector<std::uint32_t> delivered_;  // in this collective, by peer
 };
+
+// Could a peer write there? Drivers' mappings of pinned memory refuse it.
+bool can_be_written(const Region& region);
 
 // Collective: writes a word into every peer and looks whether it came. Empty when all ranks may
 // write to all others, else what refused it, the same on all ranks but for its wording.

@@ -11,11 +11,19 @@
 #include <cstdint>
 
 #include "group.hpp"
+#include "transport/peer_mappings.hpp"
 #include "transport/shared_memory.hpp"
 
 namespace hier {
 
 inline constexpr std::size_t cache_line = 64;
+
+// How the others may write into a rank's receive buffer.
+enum class Way : std::uint64_t {
+    by_cpu,     // process_vm_writev to its address
+    by_cells,   // only through cells of shared memory
+    by_device,  // by copy engines, or through cells
+};
 
 // Published by its rank: the receive buffer of collective `ready`.
 struct alignas(cache_line) NodeSlot {
@@ -23,10 +31,14 @@ struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> beat;  // a Signal
     std::uint64_t address;
     std::uint64_t length;
+    Way way;
+    ExportedMemory memory;  // by_device: that `address` lies in
 };
 
+// Signals of a sender to a receiver, each way of writing with a count of its own.
 struct alignas(cache_line) NodeFlag {
-    std::atomic<std::uint64_t> word;
+    std::atomic<std::uint64_t> by_cpu;
+    std::atomic<std::uint64_t> by_device;
 };
 
 class NodeSegment {
@@ -42,6 +54,7 @@ public:
     }
     NodeSlot& slot(int rank) const;
     NodeFlag& flag(int receiver, int sender) const;
+    const SharedMemory& memory() const { return memory_; }
 
 private:
     int rank_;

@@ -6,6 +6,7 @@
 #include "error.hpp"
 #include "log.hpp"
 #include "transport/cma_transport.hpp"
+#include "transport/sdma_transport.hpp"
 #include "transport/shm_transport.hpp"
 
 namespace hier {
@@ -56,7 +57,7 @@ Status NodeTransport::copy(const Transfer& transfer)
 std::uint32_t NodeTransport::arrived(int peer)
 {
     const std::uint64_t word =
-        segment().flag(segment().rank(), peer).word.load(std::memory_order_acquire);
+        segment().flag(segment().rank(), peer).by_cpu.load(std::memory_order_acquire);
     return Signal::count(word, binding_.sequence);
 }
 
@@ -92,21 +93,37 @@ void NodeTransport::raise(Status status)
     if (segment_) segment().failure().store(static_cast<int>(status), std::memory_order_relaxed);
 }
 
-std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids,
-                                                   int intra)
+namespace {
+
+// nullptr: shared memory is to be used.
+std::unique_ptr<CmaTransport> make_cma(const std::shared_ptr<NodeSegment>& segment,
+                                       const Group& group, const std::vector<int>& pids, int intra)
 {
-    if (group.size() == 1) return std::make_unique<AloneTransport>();
-    NodeSegment segment(group);
-    if (intra != HIER_INTRA_SHM) {
-        const std::string refusal = try_cma(group, pids);
-        if (refusal.empty()) return std::make_unique<CmaTransport>(std::move(segment), pids);
-        if (intra == HIER_INTRA_CMA) {
-            throw SetupError("coll_hier_intra is cma, but the kernel refuses it: " + refusal);
-        }
-        log(HIER_LOG_INFO, "no copies between processes (%s): using shared memory inside the node",
-            refusal.c_str());
+    if (intra == HIER_INTRA_SHM) return nullptr;
+    const std::string refusal = try_cma(group, pids);
+    if (refusal.empty()) return std::make_unique<CmaTransport>(segment, pids);
+    if (intra == HIER_INTRA_CMA) {
+        throw SetupError("coll_hier_intra is cma, but the kernel refuses it: " + refusal);
     }
-    return std::make_unique<ShmTransport>(std::move(segment), group);
+    log(HIER_LOG_INFO, "no copies between processes (%s): using shared memory inside the node",
+        refusal.c_str());
+    return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids,
+                                                   int intra, bool has_devices)
+{
+    const bool is_alone = group.size() == 1;
+    if (is_alone && has_devices) return std::make_unique<SdmaTransport>();
+    if (is_alone) return std::make_unique<AloneTransport>();
+    const auto segment = std::make_shared<NodeSegment>(group);
+    auto cma = make_cma(segment, group, pids, intra);
+    if (cma && !has_devices) return cma;
+    auto cells = std::make_unique<ShmTransport>(segment, group);
+    if (!has_devices) return cells;
+    return std::make_unique<SdmaTransport>(segment, std::move(cma), std::move(cells));
 }
 
 }  // namespace hier

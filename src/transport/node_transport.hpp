@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "group.hpp"
@@ -21,35 +20,38 @@ public:
     Status drain(int, std::uint32_t) override { return Status::ok; }
     std::uint32_t arrived(int peer) override;
     Status progress(Completions& completions) override;
-    bool idle() const override { return true; }
+    bool idle() override { return true; }
     void end() override {}
     void tell(std::uint32_t beat) override;
     std::uint32_t heard() override;
     void raise(Status status) override;
     virtual const char* name() const = 0;
+    // May the buffers of a call be memory that the CPU cannot reach?
+    virtual bool takes_device_memory() const { return false; }
 
 protected:
-    explicit NodeTransport(std::optional<NodeSegment> segment) : segment_(std::move(segment)) {}
+    explicit NodeTransport(std::shared_ptr<NodeSegment> segment) : segment_(std::move(segment)) {}
 
     const NodeSegment& segment() const { return *segment_; }
+    bool is_alone() const { return segment_ == nullptr; }
     const Binding& binding() const { return binding_; }
     const std::byte* source(const Transfer& transfer) const;
 
 private:
-    std::optional<NodeSegment> segment_;  // none for a rank that is alone on its node
+    std::shared_ptr<NodeSegment> segment_;  // none for a rank that is alone on its node
     Binding binding_{};
     bool raised_ = false;
 };
 
 // Collective over the node's group; throws on all its ranks or on none. `pids` are the ranks'
-// process ids, `intra` a HIER_INTRA_*.
+// process ids, `intra` a HIER_INTRA_*, `has_devices`: any of them uses a GPU runtime.
 std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids,
-                                                   int intra);
+                                                   int intra, bool has_devices);
 
 // A rank that is alone on its node only copies.
 class AloneTransport final : public NodeTransport {
 public:
-    AloneTransport() : NodeTransport(std::nullopt) {}
+    AloneTransport() : NodeTransport(nullptr) {}
     Status put(const Transfer&) override { return Status::bad_argument; }
     const char* name() const override { return "nobody else"; }
 };

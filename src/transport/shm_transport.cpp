@@ -3,18 +3,24 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gpu/runtime.hpp"
 #include "log.hpp"
 
 namespace hier {
 
-ShmTransport::ShmTransport(NodeSegment segment_in, const Group& group)
+ShmTransport::ShmTransport(std::shared_ptr<NodeSegment> segment_in, const Group& group)
     : NodeTransport(std::move(segment_in)), cells_(cells_per_rank),
       outgoing_(static_cast<std::size_t>(group.size())),
-      arrived_(static_cast<std::size_t>(group.size()))
+      incoming_(static_cast<std::size_t>(group.size()))
 {
     const auto ranks = static_cast<std::size_t>(group.size());
     memory_ = share(group, ranks * ranks * sizeof(Queue) + ranks * cells_per_rank * cell_bytes);
     for (Cell& cell : cells_) cell.until.resize(ranks);
+}
+
+ShmTransport::~ShmTransport()
+{
+    if (registered_by_ >= 0) gpu::runtime()->unregister_host(registered_by_, memory_.data());
 }
 
 ShmTransport::Queue& ShmTransport::queue(int from, int to) const
@@ -31,14 +37,18 @@ std::byte* ShmTransport::cell_data(int owner, std::size_t cell) const
 
 Status ShmTransport::begin(const Binding& binding)
 {
-    std::fill(arrived_.begin(), arrived_.end(), 0);
+    for (Incoming& in : incoming_) in.arrived = 0;
     return NodeTransport::begin(binding);
 }
 
 // What a cell was filled from may change once the call is over.
 void ShmTransport::end()
 {
-    for (Cell& cell : cells_) cell.content = nullptr;
+    for (Cell& cell : cells_) {
+        cell.content = nullptr;
+        cell.filling.queue = nullptr;
+        cell.is_fresh = false;
+    }
     for (Outgoing& out : outgoing_) {
         out.puts.clear();
         out.next = out.done = 0;
@@ -53,12 +63,20 @@ Status ShmTransport::put(const Transfer& transfer)
     return Status::in_progress;
 }
 
-std::uint32_t ShmTransport::arrived(int peer) { return arrived_[static_cast<std::size_t>(peer)]; }
-
-bool ShmTransport::idle() const
+std::uint32_t ShmTransport::arrived(int peer)
 {
-    // nobody but this process touches the application's buffers, and only in progress()
-    return true;
+    return incoming_[static_cast<std::size_t>(peer)].arrived;
+}
+
+// Otherwise nobody but this process touches the application's buffers, and only in progress().
+bool ShmTransport::idle()
+{
+    bool is_idle = true;
+    for (Cell& cell : cells_) is_idle = is_done(cell.filling) && is_idle;
+    for (Incoming& in : incoming_) {
+        for (Work& work : in.work) is_idle = is_done(work) && is_idle;
+    }
+    return is_idle;
 }
 
 Status ShmTransport::progress(Completions& completions)
@@ -67,11 +85,36 @@ Status ShmTransport::progress(Completions& completions)
     if (failed(group_status)) return group_status;
     const Status status = receive();
     if (unsent_ > 0) send(completions);
-    return status;
+    return failed(failure_) ? failure_ : status;
+}
+
+gpu::Queue* ShmTransport::engines_of(const Region& region)
+{
+    if (region.memory.kind != MemoryKind::device || failed(failure_)) return nullptr;
+    const int device = region.memory.device;
+    if (registered_by_ < 0) {
+        failure_ = gpu::runtime()->register_host(device, memory_.data(), memory_.size());
+        if (failed(failure_)) return nullptr;
+        registered_by_ = device;
+    }
+    gpu::Queue* engines = gpu::queue(device);
+    if (engines == nullptr) failure_ = Status::transport_error;
+    return engines;
+}
+
+bool ShmTransport::is_done(Work& work)
+{
+    if (work.queue == nullptr) return true;
+    const Status status = work.queue->reached(work.ticket);
+    if (status == Status::in_progress) return false;
+    if (failed(status)) failure_ = status;
+    work.queue = nullptr;
+    return true;
 }
 
 bool ShmTransport::is_free(const Cell& cell) const
 {
+    if (cell.is_fresh) return false;
     for (int peer = 0; peer < segment().size(); peer++) {
         const std::uint64_t until = cell.until[static_cast<std::size_t>(peer)];
         if (until > 0 && queue(segment().rank(), peer).head.load(std::memory_order_acquire) < until)
@@ -80,22 +123,37 @@ bool ShmTransport::is_free(const Cell& cell) const
     return true;
 }
 
-int ShmTransport::cell_with(const std::byte* content, std::size_t length, std::size_t& copied)
+int ShmTransport::cell_with(const Region& region, const std::byte* content, std::size_t length,
+                            std::size_t& copied)
 {
     int free_cell = -1;
     for (std::size_t i = 0; i < cells_.size(); i++) {
-        if (cells_[i].content == content && cells_[i].length == length) return static_cast<int>(i);
+        if (cells_[i].content == content && cells_[i].length == length)
+            return is_done(cells_[i].filling) && !failed(failure_) ? static_cast<int>(i) : -1;
     }
     for (std::size_t i = 0; i < cells_.size() && free_cell < 0; i++) {
         if (is_free(cells_[i])) free_cell = static_cast<int>(i);
     }
     if (free_cell < 0) return -1;
     Cell& cell = cells_[static_cast<std::size_t>(free_cell)];
-    std::memcpy(cell_data(segment().rank(), static_cast<std::size_t>(free_cell)), content, length);
-    copied += length;
+    std::byte* const data = cell_data(segment().rank(), static_cast<std::size_t>(free_cell));
     cell.content = content;
     cell.length = length;
+    cell.is_fresh = true;
     std::fill(cell.until.begin(), cell.until.end(), 0);
+    if (gpu::Queue* engines = engines_of(region)) {
+        const gpu::Copy copy{data, content, length, 0};
+        const Status status = engines->start({&copy, 1}, {}, cell.filling.ticket);
+        if (failed(status)) {
+            failure_ = status;
+        } else {
+            cell.filling.queue = engines;
+        }
+        return -1;
+    }
+    if (failed(failure_)) return -1;
+    std::memcpy(data, content, length);
+    copied += length;
     return free_cell;
 }
 
@@ -107,14 +165,16 @@ bool ShmTransport::send_piece(int peer, std::size_t& copied)
     const std::uint64_t tail = q.tail.load(std::memory_order_relaxed);
     if (tail - q.head.load(std::memory_order_acquire) == queue_length) return false;
     const std::size_t length = std::min(cell_bytes, put.slice.length - out.done);
-    const int cell = cell_with(source(put) + out.done, length, copied);
-    if (cell < 0) return false;
+    const int index = cell_with(binding().region(put.from), source(put) + out.done, length, copied);
+    if (index < 0) return false;
+    Cell& cell = cells_[static_cast<std::size_t>(index)];
     const bool is_last = out.done + length == put.slice.length;
     q.entries[tail % queue_length] = {
         put.slice.offset + out.done, static_cast<std::uint32_t>(length),
-        static_cast<std::uint16_t>(cell), static_cast<std::uint16_t>(is_last)};
+        static_cast<std::uint16_t>(index), static_cast<std::uint16_t>(is_last)};
     q.tail.store(tail + 1, std::memory_order_release);
-    cells_[static_cast<std::size_t>(cell)].until[static_cast<std::size_t>(peer)] = tail + 1;
+    cell.until[static_cast<std::size_t>(peer)] = tail + 1;
+    cell.is_fresh = false;
     out.done += length;
     return true;
 }
@@ -142,28 +202,57 @@ void ShmTransport::send(Completions& completions)
 
 Status ShmTransport::receive()
 {
-    const Region& into = binding().receive;
     std::size_t copied = 0;
     for (int i = 1; i < segment().size(); i++) {
         const int peer = (segment().rank() + i) % segment().size();
-        Queue& q = queue(peer, segment().rank());
-        std::uint64_t head = q.head.load(std::memory_order_relaxed);
-        const std::uint64_t tail = q.tail.load(std::memory_order_acquire);
-        for (; head < tail && copied < bytes_per_pass; head++) {
-            const Entry& entry = q.entries[head % queue_length];
-            if (entry.offset + entry.length > into.length) {
-                log(HIER_LOG_ERROR,
-                    "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)",
-                    peer, into.length);
-                return Status::mismatch;
-            }
-            std::memcpy(into.base + entry.offset, cell_data(peer, entry.cell), entry.length);
-            copied += entry.length;
-            arrived_[static_cast<std::size_t>(peer)] += entry.is_last;
-            q.head.store(head + 1, std::memory_order_release);
+        const Status status = start_receiving(peer, copied);
+        if (failed(status)) return status;
+        end_receiving(peer);
+    }
+    return Status::ok;
+}
+
+Status ShmTransport::start_receiving(int peer, std::size_t& copied)
+{
+    const Region& into = binding().receive;
+    Incoming& in = incoming_[static_cast<std::size_t>(peer)];
+    const Queue& q = queue(peer, segment().rank());
+    const std::uint64_t tail = q.tail.load(std::memory_order_acquire);
+    for (; in.started < tail && copied < bytes_per_pass; in.started++) {
+        const Entry& entry = q.entries[in.started % queue_length];
+        if (entry.offset + entry.length > into.length) {
+            log(HIER_LOG_ERROR,
+                "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
+                into.length);
+            return Status::mismatch;
+        }
+        const gpu::Copy copy{into.base + entry.offset, cell_data(peer, entry.cell), entry.length,
+                             0};
+        if (gpu::Queue* engines = engines_of(into)) {
+            Work& work = in.work[in.started % queue_length];
+            const Status status = engines->start({&copy, 1}, {}, work.ticket);
+            if (failed(status)) return status;
+            work.queue = engines;
+        } else if (failed(failure_)) {
+            return failure_;
+        } else {
+            std::memcpy(copy.to, copy.from, copy.bytes);
+            copied += copy.bytes;
         }
     }
     return Status::ok;
+}
+
+void ShmTransport::end_receiving(int peer)
+{
+    Incoming& in = incoming_[static_cast<std::size_t>(peer)];
+    Queue& q = queue(peer, segment().rank());
+    std::uint64_t head = q.head.load(std::memory_order_relaxed);
+    for (; head < in.started && is_done(in.work[head % queue_length]); head++) {
+        if (failed(failure_)) return;
+        in.arrived += q.entries[head % queue_length].is_last;
+        q.head.store(head + 1, std::memory_order_release);
+    }
 }
 
 }  // namespace hier

@@ -1,5 +1,5 @@
-// Host memory inside a node where processes may not write to one another: two copies through shared
-// memory, pipelined.
+// Two copies through shared memory, pipelined: for host memory where processes may not write to one
+// another, and for device memory that cannot be mapped.
 //
 //   sender's cells            one queue per pair                receiver
 //   +------+------+---        [offset, length, cell] ...
@@ -8,7 +8,8 @@
 //
 // A piece goes into a cell once, and every peer that wants it gets an entry that names the cell: of
 // G ranks each copies its shard in once and G-1 shards out. A cell is free again when all queues
-// have passed its last entry.
+// have passed its last entry. Each side copies by the CPU, or, where its own memory is a device's,
+// by that device's copy engines, and then comes back for the result.
 //
 // Bytes copied on a node of G ranks: G*S in, G*(G-1)*S out.
 #pragma once
@@ -17,28 +18,30 @@
 #include <atomic>
 #include <vector>
 
+#include "hier/gpu.hpp"
 #include "transport/node_transport.hpp"
 
 namespace hier {
 
 class ShmTransport final : public NodeTransport {
 public:
+    ~ShmTransport() override;
     // Collective over the node's group.
-    ShmTransport(NodeSegment segment, const Group& group);
+    ShmTransport(std::shared_ptr<NodeSegment> segment, const Group& group);
 
     Status begin(const Binding& binding) override;
     Status put(const Transfer& transfer) override;
     const char* name() const override { return "shared memory"; }
     std::uint32_t arrived(int peer) override;
     Status progress(Completions& completions) override;
-    bool idle() const override;
+    bool idle() override;
     void end() override;
 
 private:
     static constexpr std::size_t cells_per_rank = 8;
     static constexpr std::size_t cell_bytes = 64 << 10;
     static constexpr std::size_t queue_length = 16;
-    static constexpr std::size_t bytes_per_pass = 256 << 10;
+    static constexpr std::size_t bytes_per_pass = 256 << 10;  // by the CPU
 
     struct Entry {
         std::uint64_t offset;  // in the receive buffer
@@ -51,10 +54,23 @@ private:
         alignas(cache_line) std::atomic<std::uint64_t> head;
         alignas(cache_line) std::array<Entry, queue_length> entries;
     };
+    // A copy by a device's engines.
+    struct Work {
+        gpu::Queue* queue = nullptr;  // none: done
+        std::uint64_t ticket = 0;
+    };
     struct Cell {
         const std::byte* content = nullptr;  // what it was filled from, in this collective
         std::size_t length = 0;
+        Work filling;
+        bool is_fresh = false;             // in nobody's queue yet
         std::vector<std::uint64_t> until;  // by peer: free once that queue's head is here
+    };
+    // From one peer.
+    struct Incoming {
+        std::uint64_t started = 0;  // entries of its queue that are being copied out, or have been
+        std::array<Work, queue_length> work;  // by entry
+        std::uint32_t arrived = 0;            // puts, in this collective
     };
     // Puts to one peer, in order. Its memory is kept from call to call.
     struct Outgoing {
@@ -67,17 +83,28 @@ private:
     Queue& queue(int from, int to) const;
     std::byte* cell_data(int owner, std::size_t cell) const;
     bool is_free(const Cell& cell) const;
-    // The cell that holds these bytes, filled now if need be; -1 when none is free.
-    int cell_with(const std::byte* content, std::size_t length, std::size_t& copied);
+    // The cell that holds these bytes, filled if need be; -1: not yet.
+    int cell_with(const Region& region, const std::byte* content, std::size_t length,
+                  std::size_t& copied);
+    // False: nothing to be done for this peer now.
     bool send_piece(int peer, std::size_t& copied);
     void send(Completions& completions);
     Status receive();
+    Status start_receiving(int peer, std::size_t& copied);
+    void end_receiving(int peer);
+
+    // The queue of the device that `region` belongs to; nullptr for memory that the CPU reaches.
+    // Failures are kept in failure_.
+    gpu::Queue* engines_of(const Region& region);
+    bool is_done(Work& work);
 
     SharedMemory memory_;
     std::vector<Cell> cells_;
-    std::vector<Outgoing> outgoing_;      // by peer
-    std::size_t unsent_ = 0;              // puts in all of outgoing_
-    std::vector<std::uint32_t> arrived_;  // by peer
+    std::vector<Outgoing> outgoing_;  // by peer
+    std::size_t unsent_ = 0;          // puts in all of outgoing_
+    std::vector<Incoming> incoming_;  // by peer
+    int registered_by_ = -1;          // the device for which memory_ was registered
+    Status failure_ = Status::ok;
 };
 
 }  // namespace hier

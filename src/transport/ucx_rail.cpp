@@ -65,7 +65,7 @@ bool UcxRail::leave()
     return all_gone;
 }
 
-bool UcxRail::idle() const
+bool UcxRail::idle()
 {
     const std::lock_guard lock(worker_->mutex());
     return in_flight_ == 0;

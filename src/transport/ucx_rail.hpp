@@ -47,7 +47,7 @@ public:
     Status drain(int peer, std::uint32_t op) override;
     std::uint32_t arrived(int peer) override;
     Status progress(Completions& completions) override;
-    bool idle() const override;
+    bool idle() override;
     void end() override;
     void tell(std::uint32_t beat) override;
     std::uint32_t heard() override;
@@ -123,7 +123,7 @@ private:
     Announcement announcement_{};
     std::uint64_t failure_word_ = 0;
     bool raised_ = false;
-    bool is_known_ = false;  // peers have our address and may connect
+    bool is_known_ = false;            // peers have our address and may connect
     Status own_failure_ = Status::ok;  // of something that no op waits for
     enum class Leaving { no, flushing, gone } leaving_ = Leaving::no;
 };

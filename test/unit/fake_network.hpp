@@ -123,7 +123,7 @@ public:
     Status drain(int peer, std::uint32_t op) override;
     std::uint32_t arrived(int peer) override;
     Status progress(Completions& completions) override;
-    bool idle() const override { return flights_.empty(); }
+    bool idle() override { return flights_.empty(); }
     void end() override;
     void tell(std::uint32_t beat) override;
     std::uint32_t heard() override;

@@ -1,0 +1,176 @@
+#include "gpu/device_runtime.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "gpu/report.hpp"
+#include "gpu/stream_queue.hpp"
+
+namespace hier::gpu {
+namespace {
+
+// 12080 and 50221153 are CUDA 12.8 and ROCm 5.2.
+std::string version_text(int version)
+{
+    const bool is_cuda = version < 1000000;
+    const int major = version / (is_cuda ? 1000 : 10000000);
+    const int minor = is_cuda ? version % 1000 / 10 : version / 100000 % 100;
+    return std::string(platform_name) + ' ' + std::to_string(major) + '.' + std::to_string(minor);
+}
+
+}  // namespace
+
+DeviceRuntime::DeviceRuntime(int devices, int version)
+    : devices_(devices), name_(version_text(version))
+{
+}
+
+int DeviceRuntime::current_device() const
+{
+    int device = 0;
+    return hipGetDevice(&device) == hipSuccess ? device : 0;
+}
+
+std::string DeviceRuntime::pci_address(int device) const
+{
+    char address[32] = "";
+    if (hipDeviceGetPCIBusId(address, sizeof address, device) != hipSuccess) {
+        (void)hipGetLastError();
+        return "";
+    }
+    return address;
+}
+
+Status DeviceRuntime::inspect(const void* address, Allocation& allocation) const
+{
+    const hipError_t error = inspect_pointer(address, allocation);
+    return error == hipSuccess ? Status::ok : failed_with(error, "asking what a pointer is");
+}
+
+bool DeviceRuntime::export_memory(const Allocation& allocation, IpcHandle& handle) const
+{
+    hipIpcMemHandle_t exported;
+    static_assert(sizeof exported == sizeof handle.bytes);
+    const DeviceScope scope(allocation.device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = hipIpcGetMemHandle(&exported, allocation.base);
+    if (error != hipSuccess) {
+        (void)hipGetLastError();
+        return false;
+    }
+    std::memcpy(handle.bytes.data(), &exported, sizeof exported);
+    return true;
+}
+
+Status DeviceRuntime::map(const IpcHandle& handle, int device, std::byte*& base) const
+{
+    hipIpcMemHandle_t imported;
+    std::memcpy(&imported, handle.bytes.data(), sizeof imported);
+    void* mapped = nullptr;
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess)
+        error = hipIpcOpenMemHandle(&mapped, imported, hipIpcMemLazyEnablePeerAccess);
+    if (error != hipSuccess) return failed_with(error, "mapping a peer's memory");
+    base = static_cast<std::byte*>(mapped);
+    return Status::ok;
+}
+
+void DeviceRuntime::unmap(std::byte* base, int device) const
+{
+    const DeviceScope scope(device);
+    const hipError_t error = hipIpcCloseMemHandle(base);
+    if (error != hipSuccess) (void)failed_with(error, "giving up a mapping");
+}
+
+std::byte* DeviceRuntime::allocate_device(int device, std::size_t bytes) const
+{
+    void* memory = nullptr;
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = hipMalloc(&memory, bytes);
+    if (error != hipSuccess) (void)failed_with(error, "allocating device memory");
+    return error == hipSuccess ? static_cast<std::byte*>(memory) : nullptr;
+}
+
+void DeviceRuntime::free_device(int device, std::byte* memory) const
+{
+    const DeviceScope scope(device);
+    (void)hipFree(memory);
+}
+
+std::byte* DeviceRuntime::allocate_pinned(int device, std::size_t bytes) const
+{
+    void* memory = nullptr;
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = hipHostMalloc(&memory, bytes, hipHostMallocDefault);
+    if (error != hipSuccess) (void)failed_with(error, "allocating pinned memory");
+    return error == hipSuccess ? static_cast<std::byte*>(memory) : nullptr;
+}
+
+void DeviceRuntime::free_pinned(int device, std::byte* memory) const
+{
+    const DeviceScope scope(device);
+    (void)hipHostFree(memory);
+}
+
+Status DeviceRuntime::register_host(int device, void* memory, std::size_t bytes) const
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = hipHostRegister(memory, bytes, hipHostRegisterDefault);
+    return error == hipSuccess ? Status::ok : failed_with(error, "registering host memory");
+}
+
+void DeviceRuntime::unregister_host(int device, void* memory) const
+{
+    const DeviceScope scope(device);
+    (void)hipHostUnregister(memory);
+}
+
+std::unique_ptr<Queue> DeviceRuntime::make_queue(int device) const
+{
+    try {
+        return std::make_unique<StreamQueue>(device);
+    } catch (const std::exception&) {
+        return nullptr;
+    }
+}
+
+}  // namespace hier::gpu
+
+// The one name that a module exports.
+extern "C" __attribute__((visibility("default"))) hier::gpu::Runtime*
+hier_gpu_open_1(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes);
+
+extern "C" hier::gpu::Runtime* hier_gpu_open_1(void (*log)(int level, const char* line),
+                                               char* reason, std::size_t reason_bytes)
+{
+    using namespace hier::gpu;
+    static Runtime* opened =
+        nullptr;  // for as long as the process: others may still use it at exit
+    if (opened != nullptr) return opened;
+    set_report(log);
+    const char* cause = nullptr;
+    int devices = 0, version = 0;
+    if (!platform_open(cause)) {
+        std::snprintf(reason, reason_bytes, "%s", cause);
+        return nullptr;
+    }
+    hipError_t error = hipGetDeviceCount(&devices);
+    if (error == hipSuccess) error = hipRuntimeGetVersion(&version);
+    if (error != hipSuccess || devices == 0) {
+        (void)hipGetLastError();
+        std::snprintf(reason, reason_bytes, "%s",
+                      error == hipSuccess ? "no device" : hipGetErrorString(error));
+        return nullptr;
+    }
+    try {
+        opened = new DeviceRuntime(devices, version);
+    } catch (const std::exception&) {
+        std::snprintf(reason, reason_bytes, "out of memory");
+    }
+    return opened;
+}

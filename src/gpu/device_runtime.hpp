@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "gpu/platform.hpp"
+
+namespace hier::gpu {
+
+class DeviceRuntime final : public Runtime {
+public:
+    DeviceRuntime(int devices, int version);
+
+    const char* name() const override { return name_.c_str(); }
+    int devices() const override { return devices_; }
+    int current_device() const override;
+    std::string pci_address(int device) const override;
+    Status inspect(const void* address, Allocation& allocation) const override;
+    bool export_memory(const Allocation& allocation, IpcHandle& handle) const override;
+    Status map(const IpcHandle& handle, int device, std::byte*& base) const override;
+    void unmap(std::byte* base, int device) const override;
+    std::byte* allocate_device(int device, std::size_t bytes) const override;
+    void free_device(int device, std::byte* memory) const override;
+    std::byte* allocate_pinned(int device, std::size_t bytes) const override;
+    void free_pinned(int device, std::byte* memory) const override;
+    Status register_host(int device, void* memory, std::size_t bytes) const override;
+    void unregister_host(int device, void* memory) const override;
+    std::unique_ptr<Queue> make_queue(int device) const override;
+    bool needs_acquire() const override { return platform_needs_acquire; }
+
+private:
+    int devices_;
+    std::string name_;
+};
+
+}  // namespace hier::gpu

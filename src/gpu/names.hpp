@@ -1,0 +1,58 @@
+// HIP's names, on CUDA too: only those that src/gpu uses. (HIP's own headers for NVIDIA lag behind
+// CUDA's releases.)
+#pragma once
+
+#ifdef HIER_CUDA
+#include <cuda_runtime_api.h>
+
+#define HIER_SAME_NAMES(NAME) constexpr auto hip##NAME = cuda##NAME
+
+namespace hier::gpu {
+using hipError_t = cudaError_t;
+using hipEvent_t = cudaEvent_t;
+using hipIpcMemHandle_t = cudaIpcMemHandle_t;
+using hipMemcpyKind = cudaMemcpyKind;
+using hipStream_t = cudaStream_t;
+
+HIER_SAME_NAMES(ErrorNotReady);
+HIER_SAME_NAMES(EventDisableTiming);
+constexpr auto hipHostMallocDefault = cudaHostAllocDefault;
+HIER_SAME_NAMES(HostRegisterDefault);
+HIER_SAME_NAMES(IpcMemLazyEnablePeerAccess);
+HIER_SAME_NAMES(MemcpyDefault);
+HIER_SAME_NAMES(StreamNonBlocking);
+HIER_SAME_NAMES(Success);
+constexpr auto hipErrorOutOfMemory = cudaErrorMemoryAllocation;
+}  // namespace hier::gpu
+
+#undef HIER_SAME_NAMES
+
+#define hipDeviceGetPCIBusId cudaDeviceGetPCIBusId
+#define hipDeviceGetStreamPriorityRange cudaDeviceGetStreamPriorityRange
+#define hipEventCreateWithFlags cudaEventCreateWithFlags
+#define hipEventDestroy cudaEventDestroy
+#define hipEventQuery cudaEventQuery
+#define hipEventRecord cudaEventRecord
+#define hipFree cudaFree
+#define hipGetDevice cudaGetDevice
+#define hipGetDeviceCount cudaGetDeviceCount
+#define hipGetErrorString cudaGetErrorString
+#define hipGetLastError cudaGetLastError
+#define hipHostFree cudaFreeHost
+#define hipHostMalloc cudaHostAlloc
+#define hipHostRegister cudaHostRegister
+#define hipHostUnregister cudaHostUnregister
+#define hipIpcCloseMemHandle cudaIpcCloseMemHandle
+#define hipIpcGetMemHandle cudaIpcGetMemHandle
+#define hipIpcOpenMemHandle cudaIpcOpenMemHandle
+#define hipMalloc cudaMalloc
+#define hipMemcpyAsync cudaMemcpyAsync
+#define hipRuntimeGetVersion cudaRuntimeGetVersion
+#define hipSetDevice cudaSetDevice
+#define hipStreamCreateWithPriority cudaStreamCreateWithPriority
+#define hipStreamDestroy cudaStreamDestroy
+#define hipStreamQuery cudaStreamQuery
+#define hipStreamSynchronize cudaStreamSynchronize
+#else
+#include <hip/hip_runtime_api.h>
+#endif

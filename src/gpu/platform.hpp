@@ -1,0 +1,50 @@
+// Where ROCm and CUDA differ: platform_rocm.cpp and platform_cuda.cpp.
+#pragma once
+
+#include <span>
+
+#include "gpu/names.hpp"
+#include "hier/gpu.hpp"
+
+namespace hier::gpu {
+
+extern const char* const platform_name;
+// Does memory that peers wrote have to be made visible to kernels that start afterwards?
+extern const bool platform_needs_acquire;
+
+// False, with a cause, where the platform cannot be used.
+bool platform_open(const char*& cause);
+// A pointer that the runtime does not know belongs to the host.
+hipError_t inspect_pointer(const void* address, Allocation& allocation);
+
+// The context that the calling thread had, put back at the end.
+class DeviceScope {
+public:
+    explicit DeviceScope(int device);
+    ~DeviceScope();
+    DeviceScope(const DeviceScope&) = delete;
+    DeviceScope& operator=(const DeviceScope&) = delete;
+    hipError_t error() const { return error_; }
+
+private:
+    void* context_ = nullptr;
+    int device_ = -1;
+    hipError_t error_ = hipSuccess;
+};
+
+// Finds out, once in a process and by a trial where need be, which copies can be used. `stream` is
+// one of `device`, which is current.
+hipError_t platform_try(hipStream_t stream);
+
+// One stream takes the copies inside a device and with the host; how the others share streams is
+// the link's matter. The stream of a lane, from 0.
+std::size_t stream_of(int lane);
+
+// Asynchronous, in one stream. No compute unit takes part where the runtime allows that.
+hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies);
+
+bool can_store_words(int device);
+// Behind everything that the stream has been given, by no kernel.
+hipError_t store_words(hipStream_t stream, std::span<const Word> words);
+
+}  // namespace hier::gpu

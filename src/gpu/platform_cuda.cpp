@@ -1,0 +1,197 @@
+// CUDA: the driver tells of pointers and stores words; it is there wherever the runtime works.
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "gpu/platform.hpp"
+
+namespace hier::gpu {
+
+const char* const platform_name = "CUDA";
+const bool platform_needs_acquire = false;
+
+namespace {
+
+struct Driver {
+    CUresult (*context_get)(CUcontext*);
+    CUresult (*context_set)(CUcontext);
+    CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
+    CUresult (*pointer_get_attributes)(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
+    CUresult (*pointer_set_attribute)(const void*, CUpointer_attribute, CUdeviceptr);
+    CUresult (*stream_synchronize)(CUstream);
+    CUresult (*stream_batch_mem_op)(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
+} driver;
+
+template <class F> bool find(void* library, const char* name, F& function)
+{
+    function = reinterpret_cast<F>(dlsym(library, name));
+    return function != nullptr;
+}
+
+hipError_t runtime_error(CUresult result)
+{
+    return result == CUDA_SUCCESS ? hipSuccess : static_cast<hipError_t>(result);
+}
+
+// cudaMemcpy from pageable memory comes back before its data is there, and our streams do not wait
+// for the default stream: at the first sight of an allocation we do, and from then on the driver
+// completes such copies for it.
+hipError_t adopt(const Allocation& allocation)
+{
+    static std::array<std::atomic<std::uint64_t>, 256> known{};
+    auto& slot = known[allocation.id % known.size()];
+    if (slot.load(std::memory_order_relaxed) == allocation.id) return hipSuccess;
+    const unsigned yes = 1;
+    const CUresult result = driver.pointer_set_attribute(
+        &yes, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, reinterpret_cast<CUdeviceptr>(allocation.base));
+    // Refused for memory that others have exported, whose owner sees to it.
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_SUPPORTED &&
+        result != CUDA_ERROR_INVALID_VALUE)
+        return runtime_error(result);
+    const DeviceScope scope(allocation.device);
+    if (scope.error() != hipSuccess) return scope.error();
+    const CUresult end = driver.stream_synchronize(CU_STREAM_LEGACY);
+    if (end == CUDA_SUCCESS) slot.store(allocation.id, std::memory_order_relaxed);
+    return runtime_error(end);
+}
+
+// A batch is issued several times as fast as its copies one by one, but large ones then share the
+// links in an order that nobody chose.
+[[maybe_unused]] constexpr std::size_t batched_most = 512 << 10;
+
+[[maybe_unused]] bool is_batch(std::span<const Copy> copies)
+{
+    return copies.size() > 1 && std::all_of(copies.begin(), copies.end(),
+                                            [](const Copy& c) { return c.bytes <= batched_most; });
+}
+
+}  // namespace
+
+bool platform_open(const char*& cause)
+{
+    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    cause = "libcuda.so.1 cannot be opened or is too old";
+    return library != nullptr && find(library, "cuCtxGetCurrent", driver.context_get) &&
+           find(library, "cuCtxSetCurrent", driver.context_set) &&
+           find(library, "cuDeviceGetAttribute", driver.device_get_attribute) &&
+           find(library, "cuPointerGetAttributes", driver.pointer_get_attributes) &&
+           find(library, "cuPointerSetAttribute", driver.pointer_set_attribute) &&
+           find(library, "cuStreamSynchronize", driver.stream_synchronize) &&
+           find(library, "cuStreamBatchMemOp_v2", driver.stream_batch_mem_op);
+}
+
+// The driver's call, unlike the runtime's, makes no context.
+hipError_t inspect_pointer(const void* address, Allocation& allocation)
+{
+    unsigned kind = 0, managed = 0;
+    int device = -1;
+    unsigned long long id = 0;
+    CUdeviceptr base = 0;
+    std::size_t length = 0;
+    std::array attributes{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                          CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_BUFFER_ID,
+                          CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+    std::array<void*, 6> values{&kind, &managed, &device, &id, &base, &length};
+    allocation = {};
+    const CUresult result =
+        driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(),
+                                      reinterpret_cast<CUdeviceptr>(address));
+    // Nothing of CUDA's has been used in this process: so this is not CUDA's memory.
+    if (result == CUDA_ERROR_NOT_INITIALIZED) return hipSuccess;
+    if (result != CUDA_SUCCESS || kind == 0) return runtime_error(result);
+    allocation.kind = managed != 0                   ? MemoryKind::managed
+                      : kind == CU_MEMORYTYPE_DEVICE ? MemoryKind::device
+                                                     : MemoryKind::pinned;
+    allocation.device = device;
+    allocation.base = reinterpret_cast<std::byte*>(base);
+    allocation.length = length;
+    allocation.id = id;
+    return allocation.kind == MemoryKind::device ? adopt(allocation) : hipSuccess;
+}
+
+DeviceScope::DeviceScope(int device)
+{
+    CUcontext context = nullptr;
+    error_ = runtime_error(driver.context_get(&context));
+    context_ = context;
+    if (error_ == hipSuccess) error_ = hipSetDevice(device);
+}
+
+DeviceScope::~DeviceScope() { driver.context_set(static_cast<CUcontext>(context_)); }
+
+hipError_t platform_try(hipStream_t) { return hipSuccess; }
+
+// Behind a switch, one stream for all peers is the fastest: each copy gets the whole port.
+std::size_t stream_of(int lane) { return lane == 0 ? 0 : 1; }
+
+hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
+{
+#if CUDART_VERSION >= 12080
+    if (is_batch(copies)) {
+        constexpr std::size_t most = 64;
+        std::array<void*, most> to;
+        std::array<const void*, most> from;
+        std::array<std::size_t, most> bytes;
+        cudaMemcpyAttributes attributes{};
+        attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+        attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;
+        std::size_t first = 0;
+        const std::size_t count = std::min(copies.size(), most);
+        for (std::size_t i = 0; i < count; i++) {
+            to[i] = copies[i].to;
+            from[i] = copies[i].from;
+            bytes[i] = copies[i].bytes;
+        }
+#if CUDART_VERSION >= 13000
+        const cudaError_t error = cudaMemcpyBatchAsync(to.data(), from.data(), bytes.data(), count,
+                                                       &attributes, &first, 1, stream);
+#else
+        std::size_t failed = 0;
+        const cudaError_t error =
+            cudaMemcpyBatchAsync(to.data(), const_cast<void**>(from.data()), bytes.data(), count,
+                                 &attributes, &first, 1, &failed, stream);
+#endif
+        if (error != cudaSuccess || count == copies.size()) return error;
+        return copy_all(stream, copies.subspan(count));
+    }
+#endif
+    for (const Copy& c : copies) {
+        const hipError_t error = hipMemcpyAsync(c.to, c.from, c.bytes, hipMemcpyDefault, stream);
+        if (error != hipSuccess) return error;
+    }
+    return hipSuccess;
+}
+
+bool can_store_words(int device)
+{
+    int words = 0, same_address = 0;
+    driver.device_get_attribute(&words, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device);
+    driver.device_get_attribute(
+        &same_address, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, device);
+    return words != 0 && same_address != 0;
+}
+
+hipError_t store_words(hipStream_t stream, std::span<const Word> words)
+{
+    constexpr std::size_t most = 32;
+    std::array<CUstreamBatchMemOpParams, most> operations;
+    while (!words.empty()) {
+        const std::size_t count = std::min(words.size(), most);
+        for (std::size_t i = 0; i < count; i++) {
+            operations[i] = {};
+            operations[i].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+            operations[i].writeValue.address = reinterpret_cast<CUdeviceptr>(words[i].at);
+            operations[i].writeValue.value64 = words[i].value;
+        }
+        const CUresult result =
+            driver.stream_batch_mem_op(stream, static_cast<unsigned>(count), operations.data(), 0);
+        if (result != CUDA_SUCCESS) return runtime_error(result);
+        words = words.subspan(count);
+    }
+    return hipSuccess;
+}
+
+}  // namespace hier::gpu

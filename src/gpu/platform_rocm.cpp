@@ -1,0 +1,173 @@
+// ROCm. What the runtimes do, and since when, is from their sources (5.2 to 7).
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "gpu/platform.hpp"
+
+namespace hier::gpu {
+
+const char* const platform_name = "ROCm";
+// Sources differ on whether what a peer's SDMA wrote is visible to a kernel that starts next.
+const bool platform_needs_acquire = true;
+
+bool platform_open(const char*&) { return true; }
+
+hipError_t inspect_pointer(const void* address, Allocation& allocation)
+{
+    hipPointerAttribute_t attributes{};
+    allocation = {};
+    const hipError_t error = hipPointerGetAttributes(&attributes, address);
+    if (error == hipErrorInvalidValue) {  // a pointer of the host, before 6.0
+        (void)hipGetLastError();
+        return hipSuccess;
+    }
+    if (error != hipSuccess) return error;
+#if HIP_VERSION_MAJOR > 5 || (HIP_VERSION_MAJOR == 5 && HIP_VERSION_MINOR >= 7)
+    const auto type = attributes.type;
+#else
+    const auto type = attributes.memoryType;
+#endif
+    if (attributes.isManaged != 0) {
+        allocation.kind = MemoryKind::managed;
+    } else if (type == hipMemoryTypeDevice) {
+        allocation.kind = MemoryKind::device;
+    } else if (type == hipMemoryTypeHost) {
+        allocation.kind = MemoryKind::pinned;
+    } else {
+        return hipSuccess;
+    }
+    allocation.device = attributes.device;
+    if (allocation.kind != MemoryKind::device) return hipSuccess;
+    void* base = nullptr;
+    const auto pointer = reinterpret_cast<hipDeviceptr_t>(const_cast<void*>(address));
+    const hipError_t range = hipMemGetAddressRange(reinterpret_cast<hipDeviceptr_t*>(&base),
+                                                   &allocation.length, pointer);
+    if (range != hipSuccess) return range;
+    allocation.base = static_cast<std::byte*>(base);
+    // 32 bits of it are written.
+    return hipPointerGetAttribute(&allocation.id, HIP_POINTER_ATTRIBUTE_BUFFER_ID, pointer);
+}
+
+DeviceScope::DeviceScope(int device)
+{
+    error_ = hipGetDevice(&device_);
+    if (error_ != hipSuccess) return;
+    if (device_ == device) {
+        device_ = -1;
+    } else {
+        error_ = hipSetDevice(device);
+    }
+}
+
+DeviceScope::~DeviceScope()
+{
+    if (device_ >= 0) (void)hipSetDevice(device_);
+}
+
+namespace {
+
+// hipMemcpyDeviceToDeviceNoCU: SDMA and no blit kernel. An error in runtimes before 6.1; some later
+// ones left such a copy undone without saying so.
+// Old headers do not know the value.
+const hipMemcpyKind no_compute_unit = [] {
+    hipMemcpyKind kind;
+    const unsigned value = 1024;
+    static_assert(sizeof kind == sizeof value);
+    std::memcpy(&kind, &value, sizeof kind);
+    return kind;
+}();
+std::atomic<bool> has_no_compute_unit{false};
+
+struct DeviceFree {
+    void operator()(void* memory) const { (void)hipFree(memory); }
+};
+
+// Copies a pattern there, across and back.
+hipError_t try_no_compute_unit(hipStream_t stream, bool& works)
+{
+    constexpr std::size_t bytes = 64 << 10;
+    std::vector<std::uint32_t> sent(bytes / sizeof(std::uint32_t)), received(sent.size());
+    for (std::size_t i = 0; i < sent.size(); i++)
+        sent[i] = static_cast<std::uint32_t>(i * 2654435761u + 1);
+    std::unique_ptr<void, DeviceFree> memory[2];
+    for (auto& m : memory) {
+        void* allocated = nullptr;
+        const hipError_t error = hipMalloc(&allocated, bytes);
+        if (error != hipSuccess) return error;
+        m.reset(allocated);
+    }
+    void* const here = memory[0].get();
+    void* const there = memory[1].get();
+    hipError_t error = hipMemcpyAsync(here, sent.data(), bytes, hipMemcpyDefault, stream);
+    if (error == hipSuccess &&
+        hipMemcpyAsync(there, here, bytes, no_compute_unit, stream) != hipSuccess) {
+        (void)hipGetLastError();
+        return hipStreamSynchronize(stream);
+    }
+    if (error == hipSuccess)
+        error = hipMemcpyAsync(received.data(), there, bytes, hipMemcpyDefault, stream);
+    const hipError_t end = hipStreamSynchronize(stream);
+    if (error == hipSuccess) error = end;
+    works = error == hipSuccess && received == sent;
+    return error;
+}
+
+}  // namespace
+
+hipError_t platform_try(hipStream_t stream)
+{
+    static std::mutex mutex;
+    static bool tried = false;
+    const std::lock_guard lock(mutex);
+    if (tried) return hipSuccess;
+    bool works = false;
+    const hipError_t error = try_no_compute_unit(stream, works);
+    if (error != hipSuccess) return error;
+    has_no_compute_unit = works;
+    tried = true;
+    return hipSuccess;
+}
+
+// Every peer has a link and a copy engine of its own, and the copies of a stream follow one
+// another.
+std::size_t stream_of(int lane) { return static_cast<std::size_t>(lane); }
+
+namespace {
+
+bool is_on_device(const void* address)
+{
+    Allocation allocation;
+    return inspect_pointer(address, allocation) == hipSuccess &&
+           allocation.kind == MemoryKind::device;
+}
+
+}  // namespace
+
+hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
+{
+    // A copy of 256 MiB in one piece has hung an MI355X.
+    constexpr std::size_t largest = 128 << 20;
+    for (const Copy& c : copies) {
+        const bool between_devices =
+            has_no_compute_unit && is_on_device(c.to) && is_on_device(c.from);
+        const hipMemcpyKind kind = between_devices ? no_compute_unit : hipMemcpyDefault;
+        for (std::size_t done = 0; done < c.bytes; done += largest) {
+            const hipError_t error = hipMemcpyAsync(
+                static_cast<std::byte*>(c.to) + done, static_cast<const std::byte*>(c.from) + done,
+                std::min(largest, c.bytes - done), kind, stream);
+            if (error != hipSuccess) return error;
+        }
+    }
+    return hipSuccess;
+}
+
+// hipStreamWriteValue is a kernel.
+bool can_store_words(int) { return false; }
+
+hipError_t store_words(hipStream_t, std::span<const Word>) { return hipErrorInvalidValue; }
+
+}  // namespace hier::gpu

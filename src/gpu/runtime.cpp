@@ -1,0 +1,182 @@
+#include "gpu/runtime.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "hier/hier.h"
+#include "log.hpp"
+
+namespace hier::gpu {
+namespace {
+
+struct Candidate {
+    int choice;
+    const char* module;
+    const char* library;  // that an application which uses this runtime has loaded
+};
+constexpr Candidate candidates[] = {
+    {HIER_GPU_CUDA, "hier_gpu_cuda.so", "libcuda.so.1"},
+    {HIER_GPU_ROCM, "hier_gpu_rocm.so", HIER_ROCM_LIBRARY},
+};
+
+std::mutex mutex;
+std::atomic<Runtime*> opened{nullptr};
+std::atomic<int> chosen{HIER_GPU_AUTO};
+std::atomic<int> last_device{-1};
+std::map<int, std::unique_ptr<Queue>> queues;
+
+void log_line(int level, const char* line) { log(level, "%s", line); }
+
+std::string directory_of_this()
+{
+    Dl_info info{};
+    if (dladdr(reinterpret_cast<const void*>(&log_line), &info) == 0 || info.dli_fname == nullptr)
+        return ".";
+    const std::string name = info.dli_fname;
+    const std::size_t slash = name.rfind('/');
+    return slash == std::string::npos ? "." : name.substr(0, slash);
+}
+
+// Beside the component; for programs of the build tree, where the component is.
+void* open_module(const char* name, std::string& reason)
+{
+    const std::string here = directory_of_this();
+    const char* elsewhere = std::getenv("HIER_GPU_MODULES");
+    for (const std::string& directory :
+         {std::string(elsewhere != nullptr ? elsewhere : here), here + "/../component"}) {
+        void* module = dlopen((directory + '/' + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (module != nullptr) return module;
+        const char* cause = dlerror();
+        if (reason.empty() && cause != nullptr) reason = cause;
+    }
+    return nullptr;
+}
+
+Runtime* open(const Candidate& candidate, std::string& reasons)
+{
+    std::string reason;
+    Runtime* runtime = nullptr;
+    if (void* module = open_module(candidate.module, reason)) {
+        char text[256] = "it has another version";
+        const auto entry = reinterpret_cast<Open>(dlsym(module, entry_point));
+        if (entry != nullptr) runtime = entry(log_line, text, sizeof text);
+        if (runtime == nullptr) reason = text;
+    }
+    if (runtime == nullptr) {
+        log(HIER_LOG_DEBUG, "%s is not used: %s", candidate.module, reason.c_str());
+        reasons += (reasons.empty() ? "" : "; ") + std::string(candidate.module) + ": " + reason;
+    } else {
+        log(HIER_LOG_DEBUG, "GPU memory by %s", runtime->name());
+    }
+    return runtime;
+}
+
+bool is_loaded(const char* library)
+{
+    void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle != nullptr) dlclose(handle);
+    return handle != nullptr;
+}
+
+// How many libraries this process has loaded so far.
+unsigned long long libraries_loaded()
+{
+    unsigned long long count = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* out) {
+            *static_cast<unsigned long long*>(out) = info->dlpi_adds;
+            return 1;
+        },
+        &count);
+    return count;
+}
+
+Runtime* search(bool only_loaded, std::string& reasons)
+{
+    const std::lock_guard lock(mutex);
+    const int choice = chosen;
+    if (opened != nullptr || choice == HIER_GPU_NONE) return opened;
+    for (const Candidate& c : candidates) {
+        if (choice != HIER_GPU_AUTO && choice != c.choice) continue;
+        if (only_loaded && choice == HIER_GPU_AUTO && !is_loaded(c.library)) continue;
+        if (Runtime* found = open(c, reasons)) {
+            opened = found;
+            break;
+        }
+    }
+    return opened;
+}
+
+}  // namespace
+
+void choose_runtime(int choice) { chosen = choice; }
+
+Runtime* runtime()
+{
+    static std::atomic<unsigned long long> loaded_at_last_search{0};
+    if (Runtime* found = opened) return found;
+    if (chosen == HIER_GPU_NONE) return nullptr;
+    const unsigned long long loaded = libraries_loaded();
+    if (loaded_at_last_search.exchange(loaded) == loaded) return nullptr;
+    std::string reasons;
+    return search(true, reasons);
+}
+
+Runtime* find_runtime(std::string& reason)
+{
+    reason.clear();
+    return search(false, reason);
+}
+
+Status inspect(const void* address, Allocation& allocation)
+{
+    allocation = {};
+    const Runtime* r = runtime();
+    if (r == nullptr) return Status::ok;
+    const Status status = r->inspect(address, allocation);
+    if (allocation.kind != MemoryKind::host && allocation.device >= 0)
+        last_device.store(allocation.device, std::memory_order_relaxed);
+    return status;
+}
+
+int used_device() { return last_device.load(std::memory_order_relaxed); }
+
+Queue* queue(int device)
+{
+    const std::lock_guard lock(mutex);
+    std::unique_ptr<Queue>& q = queues[device];
+    if (!q && opened != nullptr) q = opened.load()->make_queue(device);
+    return q.get();
+}
+
+Status copy_now(std::span<const Copy> copies)
+{
+    if (copies.empty()) return Status::ok;
+    Allocation target, source;
+    Status status = inspect(copies[0].to, target);
+    if (!failed(status)) status = inspect(copies[0].from, source);
+    if (failed(status)) return status;
+    const int device = target.kind == MemoryKind::device ? target.device : source.device;
+    Queue* q = device >= 0 ? queue(device) : nullptr;
+    if (q == nullptr) return Status::transport_error;
+    std::uint64_t ticket = 0;
+    status = q->start(copies, {}, ticket);
+    if (failed(status)) return status;
+    do {
+        status = q->reached(ticket);
+    } while (status == Status::in_progress);
+    return status;
+}
+
+void release_runtime()
+{
+    const std::lock_guard lock(mutex);
+    queues.clear();
+}
+
+}  // namespace hier::gpu

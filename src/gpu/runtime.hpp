@@ -1,0 +1,30 @@
+// The GPU runtime of this process: the module of the runtime that the application uses. None of
+// this makes a context on a device that the application has not used.
+#pragma once
+
+#include <string>
+
+#include "hier/gpu.hpp"
+
+namespace hier::gpu {
+
+// A HIER_GPU_*; before anything else.
+void choose_runtime(int choice);
+// nullptr: there is none (yet). Asks again when the process has loaded libraries since.
+Runtime* runtime();
+// As above, and looks for a runtime that the process has not loaded. `reason`: why there is none.
+Runtime* find_runtime(std::string& reason);
+
+// Memory that no runtime knows belongs to the host.
+Status inspect(const void* address, Allocation& allocation);
+// The device of the last memory that inspect() found to belong to one, on this thread or another;
+// -1: none yet.
+int used_device();
+// The process's queue of this device. nullptr: the cause has been logged.
+Queue* queue(int device);
+// Blocking, each from or into memory of one and the same device.
+Status copy_now(std::span<const Copy> copies);
+// Gives up what the process holds; nothing is running any more.
+void release_runtime();
+
+}  // namespace hier::gpu

@@ -1,0 +1,154 @@
+#include "gpu/stream_queue.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "gpu/report.hpp"
+
+namespace hier::gpu {
+namespace {
+
+constexpr std::size_t most_streams = 64;
+
+}  // namespace
+
+StreamQueue::StreamQueue(int device) : device_(device)
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = open(0);
+    if (error == hipSuccess) error = platform_try(streams_[0].handle);
+    if (error == hipSuccess && can_store_words(device)) {
+        void* words = nullptr;
+        error = hipHostMalloc(&words, most_streams * sizeof *words_, hipHostMallocDefault);
+        if (error == hipSuccess) {
+            words_ = static_cast<std::atomic<std::uint64_t>*>(words);
+            for (std::size_t i = 0; i < most_streams; i++)
+                new (&words_[i]) std::atomic<std::uint64_t>(0);
+        }
+    }
+    if (error == hipSuccess) return;
+    if (!streams_.empty()) (void)hipStreamDestroy(streams_[0].handle);
+    (void)failed_with(error, "no streams for copies");
+    throw std::runtime_error(hipGetErrorString(error));
+}
+
+StreamQueue::~StreamQueue()
+{
+    const DeviceScope scope(device_);
+    for (const Stream& s : streams_) {
+        if (s.handle == nullptr) continue;
+        (void)hipStreamSynchronize(s.handle);
+        (void)hipStreamDestroy(s.handle);
+    }
+    marks_.clear();
+    spare_events_.clear();
+    if (words_ != nullptr) (void)hipHostFree(words_);
+}
+
+// Of the highest priority: such streams do not wait behind the application's.
+hipError_t StreamQueue::open(std::size_t stream)
+{
+    if (stream >= streams_.size()) streams_.resize(stream + 1);
+    if (streams_[stream].handle != nullptr) return hipSuccess;
+    int least = 0, greatest = 0;
+    const hipError_t error = hipDeviceGetStreamPriorityRange(&least, &greatest);
+    return error != hipSuccess ? error
+                               : hipStreamCreateWithPriority(&streams_[stream].handle,
+                                                             hipStreamNonBlocking, greatest);
+}
+
+// What was started all the same must not be running any more when its buffers are given up.
+Status StreamQueue::failed_start(const char* what, hipError_t error)
+{
+    const Status status = failed_with(error, what);
+    for (Stream& s : streams_) {
+        s.copies.clear();
+        if (s.handle != nullptr) (void)hipStreamSynchronize(s.handle);
+    }
+    return status;
+}
+
+Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> words,
+                          std::uint64_t& ticket)
+{
+    const std::lock_guard lock(mutex_);
+    if (failed(failure_)) return failure_;
+    const DeviceScope scope(device_);
+    if (scope.error() != hipSuccess) return failed_start("switching to the device", scope.error());
+    for (const Copy& c : copies) {
+        const std::size_t stream = std::min(stream_of(c.lane), most_streams - 1);
+        const hipError_t error = open(stream);
+        if (error != hipSuccess) return failed_start("no stream for copies", error);
+        streams_[stream].copies.push_back(c);
+    }
+    ticket = ++last_ticket_;
+    for (std::size_t i = 0; i < streams_.size(); i++) {
+        Stream& s = streams_[i];
+        // A call without copies waits for nothing but the device's turn.
+        if (s.copies.empty() && !(copies.empty() && i == 0)) continue;
+        hipError_t error = copy_all(s.handle, s.copies);
+        s.copies.clear();
+        if (error != hipSuccess) return failed_start("starting copies", error);
+        Mark m{ticket, i, 0, {}};
+        error = mark(i, i > 0 ? words : std::span<const Word>{}, m);
+        if (error != hipSuccess) return failed_start("marking the end of copies", error);
+        marks_.push_back(std::move(m));
+    }
+    return Status::ok;
+}
+
+hipError_t StreamQueue::mark(std::size_t stream, std::span<const Word> words, Mark& mark)
+{
+    Stream& s = streams_[stream];
+    if (words_ != nullptr) {
+        mark.value = ++s.marks;
+        all_words_.assign(words.begin(), words.end());
+        all_words_.push_back({&words_[stream], mark.value});
+        return store_words(s.handle, all_words_);
+    }
+    if (spare_events_.empty()) {
+        hipEvent_t event = nullptr;
+        const hipError_t error = hipEventCreateWithFlags(&event, hipEventDisableTiming);
+        if (error != hipSuccess) return error;
+        spare_events_.emplace_back(event);
+    }
+    mark.event = std::move(spare_events_.back());
+    spare_events_.pop_back();
+    return hipEventRecord(mark.event.get(), s.handle);
+}
+
+Status StreamQueue::look(const Mark& mark)
+{
+    // A stream that has failed stores no more words.
+    constexpr unsigned looks_per_query = 4096;
+    if (words_ != nullptr) {
+        if (words_[mark.stream].load(std::memory_order_acquire) >= mark.value) return Status::ok;
+        if (++looks_ % looks_per_query != 0) return Status::in_progress;
+    }
+    const hipError_t error = words_ != nullptr ? hipStreamQuery(streams_[mark.stream].handle)
+                                               : hipEventQuery(mark.event.get());
+    if (error == hipErrorNotReady) {
+        (void)hipGetLastError();
+        return Status::in_progress;
+    }
+    if (error != hipSuccess) failure_ = failed_with(error, "copies");
+    return failure_;
+}
+
+Status StreamQueue::reached(std::uint64_t ticket)
+{
+    const std::lock_guard lock(mutex_);
+    while (!marks_.empty() && marks_.front().ticket <= ticket) {
+        if (failed(failure_)) return failure_;
+        const Status status = look(marks_.front());
+        if (status != Status::ok) return status;
+        done_ = marks_.front().ticket;
+        if (marks_.front().event) spare_events_.push_back(std::move(marks_.front().event));
+        marks_.pop_front();
+    }
+    return failed(failure_) && ticket > done_ ? failure_ : Status::ok;
+}
+
+}  // namespace hier::gpu

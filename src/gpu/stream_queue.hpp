@@ -1,0 +1,63 @@
+// A Queue made of streams, one or several lanes each.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "gpu/platform.hpp"
+
+namespace hier::gpu {
+
+struct EventDestroy {
+    using pointer = hipEvent_t;
+    void operator()(hipEvent_t event) const { (void)hipEventDestroy(event); }
+};
+using Event = std::unique_ptr<hipEvent_t, EventDestroy>;
+
+class StreamQueue final : public Queue {
+public:
+    // Throws std::runtime_error.
+    explicit StreamQueue(int device);
+    ~StreamQueue() override;
+
+    Status start(std::span<const Copy> copies, std::span<const Word> words,
+                 std::uint64_t& ticket) override;
+    Status reached(std::uint64_t ticket) override;
+    bool stores_words() const override { return words_ != nullptr; }
+
+private:
+    struct Stream {
+        hipStream_t handle = nullptr;
+        std::uint64_t marks = 0;   // stored so far, where the device stores words
+        std::vector<Copy> copies;  // of the call that is being started
+    };
+    // Behind the copies that one call gave to one stream.
+    struct Mark {
+        std::uint64_t ticket;
+        std::size_t stream;
+        std::uint64_t value;  // that the stream's word reaches
+        Event event;          // where the device stores no words
+    };
+
+    hipError_t open(std::size_t stream);
+    hipError_t mark(std::size_t stream, std::span<const Word> words, Mark& mark);
+    // ok, in_progress or an error.
+    Status look(const Mark& mark);
+    Status failed_start(const char* what, hipError_t error);
+
+    int device_;
+    std::mutex mutex_;
+    std::vector<Stream> streams_;
+    std::deque<Mark> marks_;  // in the order of their tickets
+    std::vector<Event> spare_events_;
+    std::atomic<std::uint64_t>* words_ = nullptr;  // pinned, one for each stream
+    std::vector<Word> all_words_;
+    unsigned looks_ = 0;
+    std::uint64_t last_ticket_ = 0;
+    std::uint64_t done_ = 0;       // all tickets up to here
+    Status failure_ = Status::ok;  // of a copy: it may be any that has been started
+};
+
+}  // namespace hier::gpu

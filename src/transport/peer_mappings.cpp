@@ -1,0 +1,99 @@
+#include "transport/peer_mappings.hpp"
+
+#include <algorithm>
+
+#include "gpu/runtime.hpp"
+
+namespace hier {
+namespace {
+
+bool is_same(const ExportedMemory& a, const ExportedMemory& b)
+{
+    return a.owner == b.owner && a.base == b.base && a.length == b.length && a.id == b.id &&
+           a.handle == b.handle;
+}
+
+bool overlap(const ExportedMemory& a, const ExportedMemory& b)
+{
+    return a.owner == b.owner && a.base < b.base + b.length && b.base < a.base + a.length;
+}
+
+}  // namespace
+
+PeerMappings& PeerMappings::instance()
+{
+    static PeerMappings mappings;
+    return mappings;
+}
+
+Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*& mapping)
+{
+    const std::lock_guard lock(mutex_);
+    for (Iterator m = mappings_.begin(); m != mappings_.end(); ++m) {
+        if (m->is_stale || m->device != device || !is_same(m->memory, memory)) continue;
+        mappings_.splice(mappings_.begin(), mappings_, m);
+        m->users++;
+        mapping = &*m;
+        return Status::ok;
+    }
+    close_overlapping(memory);
+    close_oldest();
+    std::byte* base = nullptr;
+    const Status status = gpu::runtime()->map(memory.handle, device, base);
+    if (failed(status)) return status;
+    mappings_.push_front({memory, device, base, 1, false});
+    mapping = &mappings_.front();
+    return Status::ok;
+}
+
+void PeerMappings::release(Mapping* mapping)
+{
+    const std::lock_guard lock(mutex_);
+    if (--mapping->users > 0 || !mapping->is_stale) return;
+    const auto m = std::find_if(mappings_.begin(), mappings_.end(),
+                                [&](const Mapping& each) { return &each == mapping; });
+    close(m);
+}
+
+PeerMappings::Iterator PeerMappings::close(Iterator mapping)
+{
+    gpu::runtime()->unmap(mapping->base, mapping->device);
+    return mappings_.erase(mapping);
+}
+
+// The other devices' mappings of the same allocation may stay.
+void PeerMappings::close_overlapping(const ExportedMemory& memory)
+{
+    for (Iterator m = mappings_.begin(); m != mappings_.end();) {
+        const bool is_old = overlap(m->memory, memory) && !is_same(m->memory, memory);
+        if (is_old && m->users == 0) {
+            m = close(m);
+        } else {
+            m->is_stale = m->is_stale || is_old;
+            ++m;
+        }
+    }
+}
+
+void PeerMappings::close_oldest()
+{
+    for (Iterator m = mappings_.end(); mappings_.size() >= most && m != mappings_.begin();) {
+        --m;
+        if (m->users == 0) m = close(m);
+    }
+}
+
+void PeerMappings::clear()
+{
+    const std::lock_guard lock(mutex_);
+    for (Iterator m = mappings_.begin(); m != mappings_.end();)
+        m = m->users == 0 ? close(m) : std::next(m);
+}
+
+std::size_t PeerMappings::size()
+{
+    const std::lock_guard lock(mutex_);
+    return mappings_.size();
+}
+
+}  // namespace hier

@@ -1,0 +1,60 @@
+// Device memory of other processes of this node, mapped here: kept from call to call, because
+// mapping takes some 100 us to 100 ms.
+//
+// A mapping dies with its allocation: when the owner's memory is given back and allocated anew at
+// the same address, the new allocation has another id, and every old mapping that overlaps it is
+// closed before the new one is opened. Closing waits for all the device's streams, so the mappings
+// of a call stay open until it ends.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <mutex>
+
+#include "hier/gpu.hpp"
+
+namespace hier {
+
+// What a process tells its peers of an allocation. Lives in shared memory.
+struct ExportedMemory {
+    std::uint64_t base;  // in its owner
+    std::uint64_t length;
+    std::uint64_t id;
+    std::int32_t owner;  // process id
+    std::int32_t reserved;
+    gpu::IpcHandle handle;
+};
+
+class PeerMappings {
+public:
+    static PeerMappings& instance();
+
+    struct Mapping {
+        ExportedMemory memory;
+        int device;       // for whose copies
+        std::byte* base;  // here
+        int users;
+        bool is_stale;
+    };
+
+    // Gives the mapping to use until release(). Errors have been logged.
+    Status acquire(const ExportedMemory& memory, int device, Mapping*& mapping);
+    void release(Mapping* mapping);
+    // All that nobody uses.
+    void clear();
+    std::size_t size();
+
+    // More are closed again, those first that were used longest ago.
+    static constexpr std::size_t most = 256;
+
+private:
+    using Iterator = std::list<Mapping>::iterator;
+    Iterator close(Iterator mapping);
+    void close_overlapping(const ExportedMemory& memory);
+    void close_oldest();
+
+    std::mutex mutex_;
+    std::list<Mapping> mappings_;  // the one used last is first
+};
+
+}  // namespace hier

@@ -1,0 +1,272 @@
+#include "transport/sdma_transport.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "gpu/runtime.hpp"
+#include "log.hpp"
+
+namespace hier {
+namespace {
+
+bool is_on_device(const Region& region) { return region.memory.kind == MemoryKind::device; }
+
+}  // namespace
+
+SdmaTransport::SdmaTransport() : NodeTransport(nullptr), name_("copy engines") {}
+
+SdmaTransport::SdmaTransport(std::shared_ptr<NodeSegment> segment,
+                             std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells)
+    : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
+      peers_(static_cast<std::size_t>(this->segment().size())),
+      name_(std::string("copy engines, ") + (cma_ ? cma_->name() : cells_->name()))
+{
+}
+
+SdmaTransport::~SdmaTransport()
+{
+    if (registered_by_ >= 0)
+        gpu::runtime()->unregister_host(registered_by_, segment().memory().data());
+}
+
+const char* SdmaTransport::name() const { return name_.c_str(); }
+
+Status SdmaTransport::begin(const Binding& binding)
+{
+    Status status = NodeTransport::begin(binding);
+    if (cma_ && !failed(status)) status = cma_->begin(binding);
+    if (cells_ && !failed(status)) status = cells_->begin(binding);
+    for (Peer& p : peers_) {
+        p.is_known = false;
+        p.delivered = 0;
+    }
+    failure_ = status;
+    is_settling_ = false;
+    device_ = is_on_device(binding.receive) ? binding.receive.memory.device
+              : is_on_device(binding.send)  ? binding.send.memory.device
+                                            : gpu::used_device();
+    engines_ = nullptr;
+    if (device_ >= 0 && failure_ == Status::ok) {
+        engines_ = gpu::queue(device_);
+        if (engines_ == nullptr) failure_ = Status::transport_error;
+    }
+    return failure_;
+}
+
+Way SdmaTransport::own_way()
+{
+    const Region& into = binding().receive;
+    switch (into.memory.kind) {
+    case MemoryKind::host:
+        return cma_ ? Way::by_cpu : Way::by_cells;
+    case MemoryKind::pinned:
+        return cma_ && can_be_written(into) ? Way::by_cpu : Way::by_cells;
+    case MemoryKind::managed:
+        return Way::by_cells;
+    case MemoryKind::device:
+        break;
+    }
+    const Allocation& memory = into.memory;
+    const auto base = reinterpret_cast<std::uint64_t>(memory.base);
+    if (exported_.base != base || exported_.length != memory.length || exported_.id != memory.id ||
+        memory.id == 0) {
+        exported_ = {base, memory.length, memory.id, static_cast<std::int32_t>(getpid()), 0, {}};
+        is_exportable_ = gpu::runtime()->export_memory(memory, exported_.handle);
+        if (!is_exportable_)
+            log(HIER_LOG_INFO, "device memory that cannot be exported: through shared memory");
+    }
+    return is_exportable_ ? Way::by_device : Way::by_cells;
+}
+
+Status SdmaTransport::announce(int peer)
+{
+    NodeSlot& slot = segment().slot(segment().rank());
+    slot.way = own_way();
+    if (slot.way == Way::by_device) slot.memory = exported_;
+    return NodeTransport::announce(peer);
+}
+
+Status SdmaTransport::ready(int peer)
+{
+    const Status status = NodeTransport::ready(peer);
+    Peer& p = peers_[static_cast<std::size_t>(peer)];
+    if (status != Status::ok || p.is_known) return status;
+    p.way = way_to(peer);
+    p.is_known = true;
+    return Status::ok;
+}
+
+Way SdmaTransport::way_to(int peer)
+{
+    const NodeSlot& slot = segment().slot(peer);
+    if (slot.way == Way::by_cpu) return cma_ ? Way::by_cpu : Way::by_cells;
+    if (slot.way != Way::by_device || engines_ == nullptr) return Way::by_cells;
+    Peer& p = peers_[static_cast<std::size_t>(peer)];
+    const Status status = PeerMappings::instance().acquire(slot.memory, device_, p.mapping);
+    if (failed(status)) {
+        p.mapping = nullptr;
+        log(HIER_LOG_INFO, "node rank %d's device memory cannot be mapped: through shared memory",
+            peer);
+        return Way::by_cells;
+    }
+    p.receive = p.mapping->base + (slot.address - slot.memory.base);
+    return Way::by_device;
+}
+
+Status SdmaTransport::put(const Transfer& transfer)
+{
+    Peer& p = peers_[static_cast<std::size_t>(transfer.peer)];
+    const Region& from = binding().region(transfer.from);
+    if (p.way == Way::by_device) {
+        const int size = segment().size();
+        const int lane = (transfer.peer - segment().rank() + size) % size;
+        gather(p.receive + transfer.slice.offset, source(transfer), transfer, lane,
+               {transfer.op, transfer.peer, Signal::encode(binding().sequence, ++p.delivered)});
+        return Status::in_progress;
+    }
+    if (p.way == Way::by_cpu && !is_on_device(from)) return cma_->put(transfer);
+    return cells_->put(transfer);
+}
+
+Status SdmaTransport::copy(const Transfer& transfer)
+{
+    if (!is_on_device(binding().region(transfer.from)) &&
+        !is_on_device(binding().region(transfer.to)))
+        return NodeTransport::copy(transfer);
+    gather(binding().at(transfer.to, transfer.slice.offset), source(transfer), transfer, 0,
+           {transfer.op, -1, 0});
+    return Status::in_progress;
+}
+
+void SdmaTransport::gather(void* to, const void* from, const Transfer& transfer, int lane,
+                           Item item)
+{
+    copies_.push_back({to, from, transfer.slice.length, lane});
+    gathered_.items.push_back(item);
+}
+
+std::atomic<std::uint64_t>& SdmaTransport::signal_to(int peer) const
+{
+    return segment().flag(peer, segment().rank()).by_device;
+}
+
+bool SdmaTransport::register_signals()
+{
+    if (registered_by_ < 0) {
+        const SharedMemory& memory = segment().memory();
+        const Status status = gpu::runtime()->register_host(device_, memory.data(), memory.size());
+        if (failed(status)) return false;
+        registered_by_ = device_;
+    }
+    return true;
+}
+
+void SdmaTransport::submit()
+{
+    if (copies_.empty()) return;
+    words_.clear();
+    bool has_peers = false;
+    for (const Item& item : gathered_.items) has_peers = has_peers || item.peer >= 0;
+    gathered_.is_told = has_peers && engines_->stores_words();
+    if (gathered_.is_told && !register_signals()) return give_up(Status::transport_error);
+    for (const Item& item : gathered_.items) {
+        if (!gathered_.is_told || item.peer < 0) continue;
+        const auto at = &signal_to(item.peer);
+        const auto known = std::find_if(words_.begin(), words_.end(),
+                                        [&](const gpu::Word& w) { return w.at == at; });
+        if (known == words_.end()) {
+            words_.push_back({at, item.signal});
+        } else {
+            known->value = item.signal;
+        }
+    }
+    const Status status = engines_->start(copies_, words_, gathered_.ticket);
+    if (failed(status)) return give_up(status);
+    copies_.clear();
+    batches_.push_back(std::move(gathered_));
+    if (spare_.empty()) spare_.emplace_back();
+    gathered_ = std::move(spare_.back());
+    spare_.pop_back();
+}
+
+// progress() tells.
+void SdmaTransport::give_up(Status status)
+{
+    failure_ = status;
+    copies_.clear();
+    gathered_.items.clear();
+}
+
+void SdmaTransport::report(Completions& completions)
+{
+    while (!batches_.empty()) {
+        Batch& batch = batches_.front();
+        const Status status = engines_->reached(batch.ticket);
+        if (status == Status::in_progress) return;
+        for (const Item& item : batch.items) {
+            if (item.peer >= 0 && !batch.is_told && status == Status::ok)
+                signal_to(item.peer).store(item.signal, std::memory_order_release);
+            completions.complete(item.op, status);
+        }
+        batch.items.clear();
+        spare_.push_back(std::move(batch));
+        batches_.pop_front();
+    }
+}
+
+std::uint32_t SdmaTransport::arrived(int peer)
+{
+    const std::uint64_t word =
+        segment().flag(segment().rank(), peer).by_device.load(std::memory_order_acquire);
+    return Signal::count(word, binding().sequence) + cells_->arrived(peer) +
+           (cma_ ? cma_->arrived(peer) : 0);
+}
+
+Status SdmaTransport::progress(Completions& completions)
+{
+    report(completions);
+    if (failed(failure_)) return failure_;
+    return cells_ ? cells_->progress(completions) : NodeTransport::progress(completions);
+}
+
+bool SdmaTransport::idle()
+{
+    while (!batches_.empty() && engines_->reached(batches_.front().ticket) != Status::in_progress)
+        batches_.pop_front();
+    const bool are_cells_idle = !cells_ || cells_->idle();
+    return batches_.empty() && are_cells_idle;
+}
+
+Status SdmaTransport::settle()
+{
+    if (!is_on_device(binding().receive) || !gpu::runtime()->needs_acquire()) return Status::ok;
+    if (!is_settling_) {
+        const Status status = engines_->start({}, {}, settled_);
+        if (failed(status)) return status;
+        is_settling_ = true;
+    }
+    return engines_->reached(settled_);
+}
+
+void SdmaTransport::end()
+{
+    for (Peer& p : peers_) {
+        if (p.mapping != nullptr) PeerMappings::instance().release(p.mapping);
+        p.mapping = nullptr;
+    }
+    copies_.clear();
+    gathered_.items.clear();
+    batches_.clear();
+    if (cells_) cells_->end();
+    if (cma_) cma_->end();
+}
+
+void SdmaTransport::raise(Status status)
+{
+    NodeTransport::raise(status);
+    if (cells_) cells_->raise(status);
+    if (cma_) cma_->raise(status);
+}
+
+}  // namespace hier

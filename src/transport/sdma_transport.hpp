@@ -1,0 +1,97 @@
+// The node level where ranks use GPUs: copy engines push slices straight into the peers' device
+// memory, and any other pair of memories takes the way that is left.
+//
+//                         into host memory           into device memory
+//   from host memory      CMA, else cells            copy engine, else cells
+//   from device memory    cells                      copy engine, else cells
+//
+// The receiver says how its buffer may be written (NodeSlot::way), the sender decides; no two ranks
+// have to agree on anything. Cells (shm_transport.hpp) work for every pair: where a rank has used
+// no device yet, where memory cannot be exported or mapped.
+//
+// Each rank pushes (G-1)*S bytes out of its device and gets as many, peers in staggered order. What
+// may run at the same time is given to the device in one call; no kernel is launched.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "hier/gpu.hpp"
+#include "transport/cma_transport.hpp"
+#include "transport/shm_transport.hpp"
+
+namespace hier {
+
+class SdmaTransport final : public NodeTransport {
+public:
+    // Of a rank that is alone on its node.
+    SdmaTransport();
+    // `cma` may be null.
+    SdmaTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<CmaTransport> cma,
+                  std::unique_ptr<ShmTransport> cells);
+    ~SdmaTransport() override;
+
+    Status begin(const Binding& binding) override;
+    Status announce(int peer) override;
+    Status ready(int peer) override;
+    Status put(const Transfer& transfer) override;
+    Status copy(const Transfer& transfer) override;
+    void submit() override;
+    std::uint32_t arrived(int peer) override;
+    Status progress(Completions& completions) override;
+    bool idle() override;
+    Status settle() override;
+    void end() override;
+    void raise(Status status) override;
+    const char* name() const override;
+    bool takes_device_memory() const override { return true; }
+
+private:
+    struct Peer {
+        Way way = Way::by_cells;  // of this collective, once it is known
+        bool is_known = false;
+        PeerMappings::Mapping* mapping = nullptr;
+        std::byte* receive = nullptr;  // by_device: its receive buffer, here
+        std::uint32_t delivered = 0;   // by_device, in this collective
+    };
+    struct Item {
+        std::uint32_t op;
+        int peer;  // that is told; -1: nobody
+        std::uint64_t signal;
+    };
+    struct Batch {
+        std::uint64_t ticket;
+        bool is_told;  // the device stores the signals
+        std::vector<Item> items;
+    };
+
+    Way own_way();
+    Way way_to(int peer);
+    std::atomic<std::uint64_t>& signal_to(int peer) const;
+    void gather(void* to, const void* from, const Transfer& transfer, int lane, Item item);
+    void give_up(Status status);
+    void report(Completions& completions);
+    // Lets the device store signals.
+    bool register_signals();
+
+    std::unique_ptr<CmaTransport> cma_;
+    std::unique_ptr<ShmTransport> cells_;
+    std::vector<Peer> peers_;
+    // The device whose engines copy in this collective; -1: this rank has used none so far.
+    int device_ = -1;
+    gpu::Queue* engines_ = nullptr;
+    ExportedMemory exported_{};      // the last that was
+    bool is_exportable_ = false;     // it
+    std::vector<gpu::Copy> copies_;  // gathered
+    Batch gathered_{};
+    std::deque<Batch> batches_;  // started
+    std::vector<gpu::Word> words_;
+    std::vector<Batch> spare_;
+    Status failure_ = Status::ok;
+    int registered_by_ = -1;
+    bool is_settling_ = false;
+    std::uint64_t settled_ = 0;  // ticket
+    std::string name_;
+};
+
+}  // namespace hier
