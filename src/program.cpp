@@ -12,6 +12,7 @@ Program::Program(Plan plan, const Topology& topology, int rank)
     : plan_(std::move(plan)), peer_(plan_.ops.size(), Op::every_peer), channel_(plan_.ops.size())
 {
     link_successors();
+    check_places(rank);
     build_channels(topology, rank);
 }
 
@@ -32,6 +33,20 @@ void Program::link_successors()
     std::vector<std::uint32_t> next(first_successor_.begin(), first_successor_.end() - 1);
     for (std::uint32_t i = 0; i < n; i++) {
         for (const std::uint32_t d : plan_.dependencies_of(op(i))) successors_[next[d]++] = i;
+    }
+}
+
+// Whether a landing buffer is there is the binding's affair.
+void Program::check_places(int rank) const
+{
+    for (std::uint32_t i = 0; i < size(); i++) {
+        const Op& o = op(i);
+        if (o.kind == Op::Kind::copy && (o.level != Level::node || o.peer != rank))
+            throw SetupError(format("op %u copies, but not on the node level of its own rank", i));
+        if (o.kind == Op::Kind::copy && (o.from == o.to || o.to == Place::send))
+            throw SetupError(format("op %u copies a buffer to itself or to the send buffer", i));
+        if (o.kind == Op::Kind::put && o.level == Level::node && o.from == Place::landing)
+            throw SetupError(format("op %u puts from the landing buffer on the node level", i));
     }
 }
 

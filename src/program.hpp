@@ -40,6 +40,7 @@ public:
 
 private:
     void link_successors();
+    void check_places(int rank) const;
     void build_channels(const Topology& topology, int rank);
 
     Plan plan_;

@@ -29,19 +29,22 @@ enum class Level : std::uint8_t {
 
 // One of a rank's own buffers. Home offsets are the same in all of them.
 enum class Place : std::uint8_t {
-    send,  // holds the own shard alone
+    send,  // holds the own shard alone; never written
     receive,
-    landing,  // what the network can reach, where it cannot reach `receive`
+    // What the network can reach, where it cannot reach the others: puts on the rail read and write
+    // this one. The node level knows it only from copies.
+    landing,
 };
 
 struct Op {
     enum class Kind : std::uint8_t {
-        copy,  // between two of the rank's own buffers
-        // tell `peer` (every_peer: all of the node) that our receive buffer may be written
+        copy,  // between two of the rank's own buffers; on the node level, `peer` is the rank
+        // tell `peer` (every_peer: all of the node) that our receive buffer (rail: our landing
+        // buffer, where there is one) may be written
         announce,
         await_ready,  // until `peer` has announced
-        // write `slice` into `peer`'s receive buffer, then count it there; done when the source may
-        // be reused
+        // write `slice` into the buffer that `peer` announced, then count it there; done when the
+        // source may be reused
         put,
         drain,       // until every earlier put to `peer` lands without our help
         await_data,  // until `count` puts of `peer` have arrived
@@ -79,11 +82,9 @@ struct AllgatherShape {
     std::span<const Slice> shards;  // of every rank; they do not overlap
     std::size_t chunk;              // bytes of one put at most; > 0
     Route route;
-    bool
-        // the rank's own shard is in its receive buffer already. Local: may differ from rank to
-        // rank
-        in_place;
-    bool landing = false;  // the rank's network reaches only its landing buffer
+    // Local: these may differ from rank to rank.
+    bool in_place;  // the rank's own shard is in its receive buffer already
+    bool landing;   // the rank's network reaches only its landing buffer
 };
 
 // The overlapped rail + fan-out allgather of `rank`; diagram and bytes per link in

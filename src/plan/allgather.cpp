@@ -17,6 +17,15 @@
 // rank pushes (G-1)*N*S. Time ~ max(rail, push) + one chunk's fan-out. Peers are taken in staggered
 // order, so that at no time all ranks write to the same one.
 //
+// A rank whose network reaches only its landing buffer (it need not be so on every rank):
+//
+//     send or receive -- copy --> landing -- 2 --> peer            the own shard, chunk by chunk
+//                        peer --> landing -- copy --> receive -- 4 --> the node's other ranks
+//                                    \------ 4, ring --> next node
+//
+// It copies its own S bytes out, once for all next hops, and the (N-1)*S of its rail in. (G ranks a
+// node again; uneven nodes: what enters at it.) Only the copy out delays its rail, by one chunk.
+//
 // Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
 // per local rank (multi-leader / multi-rail), pipelined by chunk.
 #include <algorithm>
@@ -124,13 +133,38 @@ private:
         return it->second;
     }
 
+    Place own_place() const { return shape_.in_place ? Place::receive : Place::send; }
+
+    Place place_of(Level level, int owner) const
+    {
+        if (level == Level::rail && shape_.landing) return Place::landing;
+        return owner == rank_ ? own_place() : Place::receive;
+    }
+
     void put(Level level, int peer_rank, Peer& peer, int owner, Slice slice, Dependencies after)
     {
         const std::uint32_t op = add(Op::Kind::put, level, peer_rank, after);
         plan_.ops[op].slice = slice;
         plan_.ops[op].count = ++peer.puts;
-        plan_.ops[op].from = owner == rank_ && !shape_.in_place ? Place::send : Place::receive;
+        plan_.ops[op].from = place_of(level, owner);
         peer.last_put = op;
+    }
+
+    std::uint32_t copy(Place from, Place to, Slice slice, Dependencies after = {})
+    {
+        const std::uint32_t op = add(Op::Kind::copy, Level::node, rank_, after);
+        plan_.ops[op].slice = slice;
+        plan_.ops[op].from = from;
+        plan_.ops[op].to = to;
+        return op;
+    }
+
+    // One copy, however many next hops the chunk has.
+    std::uint32_t copy_out(Slice own_chunk)
+    {
+        const auto [it, is_new] = copied_out_.try_emplace(own_chunk.offset);
+        if (is_new) it->second = copy(own_place(), Place::landing, own_chunk);
+        return it->second;
     }
 
     void announce()
@@ -155,7 +189,11 @@ private:
         for_each_next_hop(rank_, [&](int next) {
             for_each_chunk(rank_, [&](Slice slice) {
                 Peer& peer = rail_peer(next);
-                put(Level::rail, next, peer, rank_, slice, {peer.ready});
+                if (shape_.landing) {
+                    put(Level::rail, next, peer, rank_, slice, {copy_out(slice), peer.ready});
+                } else {
+                    put(Level::rail, next, peer, rank_, slice, {peer.ready});
+                }
             });
         });
     }
@@ -173,12 +211,7 @@ private:
     void copy_own_shard()
     {
         if (shape_.in_place) return;
-        for_each_chunk(rank_, [&](Slice slice) {
-            const std::uint32_t op = add(Op::Kind::copy, Level::node, rank_);
-            plan_.ops[op].slice = slice;
-            plan_.ops[op].from = Place::send;
-            plan_.ops[op].to = Place::receive;
-        });
+        for_each_chunk(rank_, [&](Slice slice) { copy(Place::send, Place::receive, slice); });
     }
 
     void take_remote_shards()
@@ -188,13 +221,16 @@ private:
             for_each_chunk(source, [&](Slice slice) {
                 const std::uint32_t arrived = add(Op::Kind::await_data, Level::rail, sender);
                 plan_.ops[arrived].count = ++received_[sender];
+                const std::uint32_t received =
+                    shape_.landing ? copy(Place::landing, Place::receive, slice, {arrived})
+                                   : arrived;
                 for_each_next_hop(source, [&](int next) {
                     Peer& peer = rail_peer(next);
                     put(Level::rail, next, peer, source, slice, {arrived, peer.ready});
                 });
                 for_each_node_peer([&](int rank) {
                     Peer& peer = local_[rank];
-                    put(Level::node, rank, peer, source, slice, {arrived, peer.ready});
+                    put(Level::node, rank, peer, source, slice, {received, peer.ready});
                 });
             });
         });
@@ -227,7 +263,8 @@ private:
     Plan plan_;
     std::map<int, Peer> rail_;
     std::map<int, Peer> local_;
-    std::map<int, std::uint32_t> received_;  // per rail sender
+    std::map<int, std::uint32_t> received_;            // per rail sender
+    std::map<std::size_t, std::uint32_t> copied_out_;  // op, by the offset of the chunk
 };
 
 }  // namespace

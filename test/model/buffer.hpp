@@ -1,4 +1,4 @@
-// A receive buffer in which every byte is only whether it is there.
+// A receive or landing buffer in which every byte is only whether it is there.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,8 @@ struct Event {
     enum class Kind : std::uint8_t {
         enter,         // rank
         op,            // rank, index into its plan
-        done,          // rank, index: the source of its put may be reused
+        copy,          // rank, index into its copies: a part of it is done
+        done,          // rank, index: its copy is done, the source of its put may be reused
         payload,       // index of a flight: a part of it lands
         signal,        // index of a flight
         announcement,  // index: it reaches the peer over the rail

@@ -27,9 +27,11 @@ void Machine::enter(int rank)
     me.left = me.plan->ops.size();
     me.blocked.clear();
     me.drains.clear();
+    me.copies.clear();
     me.peers.assign(ranks_.size(), {});
-    me.buffer.clear(call.shards);
-    if (call.in_place_at(rank)) me.buffer.confirm(call.shard(rank));
+    me.receive.clear(call.shards);
+    if (call.landing_at(rank)) me.landing.clear(call.shards);
+    if (call.in_place_at(rank)) me.receive.confirm(call.shard(rank));
 
     for (const Event& event : me.parked) {
         const bool is_announcement = event.kind == Event::Kind::announcement;
@@ -98,11 +100,7 @@ void Machine::execute(int rank, std::uint32_t op)
     const Op& what = me.plan->ops[op];
     switch (what.kind) {
     case Op::Kind::copy:
-        if (!me.buffer.write(what.slice)) {
-            return fail(Fault::written_twice, me.call, rank, static_cast<int>(op));
-        }
-        me.buffer.confirm(what.slice);
-        return complete(rank, op);
+        return copy(rank, op);
     case Op::Kind::announce:
         announce(rank, what);
         return complete(rank, op);
@@ -138,7 +136,10 @@ void Machine::put(int rank, std::uint32_t op)
 {
     RankState& me = at(rank);
     const Op& what = me.plan->ops[op];
-    const Fault fault = fault_of_put(rank, what);
+    // Older: only an earlier collective's buffer. Newer: the peer has left this one.
+    Fault fault = Fault::put_unannounced;
+    if (me.announced[index(what.peer)][index(what.level)] == me.call)
+        fault = fault_of_read(rank, what);
     if (fault != Fault::none) return fail(fault, me.call, rank, static_cast<int>(op));
     me.peers[index(what.peer)].issued[index(what.level)]++;
     launch({{what.level, rank, what.peer}, me.call, op, what.count, what.slice});
@@ -146,15 +147,43 @@ void Machine::put(int rank, std::uint32_t op)
     if (what.level == Level::rail) offer_blocked(rank);
 }
 
-Fault Machine::fault_of_put(int rank, const Op& op) const
+Fault Machine::fault_of_read(int rank, const Op& op) const
 {
-    const RankState& me = at(rank);
-    // Older: only an earlier collective's buffer. Newer: the peer has left this one.
-    if (me.announced[index(op.peer)][index(op.level)] != me.call) return Fault::put_unannounced;
-    if (op.from == Place::send || me.buffer.holds(op.slice)) return Fault::none;
+    if (op.from == Place::send || at(rank).buffer(op.from).holds(op.slice)) return Fault::none;
     const Slice own = call_of(rank).shard(rank);
     const bool is_own = op.slice.offset >= own.offset && op.slice.offset < own.offset + own.length;
     return is_own ? Fault::own_not_copied : Fault::not_held;
+}
+
+void Machine::copy(int rank, std::uint32_t op)
+{
+    RankState& me = at(rank);
+    const Fault fault = fault_of_read(rank, me.plan->ops[op]);
+    if (fault != Fault::none) return fail(fault, me.call, rank, static_cast<int>(op));
+    const auto number = static_cast<std::uint32_t>(me.copies.size());
+    me.copies.push_back({op});
+    events_.push_by_rank({Event::Kind::copy, rank, number});
+}
+
+void Machine::go_on_with_copy(const Event& event)
+{
+    RankState& me = at(event.rank);
+    RankState::Copy& copy = me.copies[event.index];
+    const Op& op = me.plan->ops[copy.op];
+    const std::size_t part = next_part(op.slice.length, copy.moved);
+    if (!me.buffer(op.to).write({op.slice.offset + copy.moved, part})) {
+        return fail(Fault::written_twice, me.call, event.rank, static_cast<int>(copy.op));
+    }
+    copy.moved += part;
+    const bool is_whole = copy.moved == op.slice.length;
+    events_.push_by_rank(is_whole ? Event{Event::Kind::done, event.rank, copy.op} : event);
+}
+
+void Machine::done(int rank, std::uint32_t op)
+{
+    const Op& what = at(rank).plan->ops[op];
+    if (what.kind == Op::Kind::copy) at(rank).buffer(what.to).confirm(what.slice);
+    complete(rank, op);
 }
 
 void Machine::begin_drain(int rank, std::uint32_t op)
@@ -194,7 +223,7 @@ void Machine::complete(int rank, std::uint32_t op)
 void Machine::leave(int rank)
 {
     RankState& me = at(rank);
-    if (!me.buffer.complete()) return fail(Fault::returned_early, me.call, rank);
+    if (!me.receive.complete()) return fail(Fault::returned_early, me.call, rank);
     me.inside = false;
     if (index(me.call) + 1 < calls_.size()) {
         events_.push_by_rank({Event::Kind::enter, rank, 0});

@@ -39,8 +39,10 @@ private:
     {
         switch (op.kind) {
         case Op::Kind::copy:
-            if (op.peer != rank_) return Fault::wrong_peer;
-            return op.from == Place::send ? own_send_buffer_holds(op.slice) : Fault::wrong_source;
+            if (op.peer != rank_ || op.level != Level::node) return Fault::wrong_peer;
+            if (op.from == op.to || op.to == Place::send) return Fault::wrong_place;
+            if (!has(op.from) || !has(op.to)) return Fault::wrong_place;
+            return source_holds(op);
         case Op::Kind::announce:
             if (op.level == Level::node && op.peer == Op::every_peer) return Fault::none;
             return is_peer(op) ? Fault::none : Fault::wrong_peer;
@@ -50,9 +52,8 @@ private:
             return is_peer(op) ? Fault::none : Fault::wrong_peer;
         case Op::Kind::put:
             if (!is_peer(op)) return Fault::wrong_peer;
-            if (!inside_shards(op.slice)) return Fault::outside_shards;
-            if (op.from == Place::send && own_send_buffer_holds(op.slice) != Fault::none)
-                return Fault::wrong_source;
+            if (!can_be_put(op)) return Fault::wrong_place;
+            if (const Fault fault = source_holds(op); fault != Fault::none) return fault;
             return number(op);
         }
         return Fault::wrong_peer;
@@ -64,6 +65,15 @@ private:
         const bool same_node = topo_.node_of(op.peer) == topo_.node_of(rank_);
         if (op.level == Level::node) return same_node;
         return !same_node && topo_.rail_of(op.peer) == topo_.rail_of(rank_);
+    }
+
+    bool has(Place place) const { return place != Place::landing || call_.landing_at(rank_); }
+
+    // The network reads the landing buffer where there is one, and the node level never does.
+    bool can_be_put(const Op& op) const
+    {
+        const bool must_land = op.level == Level::rail && call_.landing_at(rank_);
+        return (op.from == Place::landing) == must_land;
     }
 
     // Written so that an offset near the end of the range cannot wrap around.
@@ -79,10 +89,12 @@ private:
                            [&](Slice shard) { return is_within(slice, shard); });
     }
 
-    Fault own_send_buffer_holds(Slice slice) const
+    // Of the send buffer; what the others hold is seen when the plan runs.
+    Fault source_holds(const Op& op) const
     {
-        if (!inside_shards(slice)) return Fault::outside_shards;
-        const bool holds = !call_.in_place_at(rank_) && is_within(slice, call_.shard(rank_));
+        if (!inside_shards(op.slice)) return Fault::outside_shards;
+        if (op.from != Place::send) return Fault::none;
+        const bool holds = !call_.in_place_at(rank_) && is_within(op.slice, call_.shard(rank_));
         return holds ? Fault::none : Fault::wrong_source;
     }
 

@@ -46,6 +46,13 @@ bool Machine::park(const Channel& channel, const Event& event)
     return false;
 }
 
+// Of the rank's current call.
+Buffer& Machine::target_of(const Channel& channel)
+{
+    const bool lands = channel.level == Level::rail && call_of(channel.to).landing_at(channel.to);
+    return at(channel.to).buffer(lands ? Place::landing : Place::receive);
+}
+
 void Machine::land_payload(const Event& event)
 {
     Flight& flight = flights_[event.index];
@@ -56,10 +63,8 @@ void Machine::land_payload(const Event& event)
         return fail(Fault::stray, flight.call, flight.channel.from, op);
     }
 
-    // In two parts at most: more show nothing new.
-    const std::size_t rest = flight.slice.length - flight.landed;
-    const std::size_t part = flight.landed > 0 || rest < 2 ? rest : 1 + events_.random(rest);
-    if (!target.buffer.write({flight.slice.offset + flight.landed, part})) {
+    const std::size_t part = next_part(flight.slice.length, flight.landed);
+    if (!target_of(flight.channel).write({flight.slice.offset + flight.landed, part})) {
         return fail(Fault::written_twice, flight.call, flight.channel.from, op);
     }
     flight.landed += part;
@@ -86,7 +91,7 @@ void Machine::land_signal(const Event& event)
     if (flight.after != Flight::none && flights_[flight.after].payload_done) {
         push(Event::Kind::signal, flight.after);
     }
-    target.buffer.confirm(flight.slice);
+    target_of(flight.channel).confirm(flight.slice);
     target.peers[index(from)].arrived[index(level)]++;
     offer_blocked(to);
     if (at(from).call == flight.call) {
@@ -113,7 +118,7 @@ void Machine::check_forwarded()
         const int holder = flight.channel.to;
         const Call& call = calls_[index(flight.call)];
         for (const int peer : topo_.ranks_on(topo_.node_of(holder))) {
-            if (!at(peer).buffer.holds(flight.slice)) {
+            if (!at(peer).receive.holds(flight.slice)) {
                 return fail(Fault::not_forwarded, flight.call, holder);
             }
         }
@@ -123,7 +128,7 @@ void Machine::check_forwarded()
             const bool is_its = flight.slice.offset >= shard.offset &&
                                 flight.slice.offset < shard.offset + shard.length;
             if (is_its && next != topo_.node_of(source) &&
-                !at(topo_.entry(source, next)).buffer.holds(flight.slice)) {
+                !target_of({Level::rail, holder, topo_.entry(source, next)}).holds(flight.slice)) {
                 return fail(Fault::not_forwarded, flight.call, holder);
             }
         }

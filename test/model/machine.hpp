@@ -25,6 +25,10 @@ struct RankState {
         std::uint32_t op;
         std::uint32_t puts;  // issued when it began
     };
+    struct Copy {
+        std::uint32_t op;
+        std::size_t moved = 0;  // bytes
+    };
 
     const Plan* plan = nullptr;
     int call = -1;
@@ -32,12 +36,17 @@ struct RankState {
     std::size_t left = 0;                // operations not done
     std::vector<std::uint32_t> missing;  // by operation: dependencies not done
     std::vector<std::uint32_t> blocked;  // dependencies done, but something else is awaited
-    std::vector<Drain> drains;          // that have begun
+    std::vector<Drain> drains;           // that have begun
+    std::vector<Copy> copies;            // that have begun, done ones too
     std::vector<Peer> peers;
     std::vector<std::array<int, 2>>
         announced;  // by peer and level: the last call that it announced to us; kept for all calls
     std::vector<Event> parked;  // rail events that wait for this rank's next call
-    Buffer buffer;
+    Buffer receive;
+    Buffer landing;
+
+    Buffer& buffer(Place place) { return place == Place::landing ? landing : receive; }
+    const Buffer& buffer(Place place) const { return place == Place::landing ? landing : receive; }
 };
 
 struct Flight {
@@ -74,7 +83,10 @@ private:
     void execute(int rank, std::uint32_t op);
     void announce(int rank, const Op& op);
     void put(int rank, std::uint32_t op);
-    Fault fault_of_put(int rank, const Op& op) const;
+    Fault fault_of_read(int rank, const Op& op) const;
+    void copy(int rank, std::uint32_t op);
+    void go_on_with_copy(const Event& event);
+    void done(int rank, std::uint32_t op);
     void begin_drain(int rank, std::uint32_t op);
     void end_drains(int rank);
     void complete(int rank, std::uint32_t op);
@@ -87,8 +99,16 @@ private:
     void land_payload(const Event& event);
     void land_signal(const Event& event);
     void land_announcement(const Event& event);
+    Buffer& target_of(const Channel& channel);
     bool is_stalled(const Flight& flight) const;
     void check_forwarded();
+
+    // In two parts at most: more show nothing new.
+    std::size_t next_part(std::size_t whole, std::size_t before)
+    {
+        const std::size_t rest = whole - before;
+        return before > 0 || rest < 2 ? rest : 1 + events_.random(rest);
+    }
 
     void happen(const Event& event);
     void fail(Fault fault, int call, int rank, int op = -1);

@@ -8,6 +8,11 @@
 //     keep their order; on a node channel nothing does, and the receiver sees only how many came
 //   - a put is done (its source may be reused) at any time after it was issued, before or after it
 //     lands; a rank returns when all of its operations are done
+//   - a copy goes on piecewise after it was started, and its target may be read when it is done
+//   - what is read, by a put or a copy, is read at any moment from its start until it is done. It
+//     must be there from the start, and then stays until the rank returns: nothing is written twice
+//   - there is one landing buffer for all calls. Peers write into it as soon as the next call
+//     announces it, and what it held before is lost
 //   - a rank that is outside a collective makes no progress: what it sends or receives on a rail
 //     waits for its next call
 //   - a drain covers the puts that were issued before it. When these have landed it needs nothing
@@ -34,9 +39,11 @@ struct Call {
     std::size_t chunk = 1;
     Route route = Route::direct;
     std::vector<bool> in_place;  // by rank
+    std::vector<bool> landing;   // by rank
     std::vector<Plan> plans;     // by rank
 
     bool in_place_at(int rank) const { return in_place[static_cast<std::size_t>(rank)]; }
+    bool landing_at(int rank) const { return landing[static_cast<std::size_t>(rank)]; }
     Slice shard(int rank) const { return shards[static_cast<std::size_t>(rank)]; }
     Plan& plan(int rank) { return plans[static_cast<std::size_t>(rank)]; }
     const Plan& plan(int rank) const { return plans[static_cast<std::size_t>(rank)]; }
@@ -56,9 +63,10 @@ enum class Fault : std::uint8_t {
     wrong_count,     // the counts of a channel are not 1, 2, ...; on a rail in this order
     outside_shards,
     wrong_source,  // the send buffer does not hold these bytes; or, in place, there is none
+    wrong_place,   // a buffer that the rank has not, or that this kind of operation must not use
     // Seen when the plans run.
     put_unannounced,  // the peer has not announced its buffer of this collective
-    own_not_copied,   // the own shard is read from the receive buffer before it was copied there
+    own_not_copied,   // the own shard is read where it has not been copied yet
     not_held,         // bytes are read that have not arrived
     written_twice,
     returned_early,  // a byte had not arrived

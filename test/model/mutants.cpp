@@ -23,10 +23,11 @@ public:
             leave_out(i);
             drop_dependencies(i);
             reverse_dependencies(i);
+            shorten_dependencies(i);
             change_count(i);
             change_slice(i);
             change_peer(i);
-            change_source(i);
+            change_places(i);
             repeat(i);
             swap_with_next(i);
         }
@@ -125,6 +126,20 @@ private:
         }
     }
 
+    // After what the dependency itself waits for.
+    void shorten_dependencies(std::size_t i)
+    {
+        for (const std::uint32_t on : plan_.dependencies_of(plan_.ops[i])) {
+            const auto before = plan_.dependencies_of(plan_.ops[on]);
+            if (before.empty()) continue;  // that is removing it
+            edit("dependency one step too early", i, [&](Draft& draft) {
+                auto& after = draft.at(i).after;
+                std::erase(after, on);
+                after.insert(after.end(), before.begin(), before.end());
+            });
+        }
+    }
+
     void change_count(std::size_t i)
     {
         const Op& op = plan_.ops[i];
@@ -159,17 +174,21 @@ private:
             }
             edit_op("other peer", i, [&](Op& o) { o.peer = peer; });
         }
-        if (op.kind == Op::Kind::copy) return;  // equivalent: a copy's level says nothing
         edit_op("other level", i,
                 [](Op& o) { o.level = o.level == Level::node ? Level::rail : Level::node; });
     }
 
-    void change_source(std::size_t i)
+    void change_places(std::size_t i)
     {
-        const Op::Kind kind = plan_.ops[i].kind;
-        if (kind != Op::Kind::put && kind != Op::Kind::copy) return;
-        edit_op("other source", i,
-                [](Op& o) { o.from = o.from == Place::send ? Place::receive : Place::send; });
+        const Op& op = plan_.ops[i];
+        if (op.kind != Op::Kind::put && op.kind != Op::Kind::copy) return;
+        for (const Place place : {Place::send, Place::receive, Place::landing}) {
+            if (place != op.from) edit_op("other source", i, [&](Op& o) { o.from = place; });
+            if (op.kind == Op::Kind::copy && place != op.to)
+                edit_op("other target", i, [&](Op& o) { o.to = place; });
+        }
+        if (op.kind == Op::Kind::copy)
+            edit_op("copied the other way", i, [](Op& o) { std::swap(o.from, o.to); });
     }
 
     void repeat(std::size_t i)
@@ -180,9 +199,10 @@ private:
     }
 
     // Equivalent: the receiver does nothing between the arrivals of these two, and the sender had
-    // both from the start.
+    // both from the start, where the rail reads them.
     bool is_order_free(const Op& first, const Op& second) const
     {
+        if (call_.landing_at(rank_)) return false;
         const Slice own = call_.shard(rank_);
         for (const Op* op : {&first, &second}) {
             if (op->slice.offset < own.offset || op->slice.offset >= own.offset + own.length)
@@ -230,6 +250,9 @@ private:
         other = call_;
         other.in_place.flip();
         replan("planned for the other place of the own shard", topo_, other);
+        other = call_;
+        other.landing.flip();
+        replan("planned for the other reach of the network", topo_, other);
         other = call_;
         for (const std::size_t chunk : {call_.chunk / 2, call_.chunk + 1, call_.chunk * 2}) {
             other.chunk = std::max<std::size_t>(chunk, 1);

@@ -42,8 +42,10 @@ void Machine::happen(const Event& event)
         return enter(event.rank);
     case Event::Kind::op:
         return execute(event.rank, event.index);
+    case Event::Kind::copy:
+        return go_on_with_copy(event);
     case Event::Kind::done:
-        return complete(event.rank, event.index);
+        return done(event.rank, event.index);
     case Event::Kind::payload:
         return land_payload(event);
     case Event::Kind::signal:

@@ -51,11 +51,25 @@ std::vector<Slice> uneven_shards(int ranks, std::size_t most, std::mt19937& rand
     return shards;
 }
 
-std::vector<bool> some_in_place(int ranks, std::mt19937& random)
+std::vector<bool> some_of(int ranks, std::mt19937& random)
 {
-    std::vector<bool> in_place(static_cast<std::size_t>(ranks));
-    for (std::size_t r = 0; r < in_place.size(); r++) in_place[r] = random() % 2 == 0;
-    return in_place;
+    std::vector<bool> some(static_cast<std::size_t>(ranks));
+    for (std::size_t r = 0; r < some.size(); r++) some[r] = random() % 2 == 0;
+    return some;
+}
+
+std::vector<bool> none_some_or_all_of(int ranks, std::mt19937& random)
+{
+    const auto which = random() % 3;
+    if (which == 1) return some_of(ranks, random);
+    return std::vector<bool>(static_cast<std::size_t>(ranks), which == 2);
+}
+
+static std::string ranks_of(const std::vector<bool>& some)
+{
+    std::string out;
+    for (std::size_t r = 0; r < some.size(); r++) out += some[r] ? " " + std::to_string(r) : "";
+    return out.empty() ? " none" : out;
 }
 
 std::string judge(const Topology& topology, const std::vector<Call>& calls,
@@ -71,6 +85,7 @@ std::string judge(const Topology& topology, const std::vector<Call>& calls,
         for (const Slice s : call.shards) {
             out += " " + std::to_string(s.offset) + "+" + std::to_string(s.length);
         }
+        out += ", in place" + ranks_of(call.in_place) + ", landing" + ranks_of(call.landing);
     }
     return out + "; schedule " + std::to_string(static_cast<int>(schedule.kind)) + ", seed " +
            std::to_string(schedule.seed);

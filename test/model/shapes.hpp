@@ -23,7 +23,9 @@ Topology shuffled(std::vector<int> node_of_rank, std::mt19937& random);
 // them.
 std::vector<Slice> uneven_shards(int ranks, std::size_t most, std::mt19937& random);
 
-std::vector<bool> some_in_place(int ranks, std::mt19937& random);
+// By rank: in place or not, with landing or not.
+std::vector<bool> some_of(int ranks, std::mt19937& random);
+std::vector<bool> none_some_or_all_of(int ranks, std::mt19937& random);
 
 // Inspects the plans and runs them. Empty, or what went wrong.
 std::string judge(const Topology& topology, const std::vector<Call>& calls,

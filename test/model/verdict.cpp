@@ -17,12 +17,14 @@ const char* to_string(Fault fault)
         return "bytes outside the shards";
     case Fault::wrong_source:
         return "the send buffer does not hold these bytes";
+    case Fault::wrong_place:
+        return "a buffer that is not there or not for this";
     case Fault::put_unannounced:
         return "put before the peer announced its buffer of this collective";
     case Fault::own_not_copied:
-        return "own shard read from the receive buffer before it was copied";
+        return "own shard read before it was copied there";
     case Fault::not_held:
-        return "put of bytes not held";
+        return "bytes read that are not held";
     case Fault::written_twice:
         return "byte written twice";
     case Fault::returned_early:
@@ -48,8 +50,9 @@ std::string Verdict::text() const
 
 Plan plan_of(const Topology& topology, int rank, const Call& call)
 {
-    return plan_allgather(topology, rank,
-                          {call.shards, call.chunk, call.route, call.in_place_at(rank)});
+    return plan_allgather(
+        topology, rank,
+        {call.shards, call.chunk, call.route, call.in_place_at(rank), call.landing_at(rank)});
 }
 
 Call planned(const Topology& topology, Call call)

@@ -74,7 +74,8 @@ Status FakeTransport::announce(int peer)
     auto& from = group_.lanes[me_];
     for (std::size_t i = 0; i < from.size(); i++) {
         if (peer == Op::every_peer || peer == static_cast<int>(i))
-            from[i].announced = {binding_.sequence, binding_.receive};
+            from[i].announced = {binding_.sequence,
+                                 level_ == Level::rail ? binding_.rail_target() : binding_.receive};
     }
     return Status::ok;
 }
@@ -91,6 +92,10 @@ Status FakeTransport::ready(int peer)
 Status FakeTransport::put(const Transfer& transfer)
 {
     if (static_cast<std::size_t>(transfer.peer) == me_) blame("a put to oneself");
+    const bool is_landing = transfer.from == Place::landing;
+    if (level_ == Level::node && is_landing) blame("a put from the landing buffer");
+    if (level_ == Level::rail && is_landing != has_landing())
+        blame("a put of what the network does not reach");
     Lane& lane = to(transfer.peer);
     if (lane.announced.sequence != binding_.sequence) blame("a put to a rank that is not ready");
     const auto in_flight = std::count_if(flights_.begin(), flights_.end(),
@@ -109,6 +114,10 @@ Status FakeTransport::put(const Transfer& transfer)
 Status FakeTransport::copy(const Transfer& transfer)
 {
     if (level_ != Level::node) blame("a copy on the rail");
+    if (transfer.from == transfer.to) blame("a copy from a buffer to itself");
+    if (transfer.to == Place::send) blame("a copy to the send buffer");
+    if ((transfer.from == Place::landing || transfer.to == Place::landing) && !has_landing())
+        blame("a copy from or to a landing buffer that is not there");
     if (strikes(Call::copy)) return Status::transport_error;
     return start({transfer, Call::copy, fails_later_});
 }

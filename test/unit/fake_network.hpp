@@ -139,6 +139,7 @@ private:
 
     void blame(const char* rule) const;
     bool strikes(Call call);
+    bool has_landing() const { return binding_.landing.base != nullptr; }
     Status start(const Flight& flight);
     void perform(const Flight& flight);
     const std::byte* source(const Transfer& transfer) const;

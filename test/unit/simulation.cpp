@@ -25,14 +25,17 @@ public:
           bytes_(scenario.bytes_of_rank.empty() ? scenario.bytes : scenario.bytes_of_rank[rank]),
           node_(std::move(node)), rail_(std::move(rail)),
           executor_(node_.get(), rail_.get(), scenario.limits), send_(bytes_),
-          receive_(ranks_ * bytes_)
+          receive_(ranks_ * bytes_), landing_(ranks_ * bytes_)
     {
         const auto shards = equal_shards(static_cast<int>(ranks_), bytes_);
-        for (const bool in_place : {false, true}) {
-            const auto r = static_cast<int>(rank);
-            programs_.push_back(std::make_unique<Program>(
-                plan_allgather(topology, r, {shards, scenario.chunk, scenario.route, in_place}),
-                topology, r));
+        const auto r = static_cast<int>(rank);
+        for (const bool landing : {false, true}) {
+            for (const bool in_place : {false, true}) {
+                programs_.push_back(std::make_unique<Program>(
+                    plan_allgather(topology, r,
+                                   {shards, scenario.chunk, scenario.route, in_place, landing}),
+                    topology, r));
+            }
         }
     }
 
@@ -57,10 +60,17 @@ public:
         // Theirs again: whoever still reads or waits for these bytes gets garbage.
         std::fill(send_.begin(), send_.end(), std::byte{0});
         std::fill(receive_.begin(), receive_.end(), std::byte{0});
+        std::fill(landing_.begin(), landing_.end(), std::byte{0});
         return fault;
     }
 
 private:
+    bool has_landing() const
+    {
+        if (scenario_.landing != Landing::some) return scenario_.landing == Landing::all;
+        return (rank_ + static_cast<std::size_t>(done_)) % 2 == 0;
+    }
+
     void start()
     {
         const bool in_place = (rank_ + static_cast<std::size_t>(done_)) % 3 == 0;
@@ -71,8 +81,10 @@ private:
         binding.send = {own, bytes_};
         binding.receive = {receive_.data(), receive_.size()};
         binding.send_offset = rank_ * bytes_;
+        if (has_landing()) binding.landing = {landing_.data(), landing_.size()};
         running_ = true;
-        status_ = executor_.start(*programs_[in_place ? 1 : 0], binding);
+        status_ =
+            executor_.start(*programs_[(has_landing() ? 2U : 0U) + (in_place ? 1U : 0U)], binding);
     }
 
     std::string wrong_bytes() const
@@ -94,9 +106,11 @@ private:
     std::unique_ptr<FakeTransport> node_;
     std::unique_ptr<FakeTransport> rail_;
     Executor executor_;
-    std::vector<std::unique_ptr<Program>> programs_;  // not in place, in place
+    // Not in place, in place; the same with landing.
+    std::vector<std::unique_ptr<Program>> programs_;
     std::vector<std::byte> send_;
     std::vector<std::byte> receive_;
+    std::vector<std::byte> landing_;
     int done_ = 0;
     bool running_ = false;
     Status status_ = Status::in_progress;
@@ -155,7 +169,8 @@ Outcome simulate(const Scenario& scenario, std::size_t most_passes)
 std::string text_of(const Scenario& scenario)
 {
     std::string out = "nodes of ranks " + text_of(scenario.nodes) +
-                      (scenario.route == Route::ring ? ", ring" : ", direct") + ", seed " +
+                      (scenario.route == Route::ring ? ", ring" : ", direct") + ", landing " +
+                      std::to_string(static_cast<int>(scenario.landing)) + ", seed " +
                       std::to_string(scenario.weather.seed);
     if (const auto& s = scenario.sabotage) {
         out += ", rank " + std::to_string(s->rank) + "'s " + to_string(s->call) + " number " +

@@ -14,6 +14,9 @@
 
 namespace hier::test {
 
+// Which ranks' networks reach only a landing buffer; some: it changes by rank and by call.
+enum class Landing { none, some, all };
+
 struct Scenario {
     std::vector<int> nodes;  // of each rank
     Route route = Route::direct;
@@ -27,6 +30,7 @@ struct Scenario {
     std::vector<std::chrono::microseconds> late{};  // by rank: when it enters its first call
     std::vector<std::size_t> bytes_of_rank{};       // where a rank passes another size than `bytes`
     int freezes = -1;  // a rank that enters its first call and then does nothing more
+    Landing landing = Landing::none;
 };
 
 struct Outcome {

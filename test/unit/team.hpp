@@ -17,25 +17,29 @@ struct Team {
     std::vector<Plan> plans;
     std::size_t chunk;
     Route route;
+    bool in_place;
+    std::vector<bool> landing;  // by rank
 };
 
 inline Team team_of(const std::vector<int>& nodes, std::vector<Slice> shards, std::size_t chunk,
-                    Route route, bool in_place = false)
+                    Route route, bool in_place = false, std::vector<bool> landing = {})
 {
-    Team team{Topology(nodes), std::move(shards), {}, chunk, route};
+    landing.resize(nodes.size());
+    Team team{Topology(nodes), std::move(shards), {}, chunk, route, in_place, std::move(landing)};
     for (int r = 0; r < team.topology.size(); r++) {
-        team.plans.push_back(
-            plan_allgather(team.topology, r, {team.shards, chunk, route, in_place}));
+        team.plans.push_back(plan_allgather(
+            team.topology, r,
+            {team.shards, chunk, route, in_place, team.landing[static_cast<std::size_t>(r)]}));
     }
     return team;
 }
 
 inline Team team_of(const char* text, std::size_t bytes, std::size_t chunk, Route route,
-                    bool in_place = false)
+                    bool in_place = false, std::vector<bool> landing = {})
 {
     const auto nodes = machine(text);
     return team_of(nodes, equal_shards(static_cast<int>(nodes.size()), bytes), chunk, route,
-                   in_place);
+                   in_place, std::move(landing));
 }
 
 using Visit = std::function<void(int rank, const Op& op)>;

@@ -84,6 +84,29 @@ const char* all_sizes_gather()
 
 void test_all_sizes(void**) { expect_no_reason(all_sizes_gather()); }
 
+// Networks that reach only a landing buffer: on no rank above, here on some or all.
+const char* landings_gather()
+{
+    std::uint64_t seed = 5000;
+    for (const char* text : {"1", "3", "1,1", "1,1,1", "2,2", "3,1", "2,3,1", "4,1,2"}) {
+        for (const Route route : {Route::direct, Route::ring}) {
+            for (const Landing landing : {Landing::some, Landing::all}) {
+                for (int i = 0; i < 30; i++) {
+                    Scenario scenario{.nodes = machine(text), .route = route};
+                    scenario.landing = landing;
+                    scenario.calls = 4;
+                    scenario.weather.seed = ++seed;
+                    const auto fault = fault_with_limits(scenario);
+                    if (!fault.empty()) return keep(fault);
+                }
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_landings(void**) { expect_no_reason(landings_gather()); }
+
 // A plan may let any op follow any other, one that is done at once included. The copy must run
 // once.
 const char* a_copy_after_an_announcement_runs_once()
@@ -130,6 +153,7 @@ int main()
         cmocka_unit_test(test_all_machines),
         cmocka_unit_test(test_all_seeds),
         cmocka_unit_test(test_all_sizes),
+        cmocka_unit_test(test_landings),
         cmocka_unit_test(test_dependency_on_an_op_done_at_once),
     };
     return cmocka_run_group_tests_name("executor", tests, nullptr, nullptr);

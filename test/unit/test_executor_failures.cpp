@@ -51,12 +51,13 @@ std::size_t fail_each(Scenario scenario, Sabotage sabotage, std::string& fault)
 
 std::size_t failures[call_kinds];
 
-const char* every_failure_ends(Sabotage::How how)
+const char* every_failure_ends(Sabotage::How how, Landing landing)
 {
     for (const char* text : {"2", "3", "1,1", "1,1,1", "2,1", "2,2", "3,1", "2,1,2"}) {
         for (const Route route : {Route::direct, Route::ring}) {
             Scenario scenario{.nodes = machine(text), .route = route};
             scenario.calls = 2;
+            scenario.landing = landing;
             for (const Call call : every_call) {
                 const bool is_transfer =
                     call == Call::put || call == Call::copy || call == Call::drain;
@@ -86,7 +87,8 @@ bool met(std::initializer_list<Call> calls)
 void test_refused(void**)
 {
     std::fill(std::begin(failures), std::end(failures), 0);
-    expect_no_reason(every_failure_ends(Sabotage::How::refused));
+    expect_no_reason(every_failure_ends(Sabotage::How::refused, Landing::none));
+    expect_no_reason(every_failure_ends(Sabotage::How::refused, Landing::some));
     assert_true(met({Call::begin, Call::announce, Call::ready, Call::put, Call::copy, Call::drain,
                      Call::progress}));
 }
@@ -94,7 +96,8 @@ void test_refused(void**)
 void test_fails_later(void**)
 {
     std::fill(std::begin(failures), std::end(failures), 0);
-    expect_no_reason(every_failure_ends(Sabotage::How::fails_later));
+    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Landing::none));
+    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Landing::some));
     assert_true(met({Call::put, Call::copy, Call::drain}));
 }
 

@@ -24,6 +24,8 @@ struct Step {
     int peer;
     std::uint32_t count;
     std::vector<std::uint32_t> after;
+    Place from = Place::send;
+    Place to = Place::receive;
 };
 
 Plan plan_of(const std::vector<Step>& steps)
@@ -32,6 +34,8 @@ Plan plan_of(const std::vector<Step>& steps)
     for (const Step& s : steps) {
         Op op{};
         op.kind = s.kind;
+        op.from = s.from;
+        op.to = s.to;
         op.level = s.level;
         op.peer = s.peer;
         op.count = s.count;
@@ -65,6 +69,9 @@ void test_takes_what_is_right(void**)
                                  {put, Level::node, 1, 1, {1}},
                                  {put, Level::rail, 2, Signal::max_count, {0, 2}},
                                  {copy, Level::node, 0, 0, {3}},
+                                 {copy, Level::node, 0, 0, {}, Place::receive, Place::landing},
+                                 {copy, Level::node, 0, 0, {}, Place::landing, Place::receive},
+                                 {put, Level::rail, 2, 1, {}, Place::landing},
                                  {drain, Level::rail, 2, 0, {4}}}));
     expect_no_reason(refusal_of({}));
 }
@@ -104,6 +111,25 @@ void test_refuses_counts_that_no_signal_holds(void**)
     const char* why = refusal_of({{put, Level::rail, 2, Signal::max_count + 1, {}}});
     assert_non_null(why);
     assert_non_null(std::strstr(why, "16777215"));
+}
+
+void test_refuses_copies_that_are_none(void**)
+{
+    const char* places = "op 0 copies a buffer to itself or to the send buffer";
+    assert_string_equal(refusal_of({{copy, Level::node, 0, 0, {}, Place::receive}}), places);
+    assert_string_equal(refusal_of({{copy, Level::node, 0, 0, {}, Place::landing, Place::landing}}),
+                        places);
+    assert_string_equal(refusal_of({{copy, Level::node, 0, 0, {}, Place::receive, Place::send}}),
+                        places);
+    const char* rank = "op 0 copies, but not on the node level of its own rank";
+    assert_string_equal(refusal_of({{copy, Level::rail, 0, 0, {}}}), rank);
+    assert_string_equal(refusal_of({{copy, Level::node, 1, 0, {}}}), rank);
+}
+
+void test_refuses_node_puts_from_the_landing_buffer(void**)
+{
+    assert_string_equal(refusal_of({{put, Level::node, 1, 1, {}, Place::landing}}),
+                        "op 0 puts from the landing buffer on the node level");
 }
 
 // ---- tables
@@ -163,7 +189,8 @@ const char* tables_fit_plans()
             const auto shards = equal_shards(ranks, 7);
             for (int r = 0; r < ranks; r++) {
                 for (const Route route : {Route::direct, Route::ring}) {
-                    const Plan plan = plan_allgather(t, r, {shards, 3, route, r % 2 == 0});
+                    const Plan plan =
+                        plan_allgather(t, r, {shards, 3, route, r % 2 == 0, r % 3 == 0});
                     const Program program(plan, t, r);
                     auto fault = fault_of_edges(plan, program);
                     if (fault.empty()) fault = fault_of_channels(plan, program, t, r);
@@ -200,6 +227,8 @@ int main()
         cmocka_unit_test(test_refuses_waits_with_dependencies),
         cmocka_unit_test(test_refuses_wrong_levels),
         cmocka_unit_test(test_refuses_counts_that_no_signal_holds),
+        cmocka_unit_test(test_refuses_copies_that_are_none),
+        cmocka_unit_test(test_refuses_node_puts_from_the_landing_buffer),
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_sorted_puts),
     };
