@@ -33,10 +33,12 @@ struct Copy {
     int lane;
 };
 
-// A word that is stored behind copies. In memory that host_register() or allocate_pinned() gave.
+// A word that is stored behind the copies of a lane > 0. In memory that register_host() or
+// allocate_pinned() gave.
 struct Word {
     std::atomic<std::uint64_t>* at;
     std::uint64_t value;
+    int lane;
 };
 
 // The copy engines of one device, as one queue: what one call starts, and what several calls start,
@@ -47,8 +49,8 @@ public:
     virtual ~Queue() = default;
 
     // Starts copies between any two of: device memory, mapped memory of other processes, memory of
-    // the host. `words` are stored by the device once the copies of lanes > 0, of which there must
-    // be one, are done; only where stores_words(). `ticket` then stands for all that this call
+    // the host. The device stores each of `words`, only where stores_words(), when the copies of its
+    // lane, of which there must be one, are done. `ticket` then stands for all that this call
     // started.
     virtual Status start(std::span<const Copy> copies, std::span<const Word> words,
                          std::uint64_t& ticket) = 0;

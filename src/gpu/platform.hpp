@@ -36,9 +36,8 @@ private:
 // one of `device`, which is current.
 hipError_t platform_try(hipStream_t stream);
 
-// One stream takes the copies inside a device and with the host; how the others share streams is
-// the link's matter. The stream of a lane, from 0.
-std::size_t stream_of(int lane);
+// The stream that takes a copy, from 0.
+std::size_t stream_of(const Copy& copy);
 
 // Asynchronous, in one stream. No compute unit takes part where the runtime allows that.
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies);

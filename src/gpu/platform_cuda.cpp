@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
 
 #include "gpu/platform.hpp"
 
@@ -60,7 +61,8 @@ hipError_t adopt(const Allocation& allocation)
 
 // A batch is issued several times as fast as its copies one by one, but large ones then share the
 // links in an order that nobody chose.
-[[maybe_unused]] constexpr std::size_t batched_most = 512 << 10;
+const std::size_t batched_most =
+    getenv("HIER_X_BATCH") ? static_cast<std::size_t>(atol(getenv("HIER_X_BATCH"))) : 512 << 10;
 
 [[maybe_unused]] bool is_batch(std::span<const Copy> copies)
 {
@@ -124,8 +126,12 @@ DeviceScope::~DeviceScope() { driver.context_set(static_cast<CUcontext>(context_
 
 hipError_t platform_try(hipStream_t) { return hipSuccess; }
 
-// Behind a switch, one stream for all peers is the fastest: each copy gets the whole port.
-std::size_t stream_of(int lane) { return lane == 0 ? 0 : 1; }
+std::size_t stream_of(const Copy& copy)
+{
+    static const int X = getenv("HIER_X_STREAMS") ? atoi(getenv("HIER_X_STREAMS")) : 0;
+    if (copy.lane == 0) return copy.bytes > batched_most ? 0 : 1;
+    return copy.bytes > batched_most && X > 1 ? 1 + static_cast<std::size_t>(copy.lane) % X : 1;
+}
 
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
 {

@@ -134,7 +134,7 @@ hipError_t platform_try(hipStream_t stream)
 
 // Every peer has a link and a copy engine of its own, and the copies of a stream follow one
 // another.
-std::size_t stream_of(int lane) { return static_cast<std::size_t>(lane); }
+std::size_t stream_of(const Copy& copy) { return static_cast<std::size_t>(copy.lane); }
 
 namespace {
 

@@ -65,6 +65,7 @@ Status StreamQueue::failed_start(const char* what, hipError_t error)
     const Status status = failed_with(error, what);
     for (Stream& s : streams_) {
         s.copies.clear();
+        s.words.clear();
         if (s.handle != nullptr) (void)hipStreamSynchronize(s.handle);
     }
     return status;
@@ -78,10 +79,13 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
     const DeviceScope scope(device_);
     if (scope.error() != hipSuccess) return failed_start("switching to the device", scope.error());
     for (const Copy& c : copies) {
-        const std::size_t stream = std::min(stream_of(c.lane), most_streams - 1);
+        const std::size_t stream = std::min(stream_of(c), most_streams - 1);
         const hipError_t error = open(stream);
         if (error != hipSuccess) return failed_start("no stream for copies", error);
         streams_[stream].copies.push_back(c);
+        for (const Word& w : words) {
+            if (w.lane == c.lane) streams_[stream].words.push_back(w);
+        }
     }
     ticket = ++last_ticket_;
     for (std::size_t i = 0; i < streams_.size(); i++) {
@@ -92,21 +96,22 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
         s.copies.clear();
         if (error != hipSuccess) return failed_start("starting copies", error);
         Mark m{ticket, i, 0, {}};
-        error = mark(i, i > 0 ? words : std::span<const Word>{}, m);
+        error = mark(i, m);
         if (error != hipSuccess) return failed_start("marking the end of copies", error);
         marks_.push_back(std::move(m));
     }
     return Status::ok;
 }
 
-hipError_t StreamQueue::mark(std::size_t stream, std::span<const Word> words, Mark& mark)
+hipError_t StreamQueue::mark(std::size_t stream, Mark& mark)
 {
     Stream& s = streams_[stream];
     if (words_ != nullptr) {
         mark.value = ++s.marks;
-        all_words_.assign(words.begin(), words.end());
-        all_words_.push_back({&words_[stream], mark.value});
-        return store_words(s.handle, all_words_);
+        s.words.push_back({&words_[stream], mark.value, 0});
+        const hipError_t error = store_words(s.handle, s.words);
+        s.words.clear();
+        return error;
     }
     if (spare_events_.empty()) {
         hipEvent_t event = nullptr;

@@ -32,6 +32,7 @@ private:
         hipStream_t handle = nullptr;
         std::uint64_t marks = 0;   // stored so far, where the device stores words
         std::vector<Copy> copies;  // of the call that is being started
+        std::vector<Word> words;
     };
     // Behind the copies that one call gave to one stream.
     struct Mark {
@@ -42,7 +43,7 @@ private:
     };
 
     hipError_t open(std::size_t stream);
-    hipError_t mark(std::size_t stream, std::span<const Word> words, Mark& mark);
+    hipError_t mark(std::size_t stream, Mark& mark);
     // ok, in_progress or an error.
     Status look(const Mark& mark);
     Status failed_start(const char* what, hipError_t error);
@@ -53,7 +54,6 @@ private:
     std::deque<Mark> marks_;  // in the order of their tickets
     std::vector<Event> spare_events_;
     std::atomic<std::uint64_t>* words_ = nullptr;  // pinned, one for each stream
-    std::vector<Word> all_words_;
     unsigned looks_ = 0;
     std::uint64_t last_ticket_ = 0;
     std::uint64_t done_ = 0;       // all tickets up to here

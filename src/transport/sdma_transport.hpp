@@ -9,10 +9,13 @@
 // have to agree on anything. Cells (shm_transport.hpp) work for every pair: where a rank has used
 // no device yet, where memory cannot be exported or mapped.
 //
-// Each rank pushes (G-1)*S bytes out of its device and gets as many, peers in staggered order. What
-// may run at the same time is given to the device in one call; no kernel is launched.
+// Each rank pushes (G-1)*S bytes out of its device and gets as many. No kernel is launched. Copies
+// that may run are given to the device in one call and in the plan's staggered order, so that at no
+// time two ranks push into the same one: which is why they wait, for a bounded time, until all peers
+// are in the call.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <vector>
 
@@ -57,7 +60,7 @@ private:
     struct Item {
         std::uint32_t op;
         int peer;  // that is told; -1: nobody
-        std::uint64_t signal;
+        gpu::Copy copy;
     };
     struct Batch {
         std::uint64_t ticket;
@@ -68,7 +71,10 @@ private:
     Way own_way();
     Way way_to(int peer);
     std::atomic<std::uint64_t>& signal_to(int peer) const;
-    void gather(void* to, const void* from, const Transfer& transfer, int lane, Item item);
+    void gather(const Item& item);
+    // May what is gathered wait for peers that are about to enter the call?
+    bool should_hold();
+    void start();
     void give_up(Status status);
     void report(Completions& completions);
     // Lets the device store signals.
@@ -80,10 +86,13 @@ private:
     // The device whose engines copy in this collective; -1: this rank has used none so far.
     int device_ = -1;
     gpu::Queue* engines_ = nullptr;
-    ExportedMemory exported_{};      // the last that was
-    bool is_exportable_ = false;     // it
-    std::vector<gpu::Copy> copies_;  // gathered
+    ExportedMemory exported_{};   // the last that was
+    bool is_exportable_ = false;  // it
     Batch gathered_{};
+    std::size_t gathered_bytes_ = 0;
+    std::chrono::steady_clock::time_point held_since_;
+    int unknown_peers_ = 0;  // not in this call yet, as far as we have seen
+    std::vector<gpu::Copy> copies_;
     std::deque<Batch> batches_;  // started
     std::vector<gpu::Word> words_;
     std::vector<Batch> spare_;
