@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 
 namespace bench {
 namespace {
@@ -106,6 +107,23 @@ Counter::~Counter()
     if (tools_) {
         MPI_T_finalize();
     }
+}
+
+std::optional<std::uint64_t> read(const Counter* counter)
+{
+    return counter != nullptr ? counter->read() : std::nullopt;
+}
+
+std::optional<std::uint64_t> fewest_counted(MPI_Comm comm, const Counter* counter,
+                                            std::optional<std::uint64_t> before)
+{
+    const auto now = read(counter);
+    const bool known = before && now;
+    constexpr auto unknown = std::numeric_limits<std::uint64_t>::max();
+    // Two values in one reduction: a rank without the counter makes the answer "not known".
+    std::uint64_t fewest[2] = {known ? 1U : 0U, known ? *now - *before : unknown};
+    MPI_Allreduce(MPI_IN_PLACE, fewest, 2, MPI_UINT64_T, MPI_MIN, comm);
+    return fewest[0] != 0 ? std::optional(fewest[1]) : std::nullopt;
 }
 
 }  // namespace bench

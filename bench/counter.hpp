@@ -28,4 +28,12 @@ private:
     int value_bytes_ = 0;
 };
 
+// `counter` may be nullptr: nobody counts.
+[[nodiscard]] std::optional<std::uint64_t> read(const Counter* counter);
+
+// Collective: how far the counter has come since `before` on the rank where that is the least;
+// nothing when a rank does not know.
+[[nodiscard]] std::optional<std::uint64_t> fewest_counted(MPI_Comm comm, const Counter* counter,
+                                                          std::optional<std::uint64_t> before);
+
 }  // namespace bench

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Is this machine fit for a measurement? Sourced by compare.
+# Is this machine fit for a measurement? Sourced by compare and compare_gpu.
 
 cpu_ticks() { # busy and all ticks since the start
     awk '/^cpu / { all = $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9; print all - $5 - $6, all }' /proc/stat

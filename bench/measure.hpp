@@ -1,10 +1,11 @@
 // One size: warm-up, validated calls, the timed loop.
 #pragma once
 
+#include "buffers.hpp"
+#include "collective.hpp"
 #include "counter.hpp"
 #include "memory.hpp"
 #include "options.hpp"
-#include "pattern.hpp"
 #include "statistics.hpp"
 
 #include <mpi.h>
@@ -24,34 +25,34 @@ struct Measurement {
     std::optional<std::uint64_t> served;  // calls that the counter saw, on the rank with the fewest
     Statistics slowest_rank;              // seconds
     double mean_of_ranks = 0.0;           // seconds; the figure that osu_allgather prints
-    std::string failure;                  // not empty on all ranks alike: stop
-    bool usable = true;  // false: failure tells of too little memory, not of a wrong byte
+    double loop = 0.0;    // seconds a call, back to back, of the slowest rank; 0: not measured
+    std::string failure;  // not empty on all ranks alike: stop
+    bool usable = true;   // false: failure tells of too little memory, not of a wrong byte
 };
 
 class Bench {
 public:
-    Bench(MPI_Comm comm, const Options& options, Memory& memory, const Counter& counter);
+    // `counter` may be nullptr: nobody counts.
+    Bench(MPI_Comm comm, const Options& options, const Memories& memories, Allgather& allgather,
+          const Counter* counter);
 
     // Collective. Stops at the first wrong byte.
     [[nodiscard]] Measurement measure(std::size_t bytes);
 
 private:
-    struct Buffers;
-
     void call(const Buffers& buffers);
     void prepare(const Buffers& buffers);
     [[nodiscard]] std::string check(const Buffers& buffers);
     [[nodiscard]] std::string validated_calls(const Buffers& buffers, long count);
     [[nodiscard]] long choose_iterations(const Buffers& buffers);
     void timed_loop(const Buffers& buffers, Measurement& result);
-    [[nodiscard]] std::optional<std::uint64_t> fewest_served(std::optional<std::uint64_t> before);
+    void back_to_back(const Buffers& buffers, Measurement& result);
 
     MPI_Comm comm_;
     const Options& options_;
-    Memory& memory_;
-    const Counter& counter_;
-    int rank_ = 0;
-    int ranks_ = 0;
+    const Memories& memories_;
+    Allgather& allgather_;
+    const Counter* counter_;
     std::uint64_t call_number_ = 0;  // the same on all ranks; never reused in a run
     long calls_ = 0;                 // of this size
     long validated_ = 0;             // of this size

@@ -38,15 +38,6 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Memory> make_memory(MemoryKind kind)
-{
-    switch (kind) {
-    case MemoryKind::host:
-        return std::make_unique<HostMemory>();
-    case MemoryKind::device:
-        return nullptr;
-    }
-    return nullptr;
-}
+std::unique_ptr<Memory> make_host_memory() { return std::make_unique<HostMemory>(); }
 
 }  // namespace bench

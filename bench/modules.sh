@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What is compared, and how each is asked for. Sourced by compare.
+# What is compared, and how each is asked for. Sourced by compare and compare_gpu.
 
 # The stock modules as they ship: what the caller has set for collectives is kept for hier alone.
 clean_environment() {
@@ -32,9 +32,10 @@ check_build() {
     build=$(cd "$build" && pwd)
     command -v mpirun >/dev/null || refuse "no mpirun here: apt-get install openmpi-bin"
     [[ ,$modules, == *,hier,* ]] || return 0
-    local directory=$build/component stock
+    local directory=$build/component stock advice=
+    [[ $modules == hier ]] || advice=", or leave hier out with --modules tuned,ring,han"
     [[ -e $directory/mca_coll_hier.so ]] ||
-        refuse "no $directory/mca_coll_hier.so: run make there, or leave hier out with --modules tuned,ring,han"
+        refuse "no $directory/mca_coll_hier.so: run make there$advice"
     stock=$(ompi_info --parsable --param mca base --level 9 |
         sed -n 's/^mca:mca:base:param:mca_base_component_path:value://p' | tr -d '"')
     export OMPI_MCA_mca_base_component_path=$directory:$stock

@@ -4,6 +4,7 @@
 
 #include <climits>
 #include <functional>
+#include <optional>
 #include <string_view>
 
 namespace bench {
@@ -16,21 +17,24 @@ struct Row {
     std::string_view name;
     std::string_view valid;  // what the value must be, for the error; empty: the option takes none
     Setter set;
+    unsigned programs;  // that take it
 };
+
+constexpr unsigned mpi = static_cast<unsigned>(Program::allgather);
+constexpr unsigned nccl = static_cast<unsigned>(Program::nccl_allgather);
+constexpr unsigned overlap = static_cast<unsigned>(Program::gpu_overlap);
+constexpr unsigned p2p = static_cast<unsigned>(Program::p2p);
+constexpr unsigned gathers = mpi | nccl;
+constexpr unsigned sized = gathers | overlap;
+constexpr unsigned all = sized | p2p;
 
 bool set_sizes(Options& options, std::string_view value)
 {
     const auto sizes = parse_sizes(value);
-    if (!sizes) {
-        return false;
+    if (sizes) {
+        options.sizes = *sizes;
     }
-    for (const std::size_t size : *sizes) {
-        if (size > static_cast<std::size_t>(INT_MAX)) {
-            return false;
-        }
-    }
-    options.sizes = *sizes;
-    return true;
+    return sizes.has_value();
 }
 
 bool set_validate(Options& options, std::string_view value)
@@ -47,16 +51,50 @@ bool set_validate(Options& options, std::string_view value)
     return true;
 }
 
+std::optional<MemoryKind> parse_kind(std::string_view value)
+{
+    for (const MemoryKind kind : {MemoryKind::host, MemoryKind::pinned, MemoryKind::device}) {
+        if (value == name_of(kind)) {
+            return kind;
+        }
+    }
+    return std::nullopt;
+}
+
 bool set_memory(Options& options, std::string_view value)
 {
-    if (value == "host") {
-        options.memory = MemoryKind::host;
-    } else if (value == "device") {
-        options.memory = MemoryKind::device;
-    } else {
-        return false;
+    options.mixed_memory = value == "mixed";
+    if (options.mixed_memory) {
+        return true;
     }
-    return true;
+    const std::size_t comma = value.find(',');
+    const auto send = parse_kind(value.substr(0, comma));
+    const auto receive =
+        comma == std::string_view::npos ? send : parse_kind(value.substr(comma + 1));
+    if (send && receive) {
+        options.memory = {*send, *receive};
+    }
+    return send && receive;
+}
+
+bool set_by(Options& options, std::string_view value)
+{
+    options.by.clear();
+    for (std::size_t end = 0; end != std::string_view::npos; value.remove_prefix(end + 1)) {
+        end = value.find(',');
+        options.by.emplace_back(value.substr(0, end));
+        if (end == std::string_view::npos) {
+            break;
+        }
+    }
+    return !value.empty();
+}
+
+bool set_copy_bytes(Options& options, std::string_view value)
+{
+    const auto bytes = parse_size(value);
+    options.copy_bytes = bytes.value_or(0);
+    return options.copy_bytes > 0;
 }
 
 bool set_link(Options& options, std::string_view value)
@@ -106,48 +144,60 @@ Setter flag(bool Options::*member)
 const std::vector<Row>& rows()
 {
     static const std::vector<Row> table{
-        {"--sizes", "a list (64k,256k,1m), a doubling range (1k:1m) or none; at most 2147483647",
-         set_sizes},
+        {"--sizes", "a list (64k,256k,1m), a doubling range (1k:1m) or none", set_sizes, sized},
+        {"--total", "", flag(&Options::total), mpi},
         {"--iterations", "a whole number from 1 to 10000000",
-         count(&Options::iterations, 1, 10'000'000)},
-        {"--seconds", "a number above 0", number(&Options::seconds, parse_positive)},
-        {"--warmup", "a whole number from 0 to 1000000", count(&Options::warmup, 0, 1'000'000)},
-        {"--validate", "none, few or all", set_validate},
-        {"--in-place", "", flag(&Options::in_place)},
-        {"--memory", "host or device", set_memory},
-        {"--csv", "a file name", text(&Options::csv)},
-        {"--label", "a text", text(&Options::label)},
-        {"--link-rate", "measured, bytes per second (119.5e6) or bits (1gbit, 100mbit)", set_link},
+         count(&Options::iterations, 1, 10'000'000), all},
+        {"--seconds", "a number above 0", number(&Options::seconds, parse_positive), gathers},
+        {"--warmup", "a whole number from 0 to 1000000", count(&Options::warmup, 0, 1'000'000),
+         gathers},
+        {"--validate", "none, few or all", set_validate, gathers},
+        {"--in-place", "", flag(&Options::in_place), mpi},
+        {"--loop", "", flag(&Options::loop), gathers},
+        {"--memory", "host, pinned or device, or two of them (device,host), or mixed", set_memory,
+         mpi},
+        {"--by", "a list of who serves, as --help names them", set_by, nccl | overlap},
+        {"--gemm", "a whole number from 16 to 65536", count(&Options::gemm_size, 16, 65536),
+         overlap},
+        {"--gemm-factor", "a number above 0", number(&Options::gemm_factor, parse_positive),
+         overlap},
+        {"--bytes", "a size from 1 (256m)", set_copy_bytes, p2p},
+        {"--csv", "a file name", text(&Options::csv), all},
+        {"--label", "a text", text(&Options::label), all},
+        {"--link-rate", "measured, bytes per second (119.5e6) or bits (1gbit, 100mbit)", set_link,
+         mpi},
         {"--measure-link", "",
          [](Options& options, std::string_view) {
              options.link = LinkSource::measured;
              return true;
-         }},
-        {"--link-seconds", "a number above 0", number(&Options::link_seconds, parse_positive)},
+         },
+         mpi},
+        {"--link-seconds", "a number above 0", number(&Options::link_seconds, parse_positive), mpi},
         {"--ranks-per-node", "a whole number from 0 to 1000000",
-         count(&Options::ranks_per_node, 0, 1'000'000)},
-        {"--help", "", flag(&Options::help)},
+         count(&Options::ranks_per_node, 0, 1'000'000), mpi},
+        {"--help", "", flag(&Options::help), all},
     };
     return table;
 }
 
-const Row* find_row(std::string_view name)
+const Row* find_row(Program program, std::string_view name)
 {
     for (const Row& row : rows()) {
-        if (row.name == name) {
+        if (row.name == name && (row.programs & static_cast<unsigned>(program)) != 0) {
             return &row;
         }
     }
     return nullptr;
 }
 
-std::string parse_one(Options& options, int argc, const char* const* argv, int& next)
+std::string parse_one(Program program, Options& options, int argc, const char* const* argv,
+                      int& next)
 {
     const std::string argument = argv[next++];
     const std::size_t equals = argument.find('=');
     const std::string name = argument.substr(0, equals);
     const bool attached = equals != std::string::npos;
-    const Row* row = find_row(name);
+    const Row* row = find_row(program, name);
     if (row == nullptr) {
         return "unknown option '" + argument + "'; --help lists the options";
     }
@@ -167,23 +217,58 @@ std::string parse_one(Options& options, int argc, const char* const* argv, int& 
     return "";
 }
 
+void set_defaults(Program program, Options& options)
+{
+    switch (program) {
+    case Program::allgather:
+        options.sizes = *parse_sizes("1k:1m");
+        return;
+    case Program::nccl_allgather:
+        options.sizes = *parse_sizes("1k,16k,64k,256k,1m,4m,16m,64m,256m,1g");
+        options.by = {"plain", "symmetric", "zero-cta"};
+        break;
+    case Program::gpu_overlap:
+        options.sizes = *parse_sizes("64m:1g");
+        options.by = {"mpi"};
+        break;
+    case Program::p2p:
+        break;
+    }
+    options.total = true;
+    options.memory = {MemoryKind::device, MemoryKind::device};
+}
+
 }  // namespace
 
-ParsedOptions parse_options(int argc, const char* const* argv)
+ParsedOptions parse_options(Program program, int argc, const char* const* argv)
 {
     ParsedOptions parsed;
-    parsed.options.sizes = *parse_sizes("1k:1m");
+    Options& options = parsed.options;
+    set_defaults(program, options);
     for (int next = 1; next < argc && parsed.error.empty();) {
-        parsed.error = parse_one(parsed.options, argc, argv, next);
+        parsed.error = parse_one(program, options, argc, argv, next);
     }
-    if (parsed.error.empty() && parsed.options.memory == MemoryKind::device) {
-        parsed.error = "--memory device: not built into this program; use --memory host";
-    }
-    if (parsed.error.empty() && parsed.options.sizes.empty() &&
-        parsed.options.link != LinkSource::measured) {
-        parsed.error = "--sizes none leaves nothing to do; add --measure-link or give sizes";
+    if (parsed.error.empty() && options.sizes.empty() && options.link != LinkSource::measured &&
+        program != Program::p2p) {
+        parsed.error = program == Program::allgather
+                           ? "--sizes none leaves nothing to do; add --measure-link or give sizes"
+                           : "--sizes none leaves nothing to do; give sizes";
     }
     return parsed;
+}
+
+std::string share_sizes(Options& options, int ranks)
+{
+    for (std::size_t& size : options.sizes) {
+        if (options.total) {
+            size /= static_cast<std::size_t>(ranks);
+        }
+        if (size > static_cast<std::size_t>(INT_MAX)) {
+            return "--sizes: " + std::to_string(size) + " bytes a rank are more than " +
+                   std::to_string(INT_MAX) + ", which is all that MPI_Allgather counts";
+        }
+    }
+    return "";
 }
 
 }  // namespace bench

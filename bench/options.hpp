@@ -1,4 +1,4 @@
-// The command line of bench/allgather.
+// The command lines of the programs of the bench.
 #pragma once
 
 #include <cstddef>
@@ -7,25 +7,38 @@
 
 namespace bench {
 
+enum class Program : unsigned { allgather = 1, nccl_allgather = 2, gpu_overlap = 4, p2p = 8 };
 enum class Validate { none, few, all };
 enum class LinkSource { absent, measured, given };
-enum class MemoryKind { host, device };
+enum class MemoryKind { host, pinned, device };
+
+struct MemoryPair {
+    MemoryKind send = MemoryKind::host;
+    MemoryKind receive = MemoryKind::host;
+};
 
 struct Options {
-    std::vector<std::size_t>
-        sizes;             // bytes a rank, ascending as given; empty: measure the link only
+    // Bytes a rank after share_sizes(), ascending as given; empty: measure the link only.
+    std::vector<std::size_t> sizes;
+    bool total = false;    // as typed they are the bytes of all ranks together
     long iterations = 0;   // timed calls a size; 0: chosen by size and by seconds
     double seconds = 2.0;  // budget of the timed loop of one size when iterations is 0
     long warmup = -1;      // untimed calls a size; -1: chosen by size
     Validate validate = Validate::few;
     bool in_place = false;
-    MemoryKind memory = MemoryKind::host;
-    std::string csv;  // empty: no file
+    bool loop = false;  // time calls back to back, too
+    MemoryPair memory;
+    bool mixed_memory = false;  // each rank has another pair in place of that one
+    std::string csv;            // empty: no file
     std::string label;
     LinkSource link = LinkSource::absent;
     double link_rate = 0.0;     // bytes per second, node and direction, when given
     double link_seconds = 2.0;  // length of each timed stream when measured
     int ranks_per_node = 0;  // 0: nodes are host names; k: each host is cut into nodes of k ranks
+    std::vector<std::string> by;  // who serves, as the program names them, in turn
+    long gemm_size = 8192;        // N of N x N matrices
+    double gemm_factor = 1.3;     // GEMM time to allgather time
+    std::size_t copy_bytes = std::size_t{256} << 20;  // of bench/p2p
     bool help = false;
 };
 
@@ -35,8 +48,15 @@ struct ParsedOptions {
 };
 
 // A pure function of its arguments, so that every rank comes to the same verdict on its own.
-[[nodiscard]] ParsedOptions parse_options(int argc, const char* const* argv);
+[[nodiscard]] ParsedOptions parse_options(Program program, int argc, const char* const* argv);
 
-[[nodiscard]] const char* usage();
+// Turns sizes in total into sizes a rank (rounded down); the reason when MPI cannot count them.
+[[nodiscard]] std::string share_sizes(Options& options, int ranks);
+
+[[nodiscard]] const char* name_of(Program program);
+[[nodiscard]] const char* name_of(MemoryKind kind);
+[[nodiscard]] std::string memory_text(const Options& options);
+
+[[nodiscard]] const char* usage(Program program);
 
 }  // namespace bench

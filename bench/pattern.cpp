@@ -1,15 +1,20 @@
 #include "pattern.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+#include <vector>
 
 namespace bench {
 namespace {
 
 // Through a window of the host's memory, because the buffer itself may be elsewhere.
-constexpr std::size_t window_bytes = 64 * 1024;
-using Window = std::array<std::byte, window_bytes>;
+using Window = std::vector<std::byte>;
+
+std::size_t window_bytes(const Buffer& buffer, const Block& block)
+{
+    const std::size_t words = (block.bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+    return std::min(buffer.memory().window_bytes(), words * sizeof(std::uint64_t));
+}
 
 // The finaliser of splitmix64: every bit of the input changes half the bits of the output.
 constexpr std::uint64_t mix(std::uint64_t x)
@@ -34,9 +39,9 @@ void generate(Window& window, const Block& block, std::size_t start, std::size_t
 void write_generated(const Buffer& buffer, std::size_t offset, const Block& block,
                      std::uint64_t flip)
 {
-    Window window;
-    for (std::size_t start = 0; start < block.bytes; start += window_bytes) {
-        const std::size_t bytes = std::min(window_bytes, block.bytes - start);
+    Window window(window_bytes(buffer, block));
+    for (std::size_t start = 0; start < block.bytes; start += window.size()) {
+        const std::size_t bytes = std::min(window.size(), block.bytes - start);
         generate(window, block, start, bytes, flip);
         buffer.memory().write(buffer.at(offset + start), window.data(), bytes);
     }
@@ -56,10 +61,10 @@ void write_poison(const Buffer& buffer, std::size_t offset, const Block& block)
 
 std::optional<Mismatch> check_block(const Buffer& buffer, std::size_t offset, const Block& block)
 {
-    Window expected;
-    Window found;
-    for (std::size_t start = 0; start < block.bytes; start += window_bytes) {
-        const std::size_t bytes = std::min(window_bytes, block.bytes - start);
+    Window expected(window_bytes(buffer, block));
+    Window found(expected.size());
+    for (std::size_t start = 0; start < block.bytes; start += expected.size()) {
+        const std::size_t bytes = std::min(expected.size(), block.bytes - start);
         generate(expected, block, start, bytes, 0);
         buffer.memory().read(found.data(), buffer.at(offset + start), bytes);
         const auto end = expected.begin() + static_cast<std::ptrdiff_t>(bytes);

@@ -1,20 +1,25 @@
 // Rank 0's output: a table for people, rows for programs.
 #pragma once
 
+#include "csv.hpp"
 #include "layout.hpp"
 #include "link.hpp"
 #include "measure.hpp"
 #include "options.hpp"
 
-#include <cstdio>
-#include <memory>
 #include <string>
 
 namespace bench {
 
+// What the figures are of.
+struct Subject {
+    std::string call;         // MPI_Allgather, ncclAllGather plain
+    std::string gpu_runtime;  // with its version; empty: none was needed
+};
+
 class Report {
 public:
-    Report(const Options& options, const Layout& layout, const Link& link);
+    Report(const Options& options, const Layout& layout, const Link& link, Subject subject);
 
     // Opens the CSV file, if one is asked for; the reason when that fails.
     [[nodiscard]] std::string open();
@@ -30,15 +35,13 @@ private:
     };
     [[nodiscard]] Derived derive(const Measurement& measurement) const;
     void print(const Measurement& measurement, const Derived& derived) const;
-    [[nodiscard]] std::string row(const Measurement& measurement, const Derived& derived) const;
+    [[nodiscard]] std::string write(const Measurement& measurement, const Derived& derived) const;
 
-    struct Close {
-        void operator()(std::FILE* file) const { std::fclose(file); }
-    };
     const Options& options_;
     const Layout& layout_;
     const Link& link_;
-    std::unique_ptr<std::FILE, Close> csv_;
+    Subject subject_;
+    Csv csv_;
 };
 
 }  // namespace bench

@@ -1,0 +1,30 @@
+// Rows for programs, appended to a file.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace bench {
+
+// With so many digits behind the point.
+[[nodiscard]] std::string fixed(double value, int digits);
+// Empty for 0, which stands for "not known".
+[[nodiscard]] std::string known(double value, int digits);
+
+class Csv {
+public:
+    // Both give the reason when they fail. An empty file gets the header (without a line end).
+    [[nodiscard]] std::string open(const std::string& path, const std::string& header);
+    [[nodiscard]] std::string add(std::span<const std::string> fields) const;
+
+private:
+    struct Close {
+        void operator()(std::FILE* file) const { std::fclose(file); }
+    };
+    std::string path_;
+    std::unique_ptr<std::FILE, Close> file_;  // nullptr: no file is asked for
+};
+
+}  // namespace bench

@@ -1,0 +1,39 @@
+// Matrix products of bf16 on a stream of their own: the work that an allgather runs under.
+#pragma once
+
+#include "cuda.hpp"
+
+#include <cublas_v2.h>
+
+#include <cstddef>
+
+namespace bench {
+
+class Gemm {
+public:
+    // N x N matrices in the current device, of random values: zeros draw less power and run faster.
+    explicit Gemm(long n);
+    Gemm(const Gemm&) = delete;
+    Gemm& operator=(const Gemm&) = delete;
+    ~Gemm();
+
+    // Queues `count` products and returns.
+    void launch(long count);
+    void wait() const { stream_.wait(); }
+    // Seconds on the device from the first to the last product of the last launch; after wait().
+    [[nodiscard]] double device_time() const;
+
+private:
+    int n_;
+    CudaStream stream_;
+    CudaMemory memory_;
+    Buffer a_;
+    Buffer b_;
+    Buffer product_;
+    Buffer workspace_;
+    cublasHandle_t cublas_ = nullptr;
+    cudaEvent_t begin_ = nullptr;
+    cudaEvent_t end_ = nullptr;
+};
+
+}  // namespace bench

@@ -1,0 +1,44 @@
+#include "options.hpp"
+
+namespace bench {
+
+const char* name_of(Program program)
+{
+    switch (program) {
+    case Program::allgather:
+        return "allgather";
+    case Program::nccl_allgather:
+        return "nccl_allgather";
+    case Program::gpu_overlap:
+        return "gpu_overlap";
+    case Program::p2p:
+        return "p2p";
+    }
+    return "bench";
+}
+
+const char* name_of(MemoryKind kind)
+{
+    switch (kind) {
+    case MemoryKind::host:
+        return "host";
+    case MemoryKind::pinned:
+        return "pinned";
+    case MemoryKind::device:
+        return "device";
+    }
+    return "";
+}
+
+std::string memory_text(const Options& options)
+{
+    if (options.mixed_memory) {
+        return "mixed";
+    }
+    const std::string receive = name_of(options.memory.receive);
+    return options.in_place || options.memory.send == options.memory.receive
+               ? receive
+               : name_of(options.memory.send) + ("," + receive);
+}
+
+}  // namespace bench

@@ -1,0 +1,69 @@
+// How much of a blocking allgather shows when the GPU is busy with matrix products that were
+// launched first.
+#pragma once
+
+#include "buffers.hpp"
+#include "collective.hpp"
+#include "counter.hpp"
+#include "gemm.hpp"
+#include "memory.hpp"
+#include "options.hpp"
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace bench {
+
+// Seconds; medians over the iterations of the slowest rank's times.
+struct Overlap {
+    std::size_t bytes = 0;  // a rank
+    long iterations = 0;
+    long gemms = 0;             // of one iteration
+    double allgather = 0.0;     // alone
+    double gemm = 0.0;          // alone
+    double both = 0.0;          // GEMMs launched, then the allgather, then a wait for the GEMMs
+    double device_alone = 0.0;  // the GEMMs by the device's clock, alone
+    double device_both = 0.0;   // and with the allgather
+    long calls = 0;
+    std::optional<std::uint64_t> served;
+    std::string failure;  // not empty on all ranks alike: stop
+    bool usable = true;   // false: failure tells of too little memory, not of a wrong byte
+
+    [[nodiscard]] double exposed() const { return (both - gemm) / allgather; }
+    [[nodiscard]] double slowdown() const { return device_both / device_alone - 1.0; }
+};
+
+class OverlapBench {
+public:
+    OverlapBench(MPI_Comm comm, const Options& options, const Memories& memories,
+                 Allgather& allgather, const Counter* counter, Gemm& gemm);
+
+    // Collective.
+    [[nodiscard]] Overlap measure(std::size_t bytes);
+
+private:
+    struct Times {
+        double host;
+        double device;  // of the GEMMs
+    };
+    // With so many GEMMs, and with the allgather unless `buffers` is nullptr.
+    [[nodiscard]] Times time(long gemms, const Buffers* buffers, long iterations);
+    [[nodiscard]] long choose_gemms(double allgather);
+    void measure(const Buffers& buffers, Overlap& result);
+    [[nodiscard]] std::string validated_call(const Buffers& buffers, long gemms);
+
+    MPI_Comm comm_;
+    const Options& options_;
+    const Memories& memories_;
+    Allgather& allgather_;
+    const Counter* counter_;
+    Gemm& gemm_;
+    std::uint64_t call_number_ = 0;
+    long calls_ = 0;  // of this size
+};
+
+}  // namespace bench

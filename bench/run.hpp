@@ -1,0 +1,16 @@
+// All sizes, one after the other, with a row each.
+#pragma once
+
+#include "measure.hpp"
+#include "options.hpp"
+#include "report.hpp"
+
+#include <mpi.h>
+
+namespace bench {
+
+// Collective. The exit status of the program; rank 0 has told why it is not 0.
+[[nodiscard]] int measure_sizes(MPI_Comm comm, Program program, const Options& options,
+                                Bench& bench, const Report& report);
+
+}  // namespace bench
