@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 
 #include "gpu/platform.hpp"
 
@@ -59,16 +58,50 @@ hipError_t adopt(const Allocation& allocation)
     return runtime_error(end);
 }
 
-// A batch is issued several times as fast as its copies one by one, but large ones then share the
-// links in an order that nobody chose.
-const std::size_t batched_most =
-    getenv("HIER_X_BATCH") ? static_cast<std::size_t>(atol(getenv("HIER_X_BATCH"))) : 512 << 10;
+// Copies of at most this size are given to the driver together: that is issued several times as
+// fast as one by one, and it takes them up side by side. Larger ones keep the staggered order that
+// the plan chose, each with the whole port to itself.
+constexpr std::size_t batched_most = 4 << 20;
 
-[[maybe_unused]] bool is_batch(std::span<const Copy> copies)
+#if CUDART_VERSION >= 12080
+hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
 {
-    return copies.size() > 1 && std::all_of(copies.begin(), copies.end(),
-                                            [](const Copy& c) { return c.bytes <= batched_most; });
+    constexpr std::size_t most = 64;
+    std::array<void*, most> to;
+    std::array<const void*, most> from;
+    std::array<std::size_t, most> bytes;
+    cudaMemcpyAttributes attributes{};
+    attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+    attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;  // copy engines, not a kernel
+    std::size_t all = 0;                                        // from this index on
+    const std::size_t count = std::min(copies.size(), most);
+    for (std::size_t i = 0; i < count; i++) {
+        to[i] = copies[i].to;
+        from[i] = copies[i].from;
+        bytes[i] = copies[i].bytes;
+    }
+#if CUDART_VERSION >= 13000
+    const hipError_t error = cudaMemcpyBatchAsync(to.data(), from.data(), bytes.data(), count,
+                                                  &attributes, &all, 1, stream);
+#else
+    std::size_t failed = 0;
+    const hipError_t error =
+        cudaMemcpyBatchAsync(to.data(), const_cast<void**>(from.data()), bytes.data(), count,
+                             &attributes, &all, 1, &failed, stream);
+#endif
+    if (error != hipSuccess || count == copies.size()) return error;
+    return copy_batch(stream, copies.subspan(count));
 }
+#else
+hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
+{
+    for (const Copy& c : copies) {
+        const hipError_t error = hipMemcpyAsync(c.to, c.from, c.bytes, hipMemcpyDefault, stream);
+        if (error != hipSuccess) return error;
+    }
+    return hipSuccess;
+}
+#endif
 
 }  // namespace
 
@@ -126,47 +159,19 @@ DeviceScope::~DeviceScope() { driver.context_set(static_cast<CUcontext>(context_
 
 hipError_t platform_try(hipStream_t) { return hipSuccess; }
 
-std::size_t stream_of(const Copy& copy)
-{
-    static const int X = getenv("HIER_X_STREAMS") ? atoi(getenv("HIER_X_STREAMS")) : 0;
-    if (copy.lane == 0) return copy.bytes > batched_most ? 0 : 1;
-    return copy.bytes > batched_most && X > 1 ? 1 + static_cast<std::size_t>(copy.lane) % X : 1;
-}
+// Behind a switch, one stream for all peers is the fastest: each copy gets the whole port.
+std::size_t stream_of(const Copy& copy) { return copy.lane == 0 ? 0 : 1; }
 
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
 {
-#if CUDART_VERSION >= 12080
-    if (is_batch(copies)) {
-        constexpr std::size_t most = 64;
-        std::array<void*, most> to;
-        std::array<const void*, most> from;
-        std::array<std::size_t, most> bytes;
-        cudaMemcpyAttributes attributes{};
-        attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-        attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;
-        std::size_t first = 0;
-        const std::size_t count = std::min(copies.size(), most);
-        for (std::size_t i = 0; i < count; i++) {
-            to[i] = copies[i].to;
-            from[i] = copies[i].from;
-            bytes[i] = copies[i].bytes;
-        }
-#if CUDART_VERSION >= 13000
-        const cudaError_t error = cudaMemcpyBatchAsync(to.data(), from.data(), bytes.data(), count,
-                                                       &attributes, &first, 1, stream);
-#else
-        std::size_t failed = 0;
-        const cudaError_t error =
-            cudaMemcpyBatchAsync(to.data(), const_cast<void**>(from.data()), bytes.data(), count,
-                                 &attributes, &first, 1, &failed, stream);
-#endif
-        if (error != cudaSuccess || count == copies.size()) return error;
-        return copy_all(stream, copies.subspan(count));
-    }
-#endif
-    for (const Copy& c : copies) {
-        const hipError_t error = hipMemcpyAsync(c.to, c.from, c.bytes, hipMemcpyDefault, stream);
+    while (!copies.empty()) {
+        const auto large = std::find_if(copies.begin(), copies.end(),
+                                        [](const Copy& c) { return c.bytes > batched_most; });
+        const auto small = static_cast<std::size_t>(large - copies.begin());
+        const std::size_t count = std::max<std::size_t>(small, 1);
+        const hipError_t error = copy_batch(stream, copies.first(count));
         if (error != hipSuccess) return error;
+        copies = copies.subspan(count);
     }
     return hipSuccess;
 }

@@ -88,7 +88,8 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
         }
     }
     ticket = ++last_ticket_;
-    for (std::size_t i = 0; i < streams_.size(); i++) {
+    // Those to peers first: the copies inside the device are issued while these run.
+    for (std::size_t i = streams_.size(); i-- > 0;) {
         Stream& s = streams_[i];
         // A call without copies waits for nothing but the device's turn.
         if (s.copies.empty() && !(copies.empty() && i == 0)) continue;
