@@ -1,6 +1,6 @@
 # HIER_ROCM
 # ROCm's HIP runtime, optional: ROCM_CPPFLAGS, ROCM_LIBS, HIER_ROCM_LIBRARY (the file that applications load) and the
-# conditional HAVE_ROCM. Taken where it is found unless --without-rocm; asked for by --with-rocm, its absence is an
+# conditionals HAVE_ROCM and HAVE_ROCM_5 (test/sim simulates that version). Taken where it is found unless --without-rocm; asked for by --with-rocm, its absence is an
 # error. ROCm's own packages install in /opt/rocm.
 AC_DEFUN([HIER_ROCM], [
     hier_rocm_wanted=$with_rocm
@@ -24,4 +24,5 @@ AC_DEFUN([HIER_ROCM], [
          AS_IF([test "$hier_rocm_wanted" = no], [hier_rocm_summary="left out"])])
     AC_SUBST([HIER_ROCM_LIBRARY])
     AM_CONDITIONAL([HAVE_ROCM], [test "$hier_rocm" = yes])
+    AM_CONDITIONAL([HAVE_ROCM_5], [test "$hier_rocm" = yes && test "$hier_rocm_major" = 5])
 ])

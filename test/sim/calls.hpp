@@ -1,0 +1,47 @@
+// What every function of the interface goes through: counts, injected failures, the last error.
+#pragma once
+
+#include <hip/hip_runtime_api.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "options.hpp"
+
+namespace hip_sim {
+
+struct Totals {
+    std::atomic<std::uint64_t> calls{0};
+    std::atomic<std::uint64_t> copies{0};
+    std::atomic<std::uint64_t> kernels{0};  // what is one on AMD: fills and stream writes
+};
+extern Totals totals;
+
+// What the call that is made to fail returns.
+inline constexpr hipError_t no_memory = hipErrorOutOfMemory;
+inline constexpr hipError_t broken = hipErrorUnknown;
+
+bool is_used();  // by this process, so far
+void enter();
+bool counts_as_failing();  // counts a call
+// An error stays the thread's last one until hipGetLastError, as from ROCm 6 on.
+hipError_t leave(hipError_t error);
+
+template <class Body> hipError_t counted(hipError_t injected, Body&& body)
+{
+    enter();
+    if (counts_as_failing()) return leave(injected);
+    if (options().devices == 0) return leave(hipErrorNoDevice);
+    return leave(body());
+}
+
+template <class Body> hipError_t uncounted(Body&& body)
+{
+    enter();
+    return leave(body());
+}
+
+// Of the calling thread.
+int current_device();
+
+}  // namespace hip_sim

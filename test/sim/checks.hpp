@@ -1,0 +1,86 @@
+// For the tests of the simulated runtime. Each runs in processes of its own, so that each has an
+// environment and a first use of its own; a check that fails throws where it is.
+#pragma once
+
+#include <hip/hip_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <source_location>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../unit/forked.hpp"
+
+namespace hip_sim::test {
+
+using Where = std::source_location;
+using Environment = std::vector<std::pair<const char*, const char*>>;
+using Bytes = std::vector<unsigned char>;
+
+// Operations take milliseconds: long after the call that started them has returned.
+inline constexpr std::pair<const char*, const char*> slowly{"HIP_SIM_DELAY_US", "20000"};
+
+void require(bool holds, Where where = Where::current());
+void gives(hipError_t got, hipError_t wanted = hipSuccess, Where where = Where::current());
+
+// The first thing that went wrong in any of the processes, for expect_no_reason(); nullptr: none.
+const char* run(int processes, const Environment& environment,
+                const std::function<void(hier::test::ForkedRank&)>& body);
+const char* run_alone(const Environment& environment, const std::function<void()>& body);
+
+// The signal that ends a child process that does this; 0: it does not end by one.
+int signal_of(const std::function<void()>& what);
+
+std::uint64_t calls();
+std::uint64_t live(const char* what);
+void fail_at(std::uint64_t call);
+
+// Device memory and streams, which a check that throws may leave behind.
+std::byte* device_memory(std::size_t bytes);
+std::byte* pinned_memory(std::size_t bytes);
+hipStream_t stream(unsigned flags = hipStreamNonBlocking);
+hipEvent_t event();
+
+Bytes pattern(std::size_t bytes, unsigned seed);
+void put(void* to, const Bytes& bytes);
+Bytes get(const void* from, std::size_t bytes);
+
+// CMocka's, by file.
+void test_hidden_memory(void**);
+void test_memory_that_the_cpu_can_reach(void**);
+void test_attributes(void**);
+void test_unknown_memory(void**);
+void test_an_address_that_comes_back(void**);
+void test_kinds_of_copies(void**);
+void test_copies_without_compute_units(void**);
+void test_copies_out_of_bounds(void**);
+void test_registered_memory(void**);
+void test_memory_of_a_pool(void**);
+
+void test_copies_are_asynchronous(void**);
+void test_pageable_memory(void**);
+void test_half_a_copy_is_seen(void**);
+void test_streams_wait_for_events(void**);
+void test_the_null_stream(void**);
+void test_stream_writes(void**);
+void test_devices(void**);
+void test_free_waits_for_copies(void**);
+void test_handles_that_are_none(void**);
+
+void test_ipc(void**);
+void test_ipc_of_memory_that_was_freed(void**);
+void test_ipc_refusals(void**);
+
+void test_failing_calls(void**);
+void test_failing_rank(void**);
+void test_failing_copy(void**);
+void test_last_error(void**);
+void test_report(void**);
+void test_no_device(void**);
+void test_nothing_before_the_first_use(void**);
+void test_what_is_not_simulated(void**);
+
+}  // namespace hip_sim::test

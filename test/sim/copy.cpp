@@ -1,0 +1,189 @@
+// Copies, fills and stores. In pieces, not always from front to back, so that whoever looks before
+// the end sees a part.
+#include <atomic>
+#include <cstring>
+
+#include "calls.hpp"
+#include "memory.hpp"
+#include "stream.hpp"
+
+using namespace hip_sim;
+
+namespace {
+
+constexpr int no_cu = 1024;  // hipMemcpyDeviceToDeviceNoCU, which this header does not have
+
+struct Place {
+    std::byte* at = nullptr;
+    bool is_pageable = false;
+    bool may_be_host = false;
+    bool may_be_device = false;
+};
+
+// False: not all of it lies in one block, or outside of all.
+bool locate(const void* address, std::size_t bytes, Place& place)
+{
+    if (address == nullptr) return false;
+    const auto* const first = static_cast<const std::byte*>(address);
+    const auto block = find(first);
+    if (!block) {
+        place = {const_cast<std::byte*>(first), true, true, false};
+        return !overlaps(first, bytes);
+    }
+    const auto offset = static_cast<std::size_t>(first - block->base);
+    place = {block->alias + offset, false, !block->is_on_device(),
+             block->is_on_device() || block->kind == Kind::managed};
+    return bytes <= block->bytes - offset;
+}
+
+bool does_kind_fit(int kind, const Place& to, const Place& from)
+{
+    switch (kind) {
+    case hipMemcpyHostToHost:
+        return from.may_be_host && to.may_be_host;
+    case hipMemcpyHostToDevice:
+        return from.may_be_host && to.may_be_device;
+    case hipMemcpyDeviceToHost:
+        return from.may_be_device && to.may_be_host;
+    case hipMemcpyDeviceToDevice:
+        return from.may_be_device && to.may_be_device;
+    case hipMemcpyDefault:
+        return true;
+    case no_cu:
+        return options().has_no_cu_kind && from.may_be_device && to.may_be_device;
+    default:
+        give_up("copies of kind %d are not simulated", kind);
+    }
+}
+
+// As engines do, in one access: it may be a flag.
+bool move_word(std::byte* to, const std::byte* from)
+{
+    constexpr auto odd = sizeof(std::uint64_t) - 1;
+    if (((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) & odd) !=
+        0)
+        return false;
+    const auto word =
+        __atomic_load_n(reinterpret_cast<const std::uint64_t*>(from), __ATOMIC_RELAXED);
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
+    return true;
+}
+
+// Calls do_piece(offset, bytes) for two or three pieces, the last of them first half of the time.
+template <class Piece> void in_pieces(std::size_t bytes, Random& random, Piece&& do_piece)
+{
+    const std::size_t unit = bytes > 128 ? 64 : 8;
+    const std::size_t wanted = 2 + random() % 2;
+    const std::size_t length = ((bytes + wanted - 1) / wanted + unit - 1) / unit * unit;
+    const std::size_t pieces = (bytes + length - 1) / length;
+    const bool is_backwards = random() % 2 != 0;
+    for (std::size_t i = 0; i < pieces; i++) {
+        if (i > 0) pause_for_a_while(random);
+        const std::size_t offset = length * (is_backwards ? pieces - 1 - i : i);
+        if (!do_piece(offset, std::min(length, bytes - offset))) return;
+    }
+}
+
+// A copy that fails does its first piece.
+bool transfer(std::byte* to, const std::byte* from, std::size_t bytes, bool fails, Random& random)
+{
+    if (bytes == sizeof(std::uint64_t) && !fails && move_word(to, from)) return true;
+    in_pieces(bytes, random, [&](std::size_t offset, std::size_t length) {
+        std::memmove(to + offset, from + offset, length);
+        return !fails;
+    });
+    return !fails;
+}
+
+bool fill(std::byte* to, int value, std::size_t bytes, Random& random)
+{
+    in_pieces(bytes, random, [&](std::size_t offset, std::size_t length) {
+        std::memset(to + offset, value, length);
+        return true;
+    });
+    return true;
+}
+
+hipError_t start(hipStream_t stream, Operation operation, bool is_awaited)
+{
+    MarkRef mark;
+    if (!enqueue(stream, std::move(operation), mark)) return hipErrorInvalidHandle;
+    return is_awaited ? wait_for({mark}) : hipSuccess;
+}
+
+bool is_the_failing_copy()
+{
+    static std::atomic<std::uint64_t> copies{0};
+    return ++copies == options().failing_copy;
+}
+
+hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
+                hipStream_t stream, bool is_asynchronous)
+{
+    if (bytes == 0) return is_stream(stream) ? hipSuccess : hipErrorInvalidHandle;
+    Place target;
+    Place source;
+    if (!locate(to, bytes, target) || !locate(from, bytes, source)) return hipErrorInvalidValue;
+    const int number = static_cast<int>(kind);
+    if (!does_kind_fit(number, target, source)) return hipErrorInvalidValue;
+    if (!is_asynchronous && number == no_cu) return hipErrorInvalidValue;
+
+    totals.copies++;
+    const bool fails = is_asynchronous && is_the_failing_copy();
+    // Pageable memory is read whenever the stream gets there, and written before this returns.
+    return start(stream,
+                 {[=](Random& r) { return transfer(target.at, source.at, bytes, fails, r); }, {}},
+                 !is_asynchronous || target.is_pageable);
+}
+
+hipError_t set(void* to, int value, std::size_t bytes, hipStream_t stream, bool is_awaited)
+{
+    if (bytes == 0) return is_stream(stream) ? hipSuccess : hipErrorInvalidHandle;
+    Place target;
+    if (!locate(to, bytes, target) || target.is_pageable) return hipErrorInvalidValue;
+    totals.kernels++;
+    return start(stream, {[=](Random& r) { return fill(target.at, value, bytes, r); }, {}},
+                 is_awaited);
+}
+
+hipError_t write(hipStream_t stream, void* to, std::uint64_t value, unsigned flags)
+{
+    if (flags != 0) give_up("hipStreamWriteValue64 with flags 0x%x is not simulated", flags);
+    Place target;
+    if (reinterpret_cast<std::uintptr_t>(to) % sizeof value != 0) return hipErrorInvalidValue;
+    if (!locate(to, sizeof value, target) || target.is_pageable) return hipErrorInvalidValue;
+    totals.kernels++;
+    const auto store = [=](Random&) {
+        __atomic_store_n(reinterpret_cast<std::uint64_t*>(target.at), value, __ATOMIC_RELEASE);
+        return true;
+    };
+    return start(stream, {store, {}}, false);
+}
+
+}  // namespace
+
+hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind)
+{
+    return counted(broken, [&] { return copy(to, from, bytes, kind, nullptr, false); });
+}
+
+hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
+                          hipStream_t stream)
+{
+    return counted(broken, [&] { return copy(to, from, bytes, kind, stream, true); });
+}
+
+hipError_t hipMemset(void* to, int value, std::size_t bytes)
+{
+    return counted(broken, [&] { return set(to, value, bytes, nullptr, true); });
+}
+
+hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t stream)
+{
+    return counted(broken, [&] { return set(to, value, bytes, stream, false); });
+}
+
+hipError_t hipStreamWriteValue64(hipStream_t stream, void* to, std::uint64_t value, unsigned flags)
+{
+    return counted(broken, [&] { return write(stream, to, value, flags); });
+}

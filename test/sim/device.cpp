@@ -1,0 +1,66 @@
+#include <cstdio>
+
+#include "calls.hpp"
+
+namespace hip_sim {
+
+namespace {
+thread_local int device_of_thread = 0;
+}
+
+int current_device() { return device_of_thread; }
+
+}  // namespace hip_sim
+
+using namespace hip_sim;
+
+hipError_t hipGetDeviceCount(int* count)
+{
+    const hipError_t error = counted(broken, [&] {
+        if (count == nullptr) return hipErrorInvalidValue;
+        *count = options().devices;
+        return hipSuccess;
+    });
+    if (error == hipErrorNoDevice && count != nullptr) *count = 0;
+    return error;
+}
+
+hipError_t hipGetDevice(int* device)
+{
+    return counted(broken, [&] {
+        if (device == nullptr) return hipErrorInvalidValue;
+        *device = device_of_thread;
+        return hipSuccess;
+    });
+}
+
+hipError_t hipSetDevice(int device)
+{
+    return counted(broken, [&] {
+        if (device < 0 || device >= options().devices) return hipErrorInvalidDevice;
+        device_of_thread = device;
+        return hipSuccess;
+    });
+}
+
+hipError_t hipDeviceGetPCIBusId(char* address, int length, int device)
+{
+    return counted(broken, [&] {
+        if (device < 0 || device >= options().devices) return hipErrorInvalidDevice;
+        if (address == nullptr || length <= 0) return hipErrorInvalidValue;
+        const int needed = std::snprintf(address, static_cast<std::size_t>(length),
+                                         "0000:%02x:00.0", 0x0b + 0x10 * device);
+        return needed < length ? hipSuccess : hipErrorInvalidValue;
+    });
+}
+
+hipError_t hipDriverGetVersion(int* version)
+{
+    return counted(broken, [&] {
+        if (version == nullptr) return hipErrorInvalidValue;
+        *version = HIP_VERSION;
+        return hipSuccess;
+    });
+}
+
+hipError_t hipRuntimeGetVersion(int* version) { return hipDriverGetVersion(version); }

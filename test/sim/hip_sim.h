@@ -1,0 +1,26 @@
+/* What tests ask of the simulated HIP runtime. A program that is linked with the real library finds
+ * these by dlsym(RTLD_DEFAULT, ...); without them, it runs on the real one. */
+#ifndef HIP_SIM_H
+#define HIP_SIM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Counted calls of this process so far: all but those that free, close or destroy, and those that
+ * tell an error. */
+uint64_t hip_sim_calls(void);
+
+/* The counted call of this number fails, the first being 1; 0: none. In place of HIP_SIM_FAIL. */
+void hip_sim_fail_at(uint64_t call);
+
+/* How many there are now of: allocations, pinned, registrations, mappings, streams, events. */
+uint64_t hip_sim_live(const char* what);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

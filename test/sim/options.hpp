@@ -1,0 +1,36 @@
+// What the environment asks of the simulated runtime; read once, at the first use.
+//
+//   HIP_SIM_DEVICES=n        devices (8); 0: hipGetDeviceCount gives hipErrorNoDevice
+//   HIP_SIM_DELAY_US=n       an operation of a stream waits up to so many microseconds (50), and a
+//                            copy again between its pieces
+//   HIP_SIM_SEED=n           of these delays (1), together with OMPI_COMM_WORLD_RANK
+//   HIP_SIM_HIDDEN=0         the CPU can reach device memory
+//   HIP_SIM_NOCU=1           hipMemcpyAsync takes hipMemcpyDeviceToDeviceNoCU, as from ROCm 6.1 on
+//   HIP_SIM_FAIL=n           the n-th counted call fails and does nothing
+//   HIP_SIM_FAIL_ASYNC=n     the n-th hipMemcpyAsync fails when it is done
+//   HIP_SIM_FAIL_RANK=r      both in the process of this OMPI_COMM_WORLD_RANK alone
+//   HIP_SIM_REPORT=DIR       a process that used the runtime writes DIR/PID when it exits
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace hip_sim {
+
+struct Options {
+    int devices = 8;
+    unsigned delay_us = 50;
+    unsigned seed = 1;
+    bool hidden = true;
+    bool has_no_cu_kind = false;
+    std::uint64_t failing_call = 0;
+    std::uint64_t failing_copy = 0;
+    std::string report;
+};
+
+const Options& options();
+
+// What this runtime does not simulate, or cannot go on from: one line, then abort.
+[[noreturn]] __attribute__((format(printf, 1, 2))) void give_up(const char* format, ...);
+
+}  // namespace hip_sim

@@ -1,0 +1,52 @@
+// What there is, and what is left when the process exits.
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "calls.hpp"
+#include "hip_sim.h"
+#include "memory.hpp"
+#include "stream.hpp"
+
+using namespace hip_sim;
+
+namespace {
+
+constexpr const char* all_live[] = {"allocations", "pinned",  "registrations",
+                                    "mappings",    "streams", "events"};
+
+// After the destructors of all that was linked with this library.
+__attribute__((destructor)) void write_report()
+{
+    if (!is_used() || options().report.empty()) return;
+    const auto path = options().report + "/" + std::to_string(getpid());
+    std::FILE* file = std::fopen(path.c_str(), "w");
+    if (file == nullptr) {
+        std::fprintf(stderr, "hip_sim: cannot write %s\n", path.c_str());
+        return;
+    }
+    std::fprintf(file, "calls %" PRIu64 "\n", totals.calls.load());
+    std::fprintf(file, "copies %" PRIu64 "\n", totals.copies.load());
+    std::fprintf(file, "kernels %" PRIu64 "\n", totals.kernels.load());
+    for (const char* what : all_live)
+        std::fprintf(file, "live %s %" PRIu64 "\n", what, hip_sim_live(what));
+    std::fclose(file);
+}
+
+}  // namespace
+
+std::uint64_t hip_sim_live(const char* what)
+{
+    const std::string_view name = what;
+    if (name == "allocations")
+        return count(Kind::device) + count(Kind::pool) + count(Kind::managed);
+    if (name == "pinned") return count(Kind::pinned);
+    if (name == "registrations") return count(Kind::registered);
+    if (name == "mappings") return count(Kind::mapped);
+    if (name == "streams") return live_streams();
+    if (name == "events") return live_events();
+    give_up("hip_sim_live(\"%s\"): no such thing", what);
+}

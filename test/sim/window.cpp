@@ -1,0 +1,94 @@
+#include "window.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "options.hpp"
+
+namespace hip_sim {
+
+namespace {
+
+// Addresses that were in use and are kept, inaccessible, for the next window of their size: a cache
+// that goes by the address alone shall meet the same address with other memory behind it.
+struct Kept {
+    std::mutex mutex;
+    std::map<std::pair<Use, std::size_t>, std::vector<void*>> addresses;
+};
+
+Kept& kept()
+{
+    static Kept& made = *new Kept;
+    return made;
+}
+
+void* kept_address(std::size_t pages, Use use)
+{
+    Kept& k = kept();
+    const std::lock_guard lock(k.mutex);
+    auto& addresses = k.addresses[{use, pages}];
+    if (addresses.empty()) return nullptr;
+    void* address = addresses.back();
+    addresses.pop_back();
+    return address;
+}
+
+void keep_address(void* address, std::size_t pages, Use use)
+{
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (mmap(address, pages, PROT_NONE, flags, -1, 0) == MAP_FAILED)
+        give_up("cannot keep the address %p", address);
+    Kept& k = kept();
+    const std::lock_guard lock(k.mutex);
+    k.addresses[{use, pages}].push_back(address);
+}
+
+}  // namespace
+
+std::size_t whole_pages(std::size_t bytes)
+{
+    static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page;
+}
+
+bool open_window(int fd, std::size_t bytes, Use use, Window& window)
+{
+    const std::size_t pages = whole_pages(bytes);
+    void* alias = mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (alias == MAP_FAILED) return false;
+
+    void* address = kept_address(pages, use);
+    const int access = options().hidden ? PROT_NONE : PROT_READ | PROT_WRITE;
+    const int fixed = address != nullptr ? MAP_FIXED : 0;
+    void* base = mmap(address, pages, access, MAP_SHARED | fixed, fd, 0);
+    if (base == MAP_FAILED) {
+        if (address != nullptr) keep_address(address, pages, use);
+        munmap(alias, pages);
+        return false;
+    }
+    window = {static_cast<std::byte*>(base), static_cast<std::byte*>(alias)};
+    return true;
+}
+
+void close_window(const Window& window, std::size_t bytes, Use use)
+{
+    const std::size_t pages = whole_pages(bytes);
+    munmap(window.alias, pages);
+    keep_address(window.base, pages, use);
+}
+
+std::byte* open_plain(std::size_t bytes)
+{
+    void* base = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return base == MAP_FAILED ? nullptr : static_cast<std::byte*>(base);
+}
+
+void close_plain(std::byte* base, std::size_t bytes) { munmap(base, whole_pages(bytes)); }
+
+}  // namespace hip_sim
