@@ -21,38 +21,39 @@ OverlapBench::OverlapBench(MPI_Comm comm, const Options& options, const Memories
 {
 }
 
-OverlapBench::Times OverlapBench::time(long gemms, const Buffers* buffers, long iterations)
+void OverlapBench::time(long gemms, const Buffers* buffers, Times& times)
 {
-    std::vector<double> host;
-    std::vector<double> device;
-    for (long i = -warmup; i < iterations; ++i) {
-        MPI_Barrier(comm_);
-        const double start = MPI_Wtime();
-        if (gemms > 0) {
-            gemm_.launch(gemms);
-        }
-        if (buffers != nullptr) {
-            buffers->call(allgather_);
-            ++calls_;
-        }
-        if (gemms > 0) {
-            gemm_.wait();
-        }
-        const double elapsed = MPI_Wtime() - start;
-        if (i >= 0) {
-            host.push_back(elapsed);
-            device.push_back(gemms > 0 ? gemm_.device_time() : 0.0);
-        }
+    MPI_Barrier(comm_);
+    const double start = MPI_Wtime();
+    if (gemms > 0) {
+        gemm_.launch(gemms);
     }
-    return {find_slowest(comm_, host).statistics.median,
-            find_slowest(comm_, device).statistics.median};
+    if (buffers != nullptr) {
+        buffers->call(allgather_);
+        ++calls_;
+    }
+    if (gemms > 0) {
+        gemm_.wait();
+    }
+    times.host.push_back(MPI_Wtime() - start);
+    times.device.push_back(gemms > 0 ? gemm_.device_time() : 0.0);
+}
+
+double OverlapBench::median(const std::vector<double>& times) const
+{
+    const std::vector<double> warm(times.begin() + warmup, times.end());
+    return find_slowest(comm_, warm).statistics.median;
 }
 
 // By the device's clock, so that launch and wait are not multiplied.
 long OverlapBench::choose_gemms(double allgather)
 {
     constexpr long few = 4;
-    const double one = time(few, nullptr, few).device / few;
+    Times times;
+    for (long i = 0; i < warmup + few; ++i) {
+        time(few, nullptr, times);
+    }
+    const double one = median(times.device) / few;
     return std::max(1L, static_cast<long>(std::ceil(options_.gemm_factor * allgather / one)));
 }
 
@@ -70,18 +71,28 @@ std::string OverlapBench::validated_call(const Buffers& buffers, long gemms)
 
 void OverlapBench::measure(const Buffers& buffers, Overlap& result)
 {
-    result.allgather = time(0, &buffers, result.iterations).host;
+    const long iterations = warmup + result.iterations;
+    Times allgather;
+    for (long i = 0; i < iterations; ++i) {
+        time(0, &buffers, allgather);
+    }
+    result.allgather = median(allgather.host);
     result.gemms = choose_gemms(result.allgather);
     result.failure = validated_call(buffers, result.gemms);
     if (!result.failure.empty()) {
         return;
     }
-    const Times alone = time(result.gemms, nullptr, result.iterations);
-    const Times both = time(result.gemms, &buffers, result.iterations);
-    result.gemm = alone.host;
-    result.both = both.host;
-    result.device_alone = alone.device;
-    result.device_both = both.device;
+    // In turn, because a GPU under load changes its clock from moment to moment.
+    Times alone;
+    Times both;
+    for (long i = 0; i < iterations; ++i) {
+        time(result.gemms, nullptr, alone);
+        time(result.gemms, &buffers, both);
+    }
+    result.gemm = median(alone.host);
+    result.both = median(both.host);
+    result.device_alone = median(alone.device);
+    result.device_both = median(both.device);
     result.failure = validated_call(buffers, result.gemms);
 }
 
@@ -90,7 +101,7 @@ Overlap OverlapBench::measure(std::size_t bytes)
     Overlap result;
     result.bytes = bytes;
     result.iterations = options_.iterations > 0 ? options_.iterations : usual_iterations;
-    const Buffers buffers(comm_, memories_, bytes, false);
+    const Buffers buffers(comm_, memories_, bytes, options_.in_place);
     result.failure = buffers.complete();
     result.usable = result.failure.empty();
     if (!result.usable) {

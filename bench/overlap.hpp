@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace bench {
 
@@ -47,11 +48,12 @@ public:
 
 private:
     struct Times {
-        double host;
-        double device;  // of the GEMMs
+        std::vector<double> host;
+        std::vector<double> device;  // of the GEMMs
     };
-    // With so many GEMMs, and with the allgather unless `buffers` is nullptr.
-    [[nodiscard]] Times time(long gemms, const Buffers* buffers, long iterations);
+    // One iteration with so many GEMMs, and with the allgather unless `buffers` is nullptr.
+    void time(long gemms, const Buffers* buffers, Times& times);
+    [[nodiscard]] double median(const std::vector<double>& times) const;
     [[nodiscard]] long choose_gemms(double allgather);
     void measure(const Buffers& buffers, Overlap& result);
     [[nodiscard]] std::string validated_call(const Buffers& buffers, long gemms);

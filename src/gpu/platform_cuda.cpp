@@ -61,7 +61,7 @@ hipError_t adopt(const Allocation& allocation)
 // Copies of at most this size are given to the driver together: that is issued several times as
 // fast as one by one, and it takes them up side by side. Larger ones keep the staggered order that
 // the plan chose, each with the whole port to itself.
-constexpr std::size_t batched_most = 4 << 20;
+constexpr std::size_t batched_most = 16 << 20;
 
 #if CUDART_VERSION >= 12080
 hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
