@@ -219,8 +219,12 @@ Status Team::reserve_landing(Binding& binding)
     const Allocation& receive = binding.receive.memory;
     const Allocation& send = binding.send.memory;
     const int device = receive.kind == MemoryKind::device ? receive.device : send.device;
-    if (!landing_.reserve(device, binding.receive.length)) return Status::out_of_memory;
-    binding.landing = {landing_.data(), binding.receive.length};
+    if (!landing_) {
+        landing_ = std::make_shared<PinnedMemory>();
+        rail_->keep(landing_);
+    }
+    if (!landing_->reserve(device, binding.receive.length)) return Status::out_of_memory;
+    binding.landing = {landing_->data(), binding.receive.length};
     binding.landing.memory.kind = MemoryKind::pinned;
     return Status::ok;
 }

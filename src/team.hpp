@@ -67,7 +67,7 @@ private:
     RailPointer rail_;
     std::unique_ptr<Executor> executor_;
     std::vector<Prepared> prepared_;
-    PinnedMemory landing_;
+    std::shared_ptr<PinnedMemory> landing_;
     std::uint64_t sequence_ = 0;
     Status broken_ = Status::ok;  // the error of an earlier collective
     std::atomic<Status> status_{Status::ok};

@@ -35,6 +35,8 @@ public:
     // a first signal, within a bound. Throws on all ranks or on none. `keep_alive` is called while
     // it waits, for the caller's own communication. After a failure, too, the rail is to be retired.
     void connect(const Group& group, void (*keep_alive)());
+    // Memory that peers may write into: not given back before they have left, as the board.
+    void keep(std::shared_ptr<const void> memory) { kept_ = std::move(memory); }
     // One step of taking leave (retired_rails.hpp). True: nobody writes to our board any more.
     bool leave();
     ~UcxRail() override;
@@ -121,6 +123,7 @@ private:
     UcxMemory memory_;  // the receive buffer of the running collective
     std::vector<std::byte> packed_key_;
     Announcement announcement_{};
+    std::shared_ptr<const void> kept_;
     std::uint64_t failure_word_ = 0;
     bool raised_ = false;
     bool is_known_ = false;            // peers have our address and may connect
