@@ -80,8 +80,8 @@ Status DeviceRuntime::map(const IpcHandle& handle, int device, std::byte*& base)
 void DeviceRuntime::unmap(std::byte* base, int device) const
 {
     const DeviceScope scope(device);
-    const hipError_t error = hipIpcCloseMemHandle(base);
-    if (error != hipSuccess) (void)failed_with(error, "giving up a mapping");
+    // Fails where the application has taken its device down already, and then there is nothing left.
+    if (hipIpcCloseMemHandle(base) != hipSuccess) (void)hipGetLastError();
 }
 
 std::byte* DeviceRuntime::allocate_device(int device, std::size_t bytes) const

@@ -109,6 +109,12 @@ Runtime* search(bool only_loaded, std::string& reasons)
             break;
         }
     }
+    static bool told = false;
+    if (opened == nullptr && choice != HIER_GPU_AUTO && !told) {
+        told = true;
+        log(HIER_LOG_ERROR, "coll_hier_gpu asks for a runtime that cannot be used: %s",
+            reasons.c_str());
+    }
     return opened;
 }
 
