@@ -106,17 +106,36 @@ std::optional<double> parse_positive(std::string_view text)
 
 std::optional<double> parse_rate(std::string_view text)
 {
-    static constexpr std::array<std::pair<std::string_view, double>, 3> units{
-        {{"kbit", 1e3}, {"mbit", 1e6}, {"gbit", 1e9}}};
+    static constexpr std::array<std::pair<std::string_view, double>, 6> units{{{"kbit", 1e3 / 8},
+                                                                               {"mbit", 1e6 / 8},
+                                                                               {"gbit", 1e9 / 8},
+                                                                               {"kB", 1e3},
+                                                                               {"MB", 1e6},
+                                                                               {"GB", 1e9}}};
     double bytes_per_unit = 1.0;
-    for (const auto& [unit, bits] : units) {
+    for (const auto& [unit, bytes] : units) {
         if (text.ends_with(unit)) {
             text.remove_suffix(unit.size());
-            bytes_per_unit = bits / 8.0;
+            bytes_per_unit = bytes;
         }
     }
     const auto value = parse_positive(text);
     return value ? std::optional<double>(*value * bytes_per_unit) : std::nullopt;
+}
+
+std::optional<double> parse_duration(std::string_view text)
+{
+    static constexpr std::array<std::pair<std::string_view, double>, 4> units{
+        {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}}};
+    for (const auto& [unit, seconds] : units) {
+        if (text.ends_with(unit)) {
+            text.remove_suffix(unit.size());
+            const auto value = parse_number<double>(text);
+            const bool is_valid = value && std::isfinite(*value) && *value >= 0.0;
+            return is_valid ? std::optional<double>(*value * seconds) : std::nullopt;
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace bench

@@ -1,4 +1,4 @@
-// Numbers as people type them: sizes (64k), counts, seconds, rates (1gbit).
+// Numbers as people type them: sizes (64k), counts, seconds, rates (1gbit, 50GB), durations (5us).
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,11 @@ namespace bench {
 // A decimal number above zero.
 [[nodiscard]] std::optional<double> parse_positive(std::string_view text);
 
-// Bytes per second: a plain number, or bits per second with kbit, mbit or gbit (powers of 1000).
+// Bytes per second: a plain number or with kB, MB or GB; or bits per second with kbit, mbit or gbit
+// (all powers of 1000).
 [[nodiscard]] std::optional<double> parse_rate(std::string_view text);
+
+// Seconds, zero or more: a number with ns, us, ms or s.
+[[nodiscard]] std::optional<double> parse_duration(std::string_view text);
 
 }  // namespace bench

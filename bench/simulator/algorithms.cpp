@@ -1,0 +1,166 @@
+#include "algorithms.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+
+#include "competitors.hpp"
+#include "team.hpp"
+
+namespace bench::simulator {
+
+using hier::Route;
+using hier::Topology;
+
+Topology make_topology(const std::vector<int>& ranks_of)
+{
+    std::vector<int> node_of;
+    for (std::size_t n = 0; n < ranks_of.size(); n++) {
+        node_of.insert(node_of.end(), static_cast<std::size_t>(ranks_of[n]), static_cast<int>(n));
+    }
+    return Topology(node_of);
+}
+
+bool is_even(const std::vector<int>& ranks_of)
+{
+    return std::all_of(ranks_of.begin(), ranks_of.end(),
+                       [&](int ranks) { return ranks == ranks_of[0]; });
+}
+
+hier::Rates rates_of(const Machine& m)
+{
+    hier::Rates rates;
+    rates.nic = m.nic_rate;
+    rates.nic_latency = m.nic_latency;
+    rates.nics = m.nics;
+    rates.depth = m.depth;
+    rates.link = m.is_host ? m.core_rate : m.link_rate;
+    rates.link_latency = m.link_latency;
+    rates.copy_issue = m.is_host ? 0 : m.copy_issue;
+    rates.streams = m.is_host ? 1 : m.streams;
+    rates.node = m.is_host ? m.memory_rate : 0;
+    rates.own = m.is_host ? m.core_rate : m.copy_rate;
+    rates.stage = m.stage_rate;
+    rates.overhead = m.overhead;
+    return rates;
+}
+
+// As Team::route() has it.
+Route product_route(const Topology& topology)
+{
+    constexpr int ring_from = 3;
+    return topology.nodes() < ring_from ? Route::direct : Route::ring;
+}
+
+std::size_t product_chunk(const Topology& topology, const Options& options, std::size_t bytes)
+{
+    return hier::chunk_for(bytes, topology, options.chunk_most);
+}
+
+namespace {
+
+// Memory of a run: ops with their tables, and events.
+void check_memory(double ops)
+{
+    constexpr double bytes_per_op = 90, most = 6e9;
+    if (ops * bytes_per_op > most) {
+        throw std::runtime_error("too large to run every rank: about " +
+                                 std::to_string(static_cast<long>(ops / 1e6)) +
+                                 " million ops; use larger chunks or nodes that are alike");
+    }
+}
+
+Symmetry symmetry_for(const Options& options, Symmetry wanted)
+{
+    return options.is_full || !is_even(options.ranks_of()) ? Symmetry::none : wanted;
+}
+
+double hier_ops(const Topology& topology, std::size_t bytes, std::size_t chunk)
+{
+    const double ranks = topology.size(), nodes = topology.nodes();
+    const double pieces = static_cast<double>((bytes + chunk - 1) / chunk);
+    return ranks * nodes * pieces * (ranks / nodes + 1);
+}
+
+Outcome run_competitor(const std::string& name, const Topology& topology, const Options& options,
+                       std::size_t bytes)
+{
+    const auto shards = hier::equal_shards(topology.size(), bytes);
+    const Task task{topology, shards};
+    const std::size_t total = bytes * static_cast<std::size_t>(topology.size());
+    constexpr std::size_t least_segment = 128 << 10, most_segments = 512;
+    const std::size_t segment = std::max(least_segment, total / most_segments);
+    const bool is_doubling = name == "doubling";
+    const bool is_power = std::has_single_bit(static_cast<unsigned>(topology.size()));
+    const Symmetry symmetry = symmetry_for(options, is_doubling && is_power ? Symmetry::exclusive_or
+                                                                            : Symmetry::rotation);
+    if (symmetry == Symmetry::none) {
+        const double ranks = topology.size();
+        check_memory(is_doubling ? ranks * 64 : ranks * ranks * 2);
+    }
+    return simulate(topology, options.machine, symmetry, [&](int rank) {
+        if (is_doubling) {
+            return plan_doubling(task, rank);
+        }
+        return name == "ring" ? plan_flat_ring(task, rank)
+                              : plan_single_leader(task, rank, segment);
+    });
+}
+
+}  // namespace
+
+Outcome run_hier(const Topology& topology, const Options& options, std::size_t bytes, Route route,
+                 std::size_t chunk)
+{
+    const auto shards = hier::equal_shards(topology.size(), bytes);
+    const bool has_landing = options.machine.stage_rate > 0 && topology.nodes() > 1;
+    const hier::AllgatherShape shape{shards, chunk, route, options.is_in_place, has_landing};
+    const Symmetry symmetry = symmetry_for(options, Symmetry::rotation);
+    if (symmetry == Symmetry::none) {
+        check_memory(hier_ops(topology, bytes, chunk));
+    }
+    return simulate(topology, options.machine, symmetry,
+                    [&](int rank) { return hier::plan_allgather(topology, rank, shape); });
+}
+
+std::vector<Result> run_all(const Options& options, std::size_t bytes)
+{
+    const Topology topology = make_topology(options.ranks_of());
+    const auto chosen = hier::choose_allgather(topology, bytes, rates_of(options.machine));
+    std::size_t chunk = product_chunk(topology, options, bytes);
+    if (options.chunking != ChunkChoice::product) {
+        chunk = options.chunking == ChunkChoice::model ? chosen.chunk : options.chunk;
+    }
+    std::vector<Route> routes;
+    switch (options.route) {
+    case RouteChoice::both:
+        routes = {Route::direct, Route::ring};
+        break;
+    case RouteChoice::product:
+        routes = {product_route(topology)};
+        break;
+    case RouteChoice::direct:
+        routes = {Route::direct};
+        break;
+    case RouteChoice::ring:
+        routes = {Route::ring};
+        break;
+    case RouteChoice::model:
+        routes = {chosen.route};
+        break;
+    }
+    std::vector<Result> results;
+    for (const std::string& name : options.algorithms) {
+        if (name != "hier") {
+            results.push_back({name, 0, run_competitor(name, topology, options, bytes)});
+            continue;
+        }
+        for (const Route route : routes) {
+            results.push_back({route == Route::direct ? "hier-direct" : "hier-ring", chunk,
+                               run_hier(topology, options, bytes, route, chunk)});
+        }
+    }
+    return results;
+}
+
+}  // namespace bench::simulator

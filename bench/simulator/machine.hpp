@@ -1,0 +1,52 @@
+// The machine that plans run on in virtual time: rates in bytes per second, times in seconds.
+//
+//     rank --copy queue--> GPU port ==link==> GPU port        inside a node (or the CPU, see is_host)
+//     rank --window------> NIC ======network======> NIC       between nodes
+//
+// Every port is taken first come, first served, in each direction by itself. What enters a NIC's
+// egress leaves it `nic_latency` later towards the receiver's ingress, where it may queue again;
+// the network in between has room for everything. Uncontended, n bytes take latency + n / rate.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace bench::simulator {
+
+struct Machine {
+    bool is_host = false;  // buffers in host memory: the ranks' cores copy
+
+    int nics = 0;  // of a node; 0: one a rank. Local rank l uses NIC l % nics
+    double nic_rate = 50e9;
+    double nic_latency = 5e-6;
+
+    // Device memory. A rank's copies are issued one by one; each stream runs one at a time, from
+    // its start until the last byte and its flag are there.
+    double link_rate = 393e9;  // of a GPU's port
+    double link_latency = 2e-6;
+    double copy_issue = 2.3e-6;
+    int streams = 1;
+    double copy_rate = 2e12;  // inside a GPU's memory
+    double stage_rate = 0;    // between device and landing buffer, each direction; 0: not staged
+
+    // Host memory. A push takes its rank's core and the node's memory.
+    double core_rate = 8e9;
+    double memory_rate = 40e9;
+
+    double overhead = 0;  // of a call, whatever its size
+    double skew = 0;      // local rank l of every node enters l times this after the first
+    int depth = 2;        // puts of a rank in flight to other nodes
+
+    [[nodiscard]] int nics_of(int ranks) const { return nics > 0 && nics < ranks ? nics : ranks; }
+};
+
+// The time that no algorithm beats; ranks_of[n] is the number of ranks on node n.
+struct Bound {
+    double network = 0;  // what has to enter the busiest node / its NICs
+    double links = 0;    // what the ranks of a node need / all that can bring it to them
+    [[nodiscard]] double seconds() const { return network > links ? network : links; }
+};
+[[nodiscard]] Bound lower_bound(const std::vector<int>& ranks_of, std::size_t bytes,
+                                const Machine& machine);
+
+}  // namespace bench::simulator

@@ -1,0 +1,45 @@
+// What bench/simulate is asked to do.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hier/plan.hpp"
+#include "machine.hpp"
+
+namespace bench::simulator {
+
+enum class RouteChoice { both, product, direct, ring, model };
+enum class ChunkChoice { product, model, given };
+
+struct Options {
+    int nodes = 2;
+    int gpus = 8;             // ranks of a node
+    std::vector<int> layout;  // ranks of each node; empty: nodes of `gpus`
+    std::vector<std::size_t> sizes{1 << 20};
+    Machine machine;
+    std::optional<double> link_latency;
+    bool is_staged = false;
+    double stage_rate = 50e9;
+    bool is_in_place = false;
+    bool is_full = false;  // run every rank even where one node would do
+    RouteChoice route = RouteChoice::both;
+    ChunkChoice chunking = ChunkChoice::product;
+    std::size_t chunk = 0;
+    std::size_t chunk_most = 64 << 10;  // coll_hier_chunk_bytes
+    std::vector<std::string> algorithms{"hier", "ring", "doubling", "leader"};
+    std::string csv;
+    std::string calibrate;
+    bool help = false;
+
+    [[nodiscard]] std::vector<int> ranks_of() const;  // by node
+};
+
+// Arguments without the program's name; an empty string, or what is wrong with them.
+[[nodiscard]] std::string parse_options(const std::vector<std::string>& arguments,
+                                        Options& options);
+[[nodiscard]] const char* usage();
+
+}  // namespace bench::simulator

@@ -1,0 +1,106 @@
+#include "simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace bench::simulator {
+
+using hier::Level;
+using hier::Op;
+using hier::Place;
+
+Time from_seconds(double seconds) { return std::llround(seconds * 1e12); }
+
+Time duration(std::size_t bytes, double rate)
+{
+    return std::max<Time>(1, from_seconds(static_cast<double>(bytes) / rate));
+}
+
+std::size_t Simulation::nic_of(int number) const
+{
+    const int node = topology_.node_of(number);
+    const auto here = static_cast<int>(topology_.ranks_on(node).size());
+    const int nic = topology_.local_of(number) % machine_.nics_of(here);
+    return static_cast<std::size_t>(node) * nic_stride_ + static_cast<std::size_t>(nic);
+}
+
+void Simulation::send(int number, OpIndex i)
+{
+    const Op& op = rank(number).op(i);
+    Time& port = egress_[nic_of(number)];
+    const Time start = std::max(now_, port);
+    port = start + duration(op.slice.length, machine_.nic_rate);
+    network_bytes_[static_cast<std::size_t>(topology_.node_of(number))] +=
+        static_cast<double>(op.slice.length);
+    schedule(start + from_seconds(machine_.nic_latency), Kind::at_nic,
+             deliver(number, op.peer).receiver, number, i);
+}
+
+void Simulation::receive(const Event& event)
+{
+    const Op& op = rank(event.peer).op(event.op);
+    Time& port = ingress_[nic_of(event.rank)];
+    port = std::max(now_, port) + duration(op.slice.length, machine_.nic_rate);
+    schedule(port, Kind::landed, event.rank, event.peer, event.op);
+    schedule(port + from_seconds(machine_.nic_latency), Kind::sent, event.peer, 0, event.op);
+}
+
+void Simulation::enqueue_copy(int number, OpIndex i)
+{
+    Rank& r = rank(number);
+    const Time issue = machine_.is_host ? 0 : from_seconds(machine_.copy_issue);
+    r.last_issue = std::max(now_, r.last_issue) + issue;
+    r.queue.push_back({i, r.last_issue});
+    wake(number);
+}
+
+void Simulation::wake(int number)
+{
+    Rank& r = rank(number);
+    if (r.is_woken || r.free_streams == 0 || r.queue_head == r.queue.size()) {
+        return;
+    }
+    r.is_woken = true;
+    schedule(std::max(now_, r.queue[r.queue_head].issued), Kind::look, number);
+}
+
+void Simulation::look_at_queue(int number)
+{
+    Rank& r = rank(number);
+    r.is_woken = false;
+    const OpIndex i = r.queue[r.queue_head++].op;
+    r.free_streams--;
+    const Op& op = r.op(i);
+    const Time end = op.kind == Op::Kind::copy ? copy_end(number, op) : put_end(number, op);
+    schedule(end + from_seconds(machine_.link_latency), Kind::copied, number, 0, i);
+    wake(number);
+}
+
+// Within the rank's own memory, or between it and its landing buffer.
+Time Simulation::copy_end(int number, const Op& op)
+{
+    if (machine_.is_host) {
+        return put_end(number, op);
+    }
+    const bool in = op.from == Place::landing;
+    if (machine_.stage_rate <= 0 || (!in && op.to != Place::landing)) {
+        return now_ + duration(op.slice.length, machine_.copy_rate);
+    }
+    Time& port = in ? rank(number).stage_ingress : rank(number).stage_egress;
+    return port = std::max(now_, port) + duration(op.slice.length, machine_.stage_rate);
+}
+
+Time Simulation::put_end(int number, const Op& op)
+{
+    const std::size_t bytes = op.slice.length;
+    if (machine_.is_host) {
+        Time& memory = memory_[static_cast<std::size_t>(topology_.node_of(number))];
+        memory = std::max(now_, memory) + duration(bytes, machine_.memory_rate);
+        return std::max(memory, now_ + duration(bytes, machine_.core_rate));
+    }
+    Time& from = rank(number).egress;
+    Time& to = rank(op.peer).ingress;
+    return from = to = std::max({now_, from, to}) + duration(bytes, machine_.link_rate);
+}
+
+}  // namespace bench::simulator

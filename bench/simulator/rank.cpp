@@ -1,0 +1,107 @@
+#include "rank.hpp"
+
+#include <algorithm>
+
+namespace bench::simulator {
+
+using hier::Level;
+using hier::Op;
+
+Rank::Rank(hier::Plan plan, int number)
+    : remaining(static_cast<OpIndex>(plan.ops.size())), plan_(std::move(plan))
+{
+    link_successors();
+    build_channels(number);
+    // Ops hold what is left to know.
+    std::vector<OpIndex>().swap(plan_.dependencies);
+}
+
+void Rank::link_successors()
+{
+    const OpIndex n = size();
+    pending.resize(n);
+    first_successor_.assign(n + 1, 0);
+    for (OpIndex i = 0; i < n; i++) {
+        pending[i] = op(i).dependencies;
+        for (const OpIndex d : plan_.dependencies_of(op(i))) {
+            first_successor_[d + 1]++;
+        }
+    }
+    for (OpIndex i = 0; i < n; i++) {
+        first_successor_[i + 1] += first_successor_[i];
+    }
+    successors_.resize(first_successor_[n]);
+    std::vector<OpIndex> next(first_successor_.begin(), first_successor_.end() - 1);
+    for (OpIndex i = 0; i < n; i++) {
+        for (const OpIndex d : plan_.dependencies_of(op(i))) {
+            successors_[next[d]++] = i;
+        }
+    }
+}
+
+void Rank::build_channels(int number)
+{
+    channel_.assign(size(), 0);
+    for (OpIndex i = 0; i < size(); i++) {
+        const Op& o = op(i);
+        if (o.peer == Op::every_peer || o.peer == number) {
+            continue;
+        }
+        const auto next = static_cast<std::uint32_t>(channels_.size());
+        const auto [it, is_new] = known_.try_emplace(key(o.level, o.peer), next);
+        if (is_new) {
+            channels_.emplace_back();
+        }
+        channel_[i] = it->second;
+        Channel& channel = channels_[it->second];
+        if (o.kind == Op::Kind::put) {
+            channel.puts.push_back(i);
+        } else if (o.kind == Op::Kind::await_data) {
+            channel.awaits.push_back(i);
+        } else if (o.kind == Op::Kind::await_ready) {
+            channel.readies.push_back(i);
+        }
+    }
+    const auto by_count = [&](OpIndex a, OpIndex b) { return op(a).count < op(b).count; };
+    for (Channel& c : channels_) {
+        std::stable_sort(c.puts.begin(), c.puts.end(), by_count);
+        std::stable_sort(c.awaits.begin(), c.awaits.end(), by_count);
+    }
+}
+
+std::uint32_t Rank::find(Level level, int peer) const
+{
+    const auto it = known_.find(key(level, peer));
+    return it == known_.end() ? no_channel : it->second;
+}
+
+void Rank::refresh(std::uint32_t number)
+{
+    const Channel& channel = channels_[number];
+    if (channel.next_put < channel.puts.size() && pending[channel.puts[channel.next_put]] == 0) {
+        can_put_.insert(number);
+    } else {
+        can_put_.erase(number);
+    }
+}
+
+void Rank::mark_runnable(OpIndex i) { refresh(channel_[i]); }
+
+bool Rank::next_on_rail(OpIndex& i) const
+{
+    if (can_put_.empty()) {
+        return false;
+    }
+    const Channel& channel = channels_[*can_put_.begin()];
+    i = channel.puts[channel.next_put];
+    return true;
+}
+
+void Rank::put_on_rail(OpIndex i)
+{
+    channels_[channel_[i]].next_put++;
+    in_flight++;
+    refresh(channel_[i]);
+}
+
+}  // namespace bench::simulator

@@ -1,0 +1,82 @@
+// One rank's plan and how far it has come.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "hier/plan.hpp"
+
+namespace bench::simulator {
+
+using Time = std::int64_t;  // picoseconds: equal times stay equal
+using OpIndex = std::uint32_t;
+
+struct Channel {
+    std::vector<OpIndex> puts;    // by count
+    std::vector<OpIndex> awaits;  // by count
+    std::vector<OpIndex> readies;
+    std::size_t next_put = 0, next_await = 0;
+    std::uint32_t arrived = 0;
+    bool is_ready = false;
+};
+
+class Rank {
+public:
+    Rank(hier::Plan plan, int number);
+
+    [[nodiscard]] OpIndex size() const { return static_cast<OpIndex>(plan_.ops.size()); }
+    [[nodiscard]] const hier::Op& op(OpIndex i) const { return plan_.ops[i]; }
+    [[nodiscard]] std::span<const OpIndex> successors(OpIndex i) const
+    {
+        return std::span(successors_)
+            .subspan(first_successor_[i], first_successor_[i + 1] - first_successor_[i]);
+    }
+    static constexpr std::uint32_t no_channel = ~0u;  // the plan does nothing with that peer
+    [[nodiscard]] std::uint32_t find(hier::Level level, int peer) const;
+    [[nodiscard]] Channel& channel(std::uint32_t number) { return channels_[number]; }
+    // The next put of the rail, or nothing.
+    [[nodiscard]] bool next_on_rail(OpIndex& i) const;
+    void put_on_rail(OpIndex i);
+    // An op whose dependencies are done; a rail put may become the next of its channel.
+    void mark_runnable(OpIndex i);
+
+    std::vector<std::uint32_t> pending;  // dependencies left, by op
+    OpIndex remaining;
+    int in_flight = 0;  // rail puts
+    bool has_entered = false;
+    std::set<std::uint32_t> early;  // channels announced before that
+
+    struct Copying {
+        OpIndex op;
+        Time issued;
+    };
+    std::vector<Copying> queue;  // copies and node puts
+    std::size_t queue_head = 0;
+    Time last_issue = 0;
+    int free_streams = 0;
+    bool is_woken = false;                     // an event that looks at the queue is under way
+    Time egress = 0, ingress = 0;              // of the GPU's port: free from then on
+    Time stage_egress = 0, stage_ingress = 0;  // to and from the landing buffer
+    Time ended = 0;
+
+private:
+    static std::uint64_t key(hier::Level level, int peer)
+    {
+        return static_cast<std::uint64_t>(peer) << 1 | static_cast<std::uint64_t>(level);
+    }
+    void link_successors();
+    void build_channels(int number);
+    void refresh(std::uint32_t channel);
+
+    hier::Plan plan_;
+    std::vector<OpIndex> first_successor_, successors_;
+    std::vector<std::uint32_t> channel_;  // by op
+    std::vector<Channel> channels_;       // in order of appearance
+    std::unordered_map<std::uint64_t, std::uint32_t> known_;
+    std::set<std::uint32_t> can_put_;  // rail channels
+};
+
+}  // namespace bench::simulator

@@ -1,0 +1,82 @@
+// The state of one simulated run. simulator.cpp: what ranks do; ports.cpp: what it takes.
+#pragma once
+
+#include <queue>
+#include <vector>
+
+#include "rank.hpp"
+#include "simulator.hpp"
+
+namespace bench::simulator {
+
+class Simulation {
+public:
+    Simulation(const hier::Topology& topology, const Machine& machine, Symmetry symmetry,
+               const Planner& planner);
+    Outcome run();
+
+private:
+    // In the order in which they are looked at when several are due.
+    enum class Kind : std::uint8_t {
+        enter,      // rank
+        announced,  // at rank, on its channel `op`
+        at_nic,     // the first byte at the ingress of rank's NIC: peer's op
+        landed,     // at rank: peer's op, from another node
+        sent,       // rank's op
+        copied,     // rank's op, and it has arrived
+        look,       // at rank's queue of copies
+    };
+    struct Event {
+        Time at;
+        int rank;
+        int peer;
+        OpIndex op;
+        Kind kind;
+        bool operator>(const Event& other) const;
+    };
+    // Who gets it, of those that are run, and who it comes from in the receiver's eyes.
+    struct Delivery {
+        int receiver;
+        int source;
+    };
+
+    Rank& rank(int number) { return ranks_[static_cast<std::size_t>(number)]; }
+    Delivery deliver(int from, int to) const;
+    void schedule(Time at, Kind kind, int rank, int peer = 0, OpIndex op = 0);
+    void handle(const Event& event);
+
+    void enter(int number);
+    void run_op(int number, OpIndex i);
+    void finish(int number, OpIndex i);
+    void announce(int number, OpIndex i);
+    void announced(int number, std::uint32_t channel);
+    void arrived(int from, OpIndex i);
+    void issue_rail(int number);
+
+    // ports.cpp
+    void send(int number, OpIndex i);
+    void receive(const Event& event);
+    void enqueue_copy(int number, OpIndex i);
+    void wake(int number);
+    void look_at_queue(int number);
+    Time copy_end(int number, const hier::Op& op);
+    Time put_end(int number, const hier::Op& op);
+    std::size_t nic_of(int number) const;
+
+    const hier::Topology& topology_;
+    const Machine machine_;
+    Symmetry symmetry_;
+    std::vector<Rank> ranks_;
+    std::vector<Time> egress_, ingress_;  // of NICs: free from then on
+    std::vector<Time> memory_;            // of nodes, likewise
+    std::vector<double> network_bytes_;   // by node
+    std::size_t nic_stride_;
+    Time now_ = 0;
+    std::uint64_t remaining_ = 0;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+};
+
+[[nodiscard]] Time from_seconds(double seconds);
+[[nodiscard]] Time duration(std::size_t bytes, double rate);
+
+}  // namespace bench::simulator

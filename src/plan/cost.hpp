@@ -1,0 +1,57 @@
+// How long an allgather takes by a formula, and which route and chunk that makes the best.
+//
+// N nodes, G ranks a node, shards of S bytes in k chunks of c. e: shards that enter at a rank,
+// o: that it puts on its rail (evenly: e = o = N-1). D: window, L: latency of the rail, B: rate of a
+// NIC, l and i: start and issue of a copy.
+//
+//   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
+//   fan(c)    = Q(G-1 pushes) (+ l + c/stage out of the landing buffer)        one chunk's fan-out
+//   rail      = max(NIC's bytes / B, o k (c/B + 2L) / D)                       window of D puts
+//   ring      : at least (N-1) (c/B + L), a chunk being handed on when it is there
+//   rail end  = L + rail + L + max(fan(c), L)                                  announce, last chunk
+//   node end  = i + l + Q((k + e k) (G-1) pushes, own copy, staging)               it never rests
+//   time      = max(rail end, node end)
+//
+// Direct puts to uneven nodes: NIC's bytes counts, for each distance, those of the busiest NIC.
+//
+// Source: the pipelined hierarchical allgather's max(inter, intra) + last chunk (Traeff et al.;
+// diagram in allgather.cpp), with the window of the executor and the issue and start costs that
+// were measured for copy engines. bench/simulate runs the plans themselves; test_cost compares.
+#pragma once
+
+#include <cstddef>
+
+#include "hier/plan.hpp"
+
+namespace hier {
+
+// Bytes per second, seconds.
+struct Rates {
+    double nic = 0;  // > 0, each direction
+    double nic_latency = 0;
+    int nics = 0;  // of a node; 0: one a rank. Local rank l uses NIC l % nics
+    int depth = 1;
+    double link = 0;  // > 0, of one rank's pushes
+    double link_latency = 0;
+    double copy_issue = 0;
+    int streams = 1;
+    double node = 0;   // of all pushes of a node together; 0: only `link` limits
+    double own = 0;    // > 0, a copy inside a rank's memory
+    double stage = 0;  // to and from the landing buffer; 0: there is none
+    double overhead = 0;
+};
+
+struct AllgatherChoice {
+    Route route = Route::direct;
+    std::size_t chunk = 0;
+    double seconds = 0;  // predicted
+};
+
+// Pure. `bytes` of every rank, > 0.
+double predict_allgather(const Topology& topology, std::size_t bytes, const Rates& rates,
+                         Route route, std::size_t chunk);
+// The best of both routes and of shards cut into 1, 2, 4, ... chunks of `least` bytes or more.
+AllgatherChoice choose_allgather(const Topology& topology, std::size_t bytes, const Rates& rates,
+                                 std::size_t least = 16 << 10);
+
+}  // namespace hier

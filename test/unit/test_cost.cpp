@@ -1,0 +1,174 @@
+// The cost model's choice of route and chunk against the best that the simulator finds.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "plan/cost.hpp"
+#include "simulator/algorithms.hpp"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace bench::simulator;
+using namespace hier::test;
+using hier::AllgatherChoice;
+using hier::Route;
+
+constexpr std::size_t kilo = 1 << 10, mega = 1 << 20;
+
+struct Case {
+    std::string name;
+    Machine machine;
+};
+
+Case device(const std::string& name, double nic_rate, int streams, int depth)
+{
+    Case c{name, {}};
+    c.machine.nic_rate = nic_rate;
+    c.machine.streams = streams;
+    c.machine.depth = depth;
+    return c;
+}
+
+Case host(const std::string& name, double nic_rate, int nics, double nic_latency)
+{
+    Case c{name, {}};
+    c.machine.is_host = true;
+    c.machine.link_latency = 1e-6;
+    c.machine.nic_rate = nic_rate;
+    c.machine.nics = nics;
+    c.machine.nic_latency = nic_latency;
+    return c;
+}
+
+std::vector<Case> cases()
+{
+    std::vector<Case> all = {
+        device("400 Gbit/s", 50e9, 1, 2),
+        device("400 Gbit/s, two streams", 50e9, 2, 4),
+        device("100 Gbit/s", 12.5e9, 1, 2),
+        device("no network to speak of", 1e9, 1, 4),
+        host("1 Gbit/s, TCP", 119.2e6, 1, 15e-6),
+        host("host, 200 Gbit/s a node", 25e9, 1, 5e-6),
+        host("host, 100 Gbit/s a rank", 12.5e9, 0, 5e-6),
+    };
+    all.push_back(device("shared NIC", 50e9, 2, 4));
+    all.back().machine.nics = 2;
+    all.push_back(device("staged", 25e9, 2, 4));
+    all.back().machine.stage_rate = 50e9;
+    return all;
+}
+
+std::vector<std::size_t> chunks(std::size_t bytes)
+{
+    std::vector<std::size_t> sizes;
+    const std::size_t least = std::max<std::size_t>(16 * kilo, bytes / 64);
+    for (std::size_t chunk = bytes; chunk >= least; chunk /= 2) sizes.push_back(chunk);
+    return sizes;
+}
+
+std::string judge(const Case& c, const std::vector<int>& layout, std::size_t bytes)
+{
+    Options options;
+    options.layout = layout;
+    options.machine = c.machine;
+    const auto topology = make_topology(layout);
+    const AllgatherChoice choice = hier::choose_allgather(topology, bytes, rates_of(c.machine));
+    const double chosen = run_hier(topology, options, bytes, choice.route, choice.chunk).seconds;
+    double best = chosen;
+    std::string better;
+    for (const Route route : {Route::direct, Route::ring}) {
+        for (const std::size_t chunk : chunks(bytes)) {
+            const double seconds = run_hier(topology, options, bytes, route, chunk).seconds;
+            if (seconds >= best) continue;
+            best = seconds;
+            better = std::string(route == Route::ring ? "ring" : "direct") + " of " +
+                     std::to_string(chunk);
+        }
+    }
+    // Where nodes are uneven, direct puts meet at ports in an order that the formula does not know.
+    const double limit = is_even(layout) ? 1.05 : 1.20;
+    if (chosen <= best * limit) return "";
+    std::string shape;
+    for (const int ranks : layout) shape += std::to_string(ranks) + " ";
+    return c.name + ", nodes of " + shape + ", " + std::to_string(bytes) +
+           " bytes: " + std::to_string(chosen * 1e6) + " us with " +
+           (choice.route == Route::ring ? "ring" : "direct") + " of " +
+           std::to_string(choice.chunk) + ", predicted " + std::to_string(choice.seconds * 1e6) +
+           "; " + std::to_string(best * 1e6) + " us with " + better;
+}
+
+const char* choices_are_good()
+{
+    const std::vector<std::vector<int>> layouts = {
+        {8},
+        {1, 1},
+        {4, 4},
+        {2, 2, 2, 2},
+        std::vector<int>(8, 8),
+        std::vector<int>(32, 4),
+        {3, 1},
+        {4, 2, 1},
+        {5, 3, 3, 3},
+    };
+    std::string all;
+    for (const Case& c : cases()) {
+        for (const auto& layout : layouts) {
+            for (const std::size_t bytes : {64 * kilo, mega, 8 * mega}) {
+                const std::string wrong = judge(c, layout, bytes);
+                if (wrong.empty()) continue;
+                std::printf("%s\n", wrong.c_str());
+                all = wrong;
+            }
+        }
+    }
+    return keep(all);
+}
+
+void test_choice(void**) { expect_no_reason(choices_are_good()); }
+
+// By hand: latencies L of the rail and l of a copy, issue i; one shard, whole.
+bool formulas_hold()
+{
+    hier::Rates r;
+    r.nic = 1e9;
+    r.nic_latency = 1e-3;
+    r.link = r.own = 2e9;
+    r.depth = 2;
+    const double wire = 1e6 / 1e9;
+    const auto two = make_topology({1, 1});
+    const double rail = hier::predict_allgather(two, 1000000, r, Route::direct, 1000000);
+    const bool window = std::abs(rail - (3e-3 + std::max(wire, (wire + 2e-3) / 2))) < 1e-12;
+    const auto one = make_topology({3});
+    r.link_latency = 1e-4;
+    const double copy = 1e-4 + 1e6 / 2e9;
+    const double node = hier::predict_allgather(one, 1000000, r, Route::direct, 1000000);
+    return window && std::abs(node - (3 * copy + 1e-4)) < 1e-12;
+}
+
+bool choices_make_sense()
+{
+    const Machine m;
+    const auto one = hier::choose_allgather(make_topology({8}), mega, rates_of(m));
+    const auto many = hier::choose_allgather(make_topology({8, 8}), 100, rates_of(m));
+    return one.chunk == mega && many.chunk == 100 && one.seconds > 0;
+}
+
+void test_formulas(void**)
+{
+    assert_true(formulas_hold());
+    assert_true(choices_make_sense());
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_choice),
+    };
+    return cmocka_run_group_tests_name("cost", tests, nullptr, nullptr);
+}
