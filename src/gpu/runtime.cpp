@@ -17,7 +17,8 @@ namespace {
 struct Candidate {
     int choice;
     const char* module;
-    const char* library;  // that an application which uses this runtime has loaded
+    const char*
+        library;  // that an application which uses this runtime has loaded; empty: not built
 };
 constexpr Candidate candidates[] = {
     {HIER_GPU_CUDA, "hier_gpu_cuda.so", "libcuda.so.1"},
@@ -102,7 +103,7 @@ Runtime* search(bool only_loaded, std::string& reasons)
     const int choice = chosen;
     if (opened != nullptr || choice == HIER_GPU_NONE) return opened;
     for (const Candidate& c : candidates) {
-        if (choice != HIER_GPU_AUTO && choice != c.choice) continue;
+        if ((choice != HIER_GPU_AUTO && choice != c.choice) || *c.library == '\0') continue;
         if (only_loaded && choice == HIER_GPU_AUTO && !is_loaded(c.library)) continue;
         if (Runtime* found = open(c, reasons)) {
             opened = found;
