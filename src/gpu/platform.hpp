@@ -1,6 +1,7 @@
 // Where ROCm and CUDA differ: platform_rocm.cpp and platform_cuda.cpp.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "gpu/names.hpp"
@@ -27,8 +28,7 @@ public:
     hipError_t error() const { return error_; }
 
 private:
-    void* context_ = nullptr;
-    int device_ = -1;
+    std::intptr_t saved_ = -1;  // CUDA: the context; ROCm: the device, -1: it need not change
     hipError_t error_ = hipSuccess;
 };
 

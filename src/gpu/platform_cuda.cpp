@@ -151,11 +151,11 @@ DeviceScope::DeviceScope(int device)
 {
     CUcontext context = nullptr;
     error_ = runtime_error(driver.context_get(&context));
-    context_ = context;
+    saved_ = reinterpret_cast<std::intptr_t>(context);
     if (error_ == hipSuccess) error_ = hipSetDevice(device);
 }
 
-DeviceScope::~DeviceScope() { driver.context_set(static_cast<CUcontext>(context_)); }
+DeviceScope::~DeviceScope() { driver.context_set(reinterpret_cast<CUcontext>(saved_)); }
 
 hipError_t platform_try(hipStream_t) { return hipSuccess; }
 

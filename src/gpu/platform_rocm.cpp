@@ -54,18 +54,16 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
 
 DeviceScope::DeviceScope(int device)
 {
-    error_ = hipGetDevice(&device_);
-    if (error_ != hipSuccess) return;
-    if (device_ == device) {
-        device_ = -1;
-    } else {
-        error_ = hipSetDevice(device);
-    }
+    int current = device;
+    error_ = hipGetDevice(&current);
+    if (error_ != hipSuccess || current == device) return;
+    saved_ = current;
+    error_ = hipSetDevice(device);
 }
 
 DeviceScope::~DeviceScope()
 {
-    if (device_ >= 0) (void)hipSetDevice(device_);
+    if (saved_ >= 0) (void)hipSetDevice(static_cast<int>(saved_));
 }
 
 namespace {
