@@ -19,8 +19,8 @@ namespace {
 
 std::string text_of(const Where& where)
 {
-    const std::string file = where.file_name();
-    return file.substr(file.rfind('/') + 1) + ":" + std::to_string(where.line());
+    const std::string file = where.file;
+    return file.substr(file.rfind('/') + 1) + ":" + std::to_string(where.line);
 }
 
 template <class Function> Function* simulated(const char* name)

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +15,15 @@
 
 namespace hip_sim::test {
 
-using Where = std::source_location;
+// Of the caller (clang 14 has no std::source_location with GCC's library).
+struct Where {
+    const char* file;
+    int line;
+    static constexpr Where current(const char* file = __builtin_FILE(), int line = __builtin_LINE())
+    {
+        return {file, line};
+    }
+};
 using Environment = std::vector<std::pair<const char*, const char*>>;
 using Bytes = std::vector<unsigned char>;
 

@@ -3,9 +3,7 @@
 
 std::chrono::steady_clock::time_point hier::test::fake_now{std::chrono::hours(1)};
 
-extern "C" std::chrono::steady_clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowEv();
+std::chrono::steady_clock::time_point
+wrapped_now() __asm__("__wrap__ZNSt6chrono3_V212steady_clock3nowEv");
 
-extern "C" std::chrono::steady_clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowEv()
-{
-    return hier::test::fake_now;
-}
+std::chrono::steady_clock::time_point wrapped_now() { return hier::test::fake_now; }

@@ -4,12 +4,12 @@
 
 using Clock = std::chrono::steady_clock;
 
-extern "C" Clock::time_point __real__ZNSt6chrono3_V212steady_clock3nowEv();
-extern "C" Clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowEv();
+Clock::time_point real_now() __asm__("__real__ZNSt6chrono3_V212steady_clock3nowEv");
+Clock::time_point wrapped_now() __asm__("__wrap__ZNSt6chrono3_V212steady_clock3nowEv");
 
-extern "C" Clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowEv()
+Clock::time_point wrapped_now()
 {
-    static const Clock::time_point start = __real__ZNSt6chrono3_V212steady_clock3nowEv();
-    const Clock::time_point now = __real__ZNSt6chrono3_V212steady_clock3nowEv();
+    static const Clock::time_point start = real_now();
+    const Clock::time_point now = real_now();
     return start + 10 * (now - start);
 }

@@ -79,8 +79,9 @@ struct ForkedRank::Member {
 
 ForkedRank::ForkedRank(int rank, int size, Exchange& exchange) : exchange_(exchange)
 {
-    members_.push_back(std::make_unique<Member>(
-        *this, exchange.boards[0], static_cast<std::size_t>(rank), static_cast<std::size_t>(size)));
+    members_.push_back(
+        std::make_unique<Member>(Member{*this, exchange.boards[0], static_cast<std::size_t>(rank),
+                                        static_cast<std::size_t>(size)}));
     bootstrap_.team = {members_[0].get(), rank, size, allgather};
     bootstrap_.split = split;
 }
@@ -128,7 +129,7 @@ int ForkedRank::split(void* context, int which, int color, int key, hier_group* 
         std::find_if(all.begin(), all.end(), [&](const Wish& w) { return w.rank == mine.rank; });
     const auto index = static_cast<std::size_t>(me - all.begin());
     Board& board = self.exchange_.boards[1 + static_cast<std::size_t>(which) * most_ranks + lowest];
-    self.members_.push_back(std::make_unique<Member>(self, board, index, all.size()));
+    self.members_.push_back(std::make_unique<Member>(Member{self, board, index, all.size()}));
     // A later split of the same process goes on with the board's rounds.
     self.members_.back()->round = board.round[index].load();
     *out = {self.members_.back().get(), static_cast<int>(index), static_cast<int>(all.size()),

@@ -71,8 +71,8 @@ void test_all_seeds(void**) { expect_no_reason(all_seeds_gather()); }
 // No chunk, less than one, exactly one, many.
 const char* all_sizes_gather()
 {
-    for (const std::size_t bytes : {1, 2, 3, 4, 64}) {
-        for (const std::size_t chunk : {1, 3, 100}) {
+    for (const std::size_t bytes : {1u, 2u, 3u, 4u, 64u}) {
+        for (const std::size_t chunk : {1u, 3u, 100u}) {
             Scenario scenario{.nodes = machine("3,2"), .bytes = bytes, .chunk = chunk};
             scenario.calls = 5;
             const auto fault = fault_of(scenario);

@@ -36,12 +36,13 @@ constexpr int shapes[][2] = {{2, 0}, {2, 1}, {4, 2}, {3, 2}, {5, 2}};
 
 void test_calls(void**)
 {
-    for (const auto& [ranks, per_node] : shapes) {
+    for (const auto& shape : shapes) {
+        const int ranks = shape[0], ranks_per_node = shape[1];
         for (const int inter : {HIER_INTER_DIRECT, HIER_INTER_RING}) {
             for (const int intra : {HIER_INTRA_CMA, HIER_INTRA_SHM}) {
                 expect_no_reason(keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
                     hier_config config = config_for_tests();
-                    config.ranks_per_node = per_node;
+                    config.ranks_per_node = ranks_per_node;
                     config.inter = inter;
                     config.intra = intra;
                     config.chunk_bytes = 64 << 10;
@@ -118,21 +119,22 @@ constexpr Setting must_be_equal[] = {
 
 void test_settings_that_differ(void**)
 {
-    for (const auto& [name, change] : must_be_equal) {
+    for (const auto& setting : must_be_equal) {
         for (int odd = 0; odd < 3; odd++) {
             const auto fault = first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
                 hier_config config = config_for_tests();
                 config.ranks_per_node = 0;
-                if (self.rank() == odd) change(config);
+                if (self.rank() == odd) setting.change(config);
                 TeamRank team(self, config);
                 if (team.created() != HIER_ERR_SETUP) return hier_strerror(team.created());
-                return ForkedRank::is_logged(std::string(name) +
+                return ForkedRank::is_logged(std::string(setting.name) +
                                              " differs between rank 0 and rank " +
                                              (odd == 0 ? "1" : std::to_string(odd)))
                            ? ""
                            : ForkedRank::log_lines();
             }));
-            expect_no_reason(fault.empty() ? nullptr : keep(std::string(name) + ": " + fault));
+            expect_no_reason(fault.empty() ? nullptr
+                                           : keep(std::string(setting.name) + ": " + fault));
         }
     }
 }
