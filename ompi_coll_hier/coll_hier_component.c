@@ -4,6 +4,15 @@
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+#define VERSION(major, minor, release) TEXT(major) "." TEXT(minor) "." TEXT(release)
+#define CALLER                                                                                     \
+    "coll/hier " VERSION(HIER_VERSION_MAJOR, HIER_VERSION_MINOR,                                   \
+                         HIER_VERSION_RELEASE) ", Open MPI " VERSION(OMPI_MAJOR_VERSION,           \
+                                                                     OMPI_MINOR_VERSION,           \
+                                                                     OMPI_RELEASE_VERSION)
+
 static bool progress_registered = false;
 
 /* MPI_Finalize lets ranks go one by one, and communicators that were left to it come last: from its
@@ -51,6 +60,7 @@ static int hier_open(void)
     opal_output_set_verbosity(mca_coll_hier_component.output, mca_coll_hier_component.verbose);
     mca_coll_hier_component.config.log_level = mca_coll_hier_component.verbose;
     mca_coll_hier_component.config.log = log_line;
+    mca_coll_hier_component.config.caller = CALLER;
     return OMPI_SUCCESS;
 }
 

@@ -56,6 +56,9 @@ static const int_row_t int_rows[] = {
      "round-trip time"},
     {"timeout", &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5,
      "Seconds without any movement, every rank being in the call, after which it fails; 0: never"},
+    {"trace_call", &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5,
+     "Which call of each communicator coll_hier_trace records, counting from 1 those that "
+     "coll/hier serves; 0: every one"},
 };
 
 static const size_row_t size_rows[] = {
@@ -97,6 +100,9 @@ static const text_row_t text_rows[] = {
      "the default route"},
     {"net_transports", &self->config.net_transports, "auto", false,
      "Network transports by UCX's names (rc, tcp); auto: RDMA where there is a device, else tcp"},
+    {"trace", &self->config.trace, "", true,
+     "Record the times of every operation of one call: a directory, or what the files' names begin "
+     "with; each rank writes a file, which bench/draw_trace draws. Empty: off"},
     {"providers", &self->providers, "tuned,basic,libnbc,inter,self", true,
      "Components loaded for the other collectives when --mca coll names coll/hier but nobody able "
      "to provide them; empty: none"},

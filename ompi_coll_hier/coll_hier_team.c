@@ -2,8 +2,11 @@
  * and Open MPI splits. */
 #include "coll_hier.h"
 
+#include <stdio.h>
+
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/info/info.h"
+#include "ompi/proc/proc.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 
@@ -45,13 +48,27 @@ static int split(void* context, int which, int color, int key, hier_group* out)
     return rc;
 }
 
+/* Halves of a communicator have one name and one number: who comes first in them tells them apart. */
+static void name_team(const struct ompi_communicator_t* comm, char* name, size_t bytes)
+{
+    const ompi_proc_t* first = ompi_comm_peer_lookup((ompi_communicator_t*)comm, 0);
+    const unsigned world_rank = (unsigned)first->super.proc_name.vpid;
+    if (0 == world_rank) {
+        snprintf(name, bytes, "%s", comm->c_name);
+    } else {
+        snprintf(name, bytes, "%s from %u", comm->c_name, world_rank);
+    }
+}
+
 static void keep_alive(void) { opal_progress(); }
 
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
 {
     bootstrap_context_t context = {module, comm, {NULL, NULL}};
+    char name[MPI_MAX_OBJECT_NAME + 32];
+    name_team(comm, name, sizeof name);
     const hier_bootstrap bootstrap = {
-        {&context, ompi_comm_rank(comm), ompi_comm_size(comm), team_allgather}, split};
+        {&context, ompi_comm_rank(comm), ompi_comm_size(comm), team_allgather}, split, name};
     hier_config config = mca_coll_hier_component.config;
     config.progress = keep_alive;
 

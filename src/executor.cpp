@@ -6,9 +6,11 @@
 
 namespace hier {
 
-Status Executor::start(const Program& program, const Binding& binding)
+Status Executor::start(const Program& program, const Binding& binding, Trace* trace)
 {
     program_ = &program;
+    trace_ = trace;
+    if (trace_ != nullptr) trace_->begin(program.size());
     status_ = Status::in_progress;
     failure_ = Status::ok;
     remaining_ = program.size();
@@ -75,11 +77,14 @@ Transfer Executor::transfer(std::uint32_t i) const
 void Executor::run(std::uint32_t i)
 {
     const Op& op = program_->op(i);
+    if (trace_ != nullptr) trace_->runnable(i);
     switch (op.kind) {
     case Op::Kind::announce:
+        started(i);
         take(i, transport(op.level)->announce(program_->peer_of(i)));
         break;
     case Op::Kind::drain:
+        started(i);
         take(i, transport(op.level)->drain(program_->peer_of(i), i));
         break;
     case Op::Kind::copy:
@@ -92,6 +97,11 @@ void Executor::run(std::uint32_t i)
     case Op::Kind::await_data:
         break;  // poll
     }
+}
+
+void Executor::started(std::uint32_t i)
+{
+    if (trace_ != nullptr) trace_->started(i);
 }
 
 // What starting an op returned.
@@ -110,6 +120,7 @@ void Executor::complete(std::uint32_t i, Status status)
 
 void Executor::finish(std::uint32_t i)
 {
+    if (trace_ != nullptr) trace_->ended(i);
     moved_ = true;
     remaining_--;
     for (const std::uint32_t next : program_->successors(i)) {
@@ -171,6 +182,7 @@ void Executor::issue_rail()
             const std::uint32_t i = channels[c].puts[next++];
             in_flight_++;
             moved_ = true;
+            started(i);
             take(i, transport(Level::rail)->put(transfer(i)));
         }
     }
@@ -185,99 +197,14 @@ void Executor::work_on_node()
         const std::uint32_t i = node_queue_[node_head_++];
         const Op& op = program_->op(i);
         Transport* node = transport(Level::node);
+        started(i);
         const Status status =
             op.kind == Op::Kind::copy ? node->copy(transfer(i)) : node->put(transfer(i));
         if (status == Status::ok) done += op.slice.length;
         moved_ = true;
         take(i, status);
     }
-    if (node_head_ != first) transport(Level::node)->submit();
-}
-
-// Often enough that a beat comes some ranks far within the time-out.
-static std::chrono::milliseconds beat_period(std::chrono::milliseconds timeout)
-{
-    constexpr int beats_per_timeout = 8;
-    return std::min(std::chrono::milliseconds(1000), timeout / beats_per_timeout);
-}
-
-// A rank that has not entered the call may be late for as long as it likes: no time-out then, on no
-// rank. Those that miss it say so now and then by a number that grows, and all others hand on the
-// highest that they have heard (a Lamport clock): it stands still when nobody is missed.
-void Executor::watch_clock()
-{
-    constexpr unsigned passes_per_look = 64;
-    if (moved_) {
-        idle_passes_ = 0;
-        return;
-    }
-    if (limits_.timeout.count() == 0 || failed(failure_) || ++idle_passes_ % passes_per_look != 0)
-        return;
-    const auto now = Clock::now();
-    if (idle_passes_ == passes_per_look) last_move_ = last_beat_ = now;
-    if (now - last_beat_ >= beat_period(limits_.timeout)) pass_on_beat(now);
-    if (now - last_move_ > limits_.timeout) {
-        report_stall();
-        fail(Status::timed_out);
-    } else if (not_ready_ > 0 && !late_reported_ && now - started_ > limits_.timeout) {
-        late_reported_ = true;
-        report_late();
-    }
-}
-
-void Executor::pass_on_beat(Clock::time_point now)
-{
-    last_beat_ = now;
-    std::uint32_t highest = beat_;
-    for (Transport* t : transports_) {
-        if (t != nullptr) highest = std::max(highest, t->heard());
-    }
-    if (not_ready_ > 0) highest++;
-    if (highest == beat_) return;
-    beat_ = highest;
-    last_move_ = now;
-    for (Transport* t : transports_) {
-        if (t != nullptr) t->tell(beat_);
-    }
-}
-
-void Executor::report_late() const
-{
-    for (const Level level : {Level::node, Level::rail}) {
-        const auto channels = program_->channels(level);
-        for (std::size_t c = 0; c < channels.size(); c++) {
-            if (cursors_[static_cast<std::size_t>(level)][c].ready == channels[c].readies.size())
-                continue;
-            log(HIER_LOG_ERROR,
-                "still waiting: rank %d has not entered the allgather after %lld s "
-                "(coll_hier_timeout)",
-                channels[c].rank, static_cast<long long>(limits_.timeout.count()));
-        }
-    }
-}
-
-// What is missing, peer by peer: enough to tell a lost peer from a lost connection.
-void Executor::report_stall() const
-{
-    log(HIER_LOG_ERROR,
-        "nothing has moved for %lld s (coll_hier_timeout): %u of %u operations left, %d puts in "
-        "flight",
-        static_cast<long long>(limits_.timeout.count()), remaining_, program_->size(), in_flight_);
-    for (const Level level : {Level::node, Level::rail}) {
-        const auto channels = program_->channels(level);
-        const auto& cursors = cursors_[static_cast<std::size_t>(level)];
-        for (std::size_t c = 0; c < channels.size(); c++) {
-            const auto& [peer, rank, puts, awaits, readies] = channels[c];
-            const bool is_rail = level == Level::rail;
-            const std::uint32_t wanted = awaits.empty() ? 0 : program_->op(awaits.back()).count;
-            if (cursors[c].await == awaits.size() && (!is_rail || cursors[c].put == puts.size()))
-                continue;
-            log(HIER_LOG_ERROR,
-                "  rank %d over the %s: %u of %u chunks have come, %zu of %zu were sent", rank,
-                is_rail ? "rail" : "node", transport(level)->arrived(peer), wanted,
-                is_rail ? cursors[c].put : puts.size(), puts.size());
-        }
-    }
+    if (node_head_ != first) transport(Level::node)->submit(*this);
 }
 
 void Executor::conclude()

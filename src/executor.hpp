@@ -17,6 +17,7 @@
 #include "hier/status.hpp"
 #include "hier/transport.hpp"
 #include "program.hpp"
+#include "trace.hpp"
 
 namespace hier {
 
@@ -40,8 +41,8 @@ public:
     }
 
     // `program` must outlive the run. Nothing is allocated after the first run of a program this
-    // size.
-    Status start(const Program& program, const Binding& binding);
+    // size. `trace`, where given, gets the times of this run's ops and must outlive the run.
+    Status start(const Program& program, const Binding& binding, Trace* trace = nullptr);
     // This rank cannot take part in the collective that comes next: tells the others.
     void refuse(Status status);
     // ok when the collective is done; in_progress; or the error with which it ended.
@@ -58,6 +59,7 @@ private:
     Transport* transport(Level level) const { return transports_[static_cast<std::size_t>(level)]; }
     Transfer transfer(std::uint32_t op) const;
 
+    void started(std::uint32_t op) override;
     void complete(std::uint32_t op, Status status) override;
     void finish(std::uint32_t op);
     void run(std::uint32_t op);
@@ -77,6 +79,7 @@ private:
     Transport* transports_[2];
     Limits limits_;
     const Program* program_ = nullptr;
+    Trace* trace_ = nullptr;  // most calls have none
     Status status_ = Status::ok;
     Status failure_ = Status::ok;
     bool moved_ = false;

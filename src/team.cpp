@@ -117,6 +117,7 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
         node_.get(), rail_.get(),
         Executor::Limits{.depth = config.depth, .timeout = std::chrono::seconds(config.timeout)});
     describe();
+    make_tracer(bootstrap);
 }
 
 Team::~Team() = default;
@@ -184,6 +185,7 @@ const Program& Team::program(const Call& call)
     const AllgatherShape shape{shards, chunk, route(), call.in_place, call.has_landing};
     auto made =
         std::make_unique<Program>(plan_allgather(topology_, rank_, shape), topology_, rank_);
+    if (tracer_) tracer_->reserve(made->size());
     if (prepared_.size() == prepared_most) {
         prepared_.erase(
             std::min_element(prepared_.begin(), prepared_.end(),
@@ -247,8 +249,10 @@ Status Team::start(const hier_allgather_args& args)
         return broken_ = status;
     }
     binding.sequence = ++sequence_;
-    status = executor_->start(program({args.bytes_per_rank, args.send == nullptr, has_landing}),
-                              binding);
+    const Call call{args.bytes_per_rank, args.send == nullptr, has_landing};
+    if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
+    const Program& what = program(call);
+    status = executor_->start(what, binding, trace_of(call, what));
     status_.store(status, std::memory_order_release);
     return status;
 }
@@ -256,6 +260,7 @@ Status Team::start(const hier_allgather_args& args)
 Status Team::progress()
 {
     const Status status = executor_->progress();
+    if (tracer_ && status != Status::in_progress) tracer_->end(status);
     if (failed(status)) {
         broken_ = status;
         log(HIER_LOG_ERROR,

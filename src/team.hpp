@@ -13,6 +13,7 @@
 #include "hier/topology.hpp"
 #include "memory/pinned.hpp"
 #include "program.hpp"
+#include "tracer.hpp"
 #include "transport/retired_rails.hpp"
 
 namespace hier {
@@ -54,8 +55,10 @@ private:
     void make_node(const Group& node, const std::vector<PeerRecord>& records);
     void make_rail(const Group& rail);
     void describe();
+    void make_tracer(const hier_bootstrap& bootstrap);
     Route route() const;
     const Program& program(const Call& call);
+    Trace* trace_of(const Call& call, const Program& program);
     Status inspect(const hier_allgather_args& args, Binding& binding) const;
     Status reserve_landing(Binding& binding);
 
@@ -67,6 +70,7 @@ private:
     RailPointer rail_;
     std::unique_ptr<Executor> executor_;
     std::vector<Prepared> prepared_;
+    std::unique_ptr<Tracer> tracer_;  // none: no call is traced
     std::shared_ptr<PinnedMemory> landing_;
     std::uint64_t sequence_ = 0;
     Status broken_ = Status::ok;  // the error of an earlier collective

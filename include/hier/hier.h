@@ -41,7 +41,10 @@ typedef struct hier_config {
     int timeout; /* seconds without movement, all ranks being in the call; 0: no end */
     const char* net_devices;    /* UCX names, comma-separated; "auto" */
     const char* net_transports; /* UCX names, comma-separated; "auto" */
-    int log_level;              /* highest HIER_LOG_* that `log` wants */
+    const char* trace;  /* a directory, or what the files' names begin with; "" or NULL: none */
+    int trace_call;     /* the call of each team that is traced, from 1; 0: every one */
+    const char* caller; /* name and version, for traces */
+    int log_level;      /* highest HIER_LOG_* that `log` wants */
     void (*log)(int level, const char* line);
     void (*progress)(void); /* keeps the caller's own communication alive while set-up waits */
 } hier_config;
@@ -60,6 +63,7 @@ typedef struct hier_bootstrap {
      * belong to the caller and are needed until hier_team_create returns. `which` is 0 for the
      * node, 1 for the rail. 0 or an error. */
     int (*split)(void* context, int which, int color, int key, hier_group* out);
+    const char* name; /* of the team, for traces: teams of one time have different ones; or NULL */
 } hier_bootstrap;
 
 /* Before anything else: what of the configuration concerns the process. */

@@ -56,6 +56,8 @@ struct Transfer {
 // Where asynchronous operations report.
 class Completions {
 public:
+    // Of transfers that the transport gathers: it has handed this one on only now.
+    virtual void started(std::uint32_t) {}
     virtual void complete(std::uint32_t op, Status status) = 0;
 
 protected:
@@ -80,7 +82,7 @@ public:
     // As put, between our own buffers. Only on the node level.
     virtual Status copy(const Transfer& transfer) = 0;
     // Starts what put() and copy() may have gathered.
-    virtual void submit() {}
+    virtual void submit(Completions&) {}
     // As put; done when all puts to `peer` land without our help: whoever then makes no more calls
     // delays nobody.
     virtual Status drain(int peer, std::uint32_t op) = 0;

@@ -177,12 +177,12 @@ bool SdmaTransport::register_signals()
     return true;
 }
 
-void SdmaTransport::submit()
+void SdmaTransport::submit(Completions& completions)
 {
-    if (!gathered_.items.empty() && !should_hold()) start();
+    if (!gathered_.items.empty() && !should_hold()) start(completions);
 }
 
-void SdmaTransport::start()
+void SdmaTransport::start(Completions& completions)
 {
     auto& items = gathered_.items;
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.op < b.op; });
@@ -191,6 +191,7 @@ void SdmaTransport::start()
     bool has_peers = false;
     for (const Item& item : items) {
         copies_.push_back(item.copy);
+        completions.started(item.op);
         has_peers = has_peers || item.peer >= 0;
     }
     gathered_.is_told = has_peers && engines_->stores_words();
@@ -255,7 +256,7 @@ std::uint32_t SdmaTransport::arrived(int peer)
 Status SdmaTransport::progress(Completions& completions)
 {
     report(completions);
-    submit();
+    submit(completions);
     if (failed(failure_)) return failure_;
     return cells_ ? cells_->progress(completions) : NodeTransport::progress(completions);
 }

@@ -39,7 +39,7 @@ public:
     Status ready(int peer) override;
     Status put(const Transfer& transfer) override;
     Status copy(const Transfer& transfer) override;
-    void submit() override;
+    void submit(Completions& completions) override;
     std::uint32_t arrived(int peer) override;
     Status progress(Completions& completions) override;
     bool idle() override;
@@ -74,7 +74,7 @@ private:
     void gather(const Item& item);
     // May what is gathered wait for peers that are about to enter the call?
     bool should_hold();
-    void start();
+    void start(Completions& completions);
     void give_up(Status status);
     void report(Completions& completions);
     // Lets the device store signals.

@@ -80,9 +80,21 @@ case_ fallback-below-min ranks=4 node_size=2 mca="coll_hier_min_bytes 16388" \
 case_ wrapped-by-sync ranks=4 node_size=2 coll=- \
     mca="coll_hier_priority 90 coll_sync_priority 99 coll_sync_barrier_before 3" -- lifetime --expect hier --count 50
 
+# A trace of one call, in files that are whole; a place that is none costs a line and no more.
+for shape in "4 2" "4 1" "6 2"; do
+    read -r ranks size <<<"$shape"
+    case_ "trace-$ranks-by-$size" ranks="$ranks" node_size="$size" \
+        mca="coll_hier_trace ${scratch:-}/trace-$ranks-$size coll_hier_trace_call 2 coll_hier_inter direct" \
+        -- trace --expect hier --ranks-per-node "$size"
+done
+case_ trace-unwritable ranks=4 node_size=2 mca="coll_hier_trace /nonexistent/x coll_hier_trace_call 2" \
+    says="coll_hier_trace: cannot write /nonexistent/x.traced__a_b.0.2.csv: No such file" \
+    -- trace --expect hier --writable 0
+
 # A value that cannot be is refused by name.
 for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
-    "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_timeout -7" "coll_hier_min_bytes -9"; do
+    "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
+    "coll_hier_trace_call -1"; do
     read -r variable value <<<"$bad"
     case_ "refused-${variable#coll_hier_}" mca="$bad" status=error says="$variable.*$value|$value.*$variable" limit=40 \
         -- exact --sizes 1
