@@ -19,6 +19,7 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
     idle_passes_ = 0;
     beat_ = 0;
     late_reported_ = false;
+    rail_has_started_ = limits_.rail_first.count() == 0 || program.channels(Level::rail).empty();
     started_ = last_move_ = last_beat_ = Clock::now();
     pending_.assign(program.dependencies().begin(), program.dependencies().end());
     node_queue_.clear();
@@ -182,10 +183,19 @@ void Executor::issue_rail()
             const std::uint32_t i = channels[c].puts[next++];
             in_flight_++;
             moved_ = true;
+            rail_has_started_ = true;
             started(i);
             take(i, transport(Level::rail)->put(transfer(i)));
         }
     }
+}
+
+bool Executor::may_work_on(const Op& op)
+{
+    const bool feeds_the_rail = op.kind == Op::Kind::copy && op.to == Place::landing;
+    if (!rail_has_started_ && !feeds_the_rail)
+        rail_has_started_ = Clock::now() - started_ > limits_.rail_first;
+    return rail_has_started_ || feeds_the_rail;
 }
 
 // What the transport does at once, on the CPU, must not keep the rail waiting: hence a budget.
@@ -194,8 +204,10 @@ void Executor::work_on_node()
     const std::size_t first = node_head_;
     std::size_t done = 0;
     while (node_head_ < node_queue_.size() && done < limits_.bytes_per_pass && !failed(failure_)) {
-        const std::uint32_t i = node_queue_[node_head_++];
+        const std::uint32_t i = node_queue_[node_head_];
         const Op& op = program_->op(i);
+        if (!may_work_on(op)) break;
+        node_head_++;
         Transport* node = transport(Level::node);
         started(i);
         const Status status =

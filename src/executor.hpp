@@ -30,6 +30,10 @@ public:
         std::chrono::seconds timeout{0};
         // For what is in flight after an error.
         std::chrono::seconds drain{5};
+        // For work on the node to wait, at the start of a call, until the first rail peer is in it.
+        // Where ranks share cores, that work would keep others from entering the call and the
+        // network from starting.
+        std::chrono::microseconds rail_first{0};
         // Of work that the CPU does itself in one progress call.
         std::size_t bytes_per_pass = 256 << 10;
     };
@@ -70,6 +74,7 @@ private:
     void poll(Level level);
     void issue_rail();
     void work_on_node();
+    bool may_work_on(const Op& op);
     void watch_clock();
     void pass_on_beat(std::chrono::steady_clock::time_point now);
     void report_late() const;
@@ -83,6 +88,7 @@ private:
     Status status_ = Status::ok;
     Status failure_ = Status::ok;
     bool moved_ = false;
+    bool rail_has_started_ = false;  // or need not be waited for
     std::uint32_t remaining_ = 0;
     std::uint32_t not_ready_ = 0;            // peers that are not yet in the call
     int in_flight_ = 0;                      // rail puts

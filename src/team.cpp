@@ -115,7 +115,11 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
     }
     executor_ = std::make_unique<Executor>(
         node_.get(), rail_.get(),
-        Executor::Limits{.depth = config.depth, .timeout = std::chrono::seconds(config.timeout)});
+        Executor::Limits{
+            .depth = config.depth,
+            .timeout = std::chrono::seconds(config.timeout),
+            .rail_first = std::chrono::microseconds(oversubscribed_ ? 1000 : 0),
+        });
     describe();
     make_tracer(bootstrap);
 }

@@ -28,9 +28,12 @@ struct Copy {
     void* to;
     const void* from;
     std::size_t bytes;
-    // Copies of one lane share a link: they are done in order. Lane 0 stays inside a device or
-    // goes between it and the host; lane k > 0 goes to peer k.
+    // Copies of one lane share a link: they are done in order. Lane k > 0 goes to peer k.
     int lane;
+
+    static constexpr int inside = 0;    // a device, or between it and the host
+    static constexpr int to_host = -1;  // of these there are many, small and pressing
+    static constexpr int from_host = -2;
 };
 
 // A word that is stored behind the copies of a lane > 0. In memory that register_host() or

@@ -160,7 +160,11 @@ DeviceScope::~DeviceScope() { driver.context_set(reinterpret_cast<CUcontext>(sav
 hipError_t platform_try(hipStream_t) { return hipSuccess; }
 
 // Behind a switch, one stream for all peers is the fastest: each copy gets the whole port.
-std::size_t stream_of(const Copy& copy) { return copy.lane == 0 ? 0 : 1; }
+std::size_t stream_of(const Copy& copy)
+{
+    if (copy.lane < 0) return static_cast<std::size_t>(-copy.lane) - 1;
+    return copy.lane == Copy::inside ? 2 : 3;
+}
 
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
 {

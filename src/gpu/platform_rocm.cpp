@@ -132,7 +132,10 @@ hipError_t platform_try(hipStream_t stream)
 
 // Every peer has a link and a copy engine of its own, and the copies of a stream follow one
 // another.
-std::size_t stream_of(const Copy& copy) { return static_cast<std::size_t>(copy.lane); }
+std::size_t stream_of(const Copy& copy)
+{
+    return static_cast<std::size_t>(copy.lane < 0 ? -copy.lane - 1 : copy.lane + 2);
+}
 
 namespace {
 

@@ -146,15 +146,17 @@ Status StreamQueue::look(const Mark& mark)
 Status StreamQueue::reached(std::uint64_t ticket)
 {
     const std::lock_guard lock(mutex_);
-    while (!marks_.empty() && marks_.front().ticket <= ticket) {
-        if (failed(failure_)) return failure_;
-        const Status status = look(marks_.front());
+    for (auto mark = marks_.begin(); mark != marks_.end();) {
+        if (mark->ticket != ticket) {
+            ++mark;
+            continue;
+        }
+        const Status status = failed(failure_) ? failure_ : look(*mark);
         if (status != Status::ok) return status;
-        done_ = marks_.front().ticket;
-        if (marks_.front().event) spare_events_.push_back(std::move(marks_.front().event));
-        marks_.pop_front();
+        if (mark->event) spare_events_.push_back(std::move(mark->event));
+        mark = marks_.erase(mark);
     }
-    return failed(failure_) && ticket > done_ ? failure_ : Status::ok;
+    return Status::ok;
 }
 
 }  // namespace hier::gpu

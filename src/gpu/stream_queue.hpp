@@ -1,7 +1,6 @@
 // A Queue made of streams, one or several lanes each.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -51,7 +50,7 @@ private:
     int device_;
     std::mutex mutex_;
     std::vector<Stream> streams_;
-    std::deque<Mark> marks_;  // in the order of their tickets
+    std::vector<Mark> marks_;  // not yet seen to be reached
     std::vector<Event> spare_events_;
     std::atomic<std::uint64_t>* words_ = nullptr;  // pinned, one for each stream
     unsigned looks_ = 0;

@@ -137,11 +137,35 @@ Status SdmaTransport::copy(const Transfer& transfer)
     if (!is_on_device(binding().region(transfer.from)) &&
         !is_on_device(binding().region(transfer.to)))
         return NodeTransport::copy(transfer);
-    gather({transfer.op,
-            -1,
-            {binding().at(transfer.to, transfer.slice.offset), source(transfer),
-             transfer.slice.length, 0}});
+    const int lane = transfer.to == Place::landing     ? gpu::Copy::to_host
+                     : transfer.from == Place::landing ? gpu::Copy::from_host
+                                                       : gpu::Copy::inside;
+    const Item item{transfer.op,
+                    -1,
+                    {binding().at(transfer.to, transfer.slice.offset), source(transfer),
+                     transfer.slice.length, lane}};
+    // The network waits for these.
+    if (lane != gpu::Copy::inside) return start_alone(item);
+    gather(item);
     return Status::in_progress;
+}
+
+Status SdmaTransport::start_alone(const Item& item)
+{
+    Batch batch = spare_batch();
+    const Status status = engines_->start({&item.copy, 1}, {}, batch.ticket);
+    if (failed(status)) return status;
+    batch.items.push_back(item);
+    batches_.push_back(std::move(batch));
+    return Status::in_progress;
+}
+
+SdmaTransport::Batch SdmaTransport::spare_batch()
+{
+    if (spare_.empty()) return {};
+    Batch batch = std::move(spare_.back());
+    spare_.pop_back();
+    return batch;
 }
 
 void SdmaTransport::gather(const Item& item)
@@ -212,9 +236,7 @@ void SdmaTransport::start(Completions& completions)
     const Status status = engines_->start(copies_, words_, gathered_.ticket);
     if (failed(status)) return give_up(status);
     batches_.push_back(std::move(gathered_));
-    if (spare_.empty()) spare_.emplace_back();
-    gathered_ = std::move(spare_.back());
-    spare_.pop_back();
+    gathered_ = spare_batch();
     gathered_bytes_ = 0;
 }
 
@@ -225,12 +247,17 @@ void SdmaTransport::give_up(Status status)
     gathered_.items.clear();
 }
 
+// Batches end in any order. What is signalled is how many puts have arrived, not which.
 void SdmaTransport::report(Completions& completions)
 {
-    while (!batches_.empty()) {
-        Batch& batch = batches_.front();
-        const Status status = engines_->reached(batch.ticket);
-        if (status == Status::in_progress) return;
+    for (std::size_t i = 0; i < batches_.size();) {
+        const Status status = engines_->reached(batches_[i].ticket);
+        if (status == Status::in_progress) {
+            i++;
+            continue;
+        }
+        Batch batch = std::move(batches_[i]);
+        batches_.erase(batches_.begin() + static_cast<std::ptrdiff_t>(i));
         for (const Item& item : batch.items) {
             if (item.peer >= 0 && !batch.is_told && status == Status::ok) {
                 const std::uint32_t count = ++peers_[index(item.peer)].delivered;
@@ -241,7 +268,6 @@ void SdmaTransport::report(Completions& completions)
         }
         batch.items.clear();
         spare_.push_back(std::move(batch));
-        batches_.pop_front();
     }
 }
 
@@ -263,8 +289,9 @@ Status SdmaTransport::progress(Completions& completions)
 
 bool SdmaTransport::idle()
 {
-    while (!batches_.empty() && engines_->reached(batches_.front().ticket) != Status::in_progress)
-        batches_.pop_front();
+    std::erase_if(batches_, [&](const Batch& batch) {
+        return engines_->reached(batch.ticket) != Status::in_progress;
+    });
     const bool are_cells_idle = !cells_ || cells_->idle();
     return batches_.empty() && are_cells_idle;
 }

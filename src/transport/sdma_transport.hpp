@@ -16,7 +16,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <vector>
 
 #include "hier/gpu.hpp"
@@ -72,6 +71,8 @@ private:
     Way way_to(int peer);
     std::atomic<std::uint64_t>& signal_to(int peer) const;
     void gather(const Item& item);
+    Status start_alone(const Item& item);
+    Batch spare_batch();
     // May what is gathered wait for peers that are about to enter the call?
     bool should_hold();
     void start(Completions& completions);
@@ -93,7 +94,7 @@ private:
     std::chrono::steady_clock::time_point held_since_;
     int unknown_peers_ = 0;  // not in this call yet, as far as we have seen
     std::vector<gpu::Copy> copies_;
-    std::deque<Batch> batches_;  // started
+    std::vector<Batch> batches_;  // started
     std::vector<gpu::Word> words_;
     std::vector<Batch> spare_;
     Status failure_ = Status::ok;
