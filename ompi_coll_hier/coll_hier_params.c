@@ -96,8 +96,8 @@ static choice_row_t choice_rows[] = {
 
 static const text_row_t text_rows[] = {
     {"net_devices", &self->config.net_devices, "auto", false,
-     "Network devices by UCX's names (eth0, mlx5_0:1); auto: an RDMA device, else the interface of "
-     "the default route"},
+     "Network devices by UCX's names (eth0, mlx5_0:1), of a list's RDMA devices the nearest; auto: "
+     "the RDMA device nearest to the rank's GPU or cores, else the interface of the default route"},
     {"net_transports", &self->config.net_transports, "auto", false,
      "Network transports by UCX's names (rc, tcp); auto: RDMA where there is a device, else tcp"},
     {"trace", &self->config.trace, "", true,

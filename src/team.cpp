@@ -1,14 +1,12 @@
 #include "team.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <optional>
 
 #include "error.hpp"
 #include "gpu/runtime.hpp"
 #include "log.hpp"
-#include "topology/discovery.hpp"
+#include "placement.hpp"
 #include "transport/node_transport.hpp"
 #include "transport/ucx_rail.hpp"
 
@@ -59,19 +57,6 @@ void compare_settings(const Group& team, const hier_config& config)
     }
 }
 
-// UCX_NET_DEVICES, which users of UCX set, is as good as our own variable.
-NetworkChoice network_choice(const hier_config& config, int local_rank)
-{
-    static const std::vector<NetworkDevice> devices = network_devices();  // some ms: once
-    const char* wanted = config.net_devices;
-    const char* of_ucx = std::getenv("UCX_NET_DEVICES");
-    if (of_ucx != nullptr && std::strcmp(of_ucx, "all") != 0 && std::strcmp(wanted, "auto") == 0) {
-        wanted = of_ucx;
-    }
-    return choose_network(devices, wanted, config.net_transports, default_route_interface(),
-                          local_rank);
-}
-
 }  // namespace
 
 std::size_t chunk_for(std::size_t bytes_per_rank, const Topology& topology, std::size_t most)
@@ -92,9 +77,7 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
 {
     const Group team(bootstrap.team);
     compare_settings(team, config);
-    PeerRecord self = discover_self();
-    self.has_device = gpu::runtime() != nullptr ? 1 : 0;
-    const auto records = team.allgather(self);
+    const auto records = team.allgather(own_record());
     topology_ = make_topology(records, config.ranks_per_node);
     const auto& me = records[static_cast<std::size_t>(rank_)];
     const auto same_host = std::count_if(records.begin(), records.end(), [&](const PeerRecord& r) {
@@ -111,7 +94,7 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
     });
     team.agree("setting up the node level", [&] { make_node(*node, records); });
     if (topology_.nodes() > 1) {
-        team.agree("setting up the rail level", [&] { make_rail(*rail); });
+        team.agree("setting up the rail level", [&] { make_rail(*rail, records); });
     }
     executor_ = std::make_unique<Executor>(
         node_.get(), rail_.get(),
@@ -120,7 +103,7 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
             .timeout = std::chrono::seconds(config.timeout),
             .rail_first = std::chrono::microseconds(oversubscribed_ ? 1000 : 0),
         });
-    describe();
+    describe(records);
     make_tracer(bootstrap);
 }
 
@@ -135,10 +118,11 @@ void Team::make_node(const Group& node, const std::vector<PeerRecord>& records)
         pids.push_back(record.pid);
         has_devices = has_devices || record.has_device != 0;
     }
-    node_ = make_node_transport(node, pids, config_.intra, has_devices);
+    node_ = make_node_transport(node, pids, config_.intra, has_devices,
+                                memory_node(records[static_cast<std::size_t>(rank_)]));
 }
 
-void Team::make_rail(const Group& rail)
+void Team::make_rail(const Group& rail, const std::vector<PeerRecord>& records)
 {
     std::vector<bool> is_remote;
     for (const int rank : topology_.ranks_on_rail(topology_.rail_of(rank_))) {
@@ -147,7 +131,7 @@ void Team::make_rail(const Group& rail)
     std::shared_ptr<UcxWorker> worker;
     RailBoard board;
     rail.agree("opening the network", [&] {
-        worker = UcxWorker::get(network_choice(config_, topology_.local_of(rank_)));
+        worker = UcxWorker::get(network_choice(config_, records, topology_, rank_));
         board = RailBoard(worker->context(), is_remote.size());
     });
     rail_.reset(new UcxRail(worker, std::move(board), is_remote, config_.depth));
@@ -161,7 +145,7 @@ Route Team::route() const
     return topology_.nodes() < ring_from ? Route::direct : Route::ring;
 }
 
-void Team::describe()
+void Team::describe(const std::vector<PeerRecord>& records)
 {
     std::string nodes;
     for (int n = 0; n < std::min(topology_.nodes(), 8); n++)
@@ -175,6 +159,12 @@ void Team::describe()
         description_ +=
             format(", %s between nodes over %s", route() == Route::ring ? "ring" : "direct puts",
                    rail_->name().c_str());
+    const std::string place =
+        describe_place(records, topology_, rank_, rail_ ? &rail_->choice() : nullptr);
+    const PeerRecord& self = records[static_cast<std::size_t>(rank_)];
+    if (self.gpu.pci >= 0 || numa_node(self) >= 0)
+        description_ += format("; rank %d: %s", rank_, place.c_str());
+    log(HIER_LOG_DEBUG, "rank %d of %d: %s", rank_, topology_.size(), place.c_str());
 }
 
 const Program& Team::program(const Call& call)

@@ -53,8 +53,8 @@ private:
     };
 
     void make_node(const Group& node, const std::vector<PeerRecord>& records);
-    void make_rail(const Group& rail);
-    void describe();
+    void make_rail(const Group& rail, const std::vector<PeerRecord>& records);
+    void describe(const std::vector<PeerRecord>& records);
     void make_tracer(const hier_bootstrap& bootstrap);
     Route route() const;
     const Program& program(const Call& call);

@@ -20,13 +20,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace hier {
 
+// Where a device, or a set of cores, is in its host. Two positions tell how near they are to one
+// another (topology/nearness.hpp). -1: not known, or not one alone.
+struct Position {
+    std::int64_t pci = -1;          // its own address: domain, bus, device, function
+    std::int32_t package = -1;      // hwloc's logical number
+    std::int32_t numa = -1;         // the system's number
+    std::int32_t host_bridge = -1;  // hwloc's number; of devices only, as the next
+    std::int32_t root_port = -1;    // what is behind one port is behind one switch or on one card
+    bool operator==(const Position&) const = default;
+};
+
 // What a rank tells all others about itself. Compared and sent as bytes: no padding, no pointers.
 struct PeerRecord {
     std::uint64_t node_key;  // equal exactly for the ranks that share memory and process ids
+    Position gpu;            // that the rank uses
     std::int32_t package;    // of the cores that the rank is bound to; -1: not bound to one
     std::int32_t numa;
     std::int32_t first_pu;
@@ -34,6 +47,7 @@ struct PeerRecord {
     std::int32_t cpus;        // of its host that the job may run on
     std::int32_t has_device;  // 1: it uses a GPU runtime
 };
+static_assert(std::has_unique_object_representations_v<PeerRecord>);
 
 class Topology {
 public:
@@ -77,8 +91,10 @@ private:
     std::vector<std::vector<int>> rail_members_;
 };
 
-// Groups ranks by node_key, orders the ranks of a host by locality (package, NUMA node, first core,
-// rank), and cuts every host into virtual nodes of `ranks_per_node` ranks (0: hosts as they are).
+// Groups ranks by node_key, orders the ranks of a host by locality, and cuts every host into virtual
+// nodes of `ranks_per_node` ranks (0: hosts as they are). Locality is package, NUMA node and PCI
+// address of the GPU where all ranks of the host have one, so that rails join GPUs of one place;
+// then package, NUMA node and first core of the rank, then the rank.
 Topology make_topology(std::span<const PeerRecord> records, int ranks_per_node);
 
 }  // namespace hier

@@ -1,4 +1,5 @@
-// Memory of the host that devices copy from and to without the CPU's help.
+// Memory of the host that devices copy from and to without the CPU's help, on the NUMA node of its
+// device where that is known.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +20,13 @@ public:
 
 private:
     void release();
+    // Leaves data_ as it was where there is nothing to choose from.
+    void reserve_near(int device, std::size_t bytes);
 
     std::byte* data_ = nullptr;
     std::size_t bytes_ = 0;
     int device_ = -1;
+    bool is_registered_ = false;  // our own pages, else the runtime's
 };
 
 }  // namespace hier

@@ -8,6 +8,11 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
+
+#include "topology/locality.hpp"
+#include "topology/nearness.hpp"
 
 namespace hier {
 namespace {
@@ -45,39 +50,63 @@ std::uint64_t node_key()
 struct TopologyDestroy {
     void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
 };
+using LoadedTopology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDestroy>;
 struct BitmapFree {
     void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
 };
 
-// The one object of this type that covers all the cores in `set`, else -1.
-int covering(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_cpuset_t set)
+LoadedTopology load(hwloc_type_filter_e devices)
 {
-    int found = -1;
-    for (hwloc_obj_t o = hwloc_get_next_obj_by_type(topology, type, nullptr); o != nullptr;
-         o = hwloc_get_next_obj_by_type(topology, type, o)) {
-        if (hwloc_bitmap_isincluded(set, o->cpuset)) found = static_cast<int>(o->logical_index);
-    }
-    return found;
+    hwloc_topology_t made = nullptr;
+    if (hwloc_topology_init(&made) != 0) return nullptr;
+    LoadedTopology topology(made);
+    // Whole, whatever cores this rank may use: numbers of packages and bridges have to mean the
+    // same on all ranks of a host. And nobody is to bind this thread to one core after the other.
+#if HWLOC_API_VERSION < 0x00020100
+    hwloc_topology_set_flags(made, HWLOC_TOPOLOGY_FLAG_WHOLE_SYSTEM);
+#else
+    hwloc_topology_set_flags(made, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    hwloc_topology_set_components(made, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+    // Leaks; the Linux component finds the same devices.
+    hwloc_topology_set_components(made, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "pci");
+#endif
+    hwloc_topology_set_all_types_filter(made, HWLOC_TYPE_FILTER_KEEP_NONE);
+    hwloc_topology_set_type_filter(made, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    // Groups stand for what only NUMA nodes or PCI devices tell apart. No OS devices: hwloc would
+    // open the GPUs' libraries for them.
+    hwloc_topology_set_type_filter(made, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+    hwloc_topology_set_type_filter(made, HWLOC_OBJ_PCI_DEVICE, devices);
+    hwloc_topology_set_type_filter(made, HWLOC_OBJ_BRIDGE, devices);
+    return hwloc_topology_load(made) == 0 ? std::move(topology) : nullptr;
+}
+
+// Each is loaded once; nullptr: hwloc does not work here. That with devices reads their
+// configuration, which takes 10 ms in a virtual machine: only where there is a GPU or RDMA.
+hwloc_topology_t machine()
+{
+    static const LoadedTopology loaded = load(HWLOC_TYPE_FILTER_KEEP_NONE);
+    return loaded.get();
+}
+
+hwloc_topology_t machine_with_devices()
+{
+    static const LoadedTopology loaded = load(HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    return loaded.get();
 }
 
 void add_locality(PeerRecord& record)
 {
-    hwloc_topology_t loaded = nullptr;
-    if (hwloc_topology_init(&loaded) != 0) return;
-    const std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, TopologyDestroy> topology(
-        loaded);
-    hwloc_topology_set_all_types_filter(loaded, HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc_topology_set_type_filter(loaded, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    if (hwloc_topology_load(loaded) != 0) return;
-
-    hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(loaded);
-    record.cpus = hwloc_bitmap_weight(allowed);
+    hwloc_topology_t topology = machine();
+    if (topology == nullptr) return;
+    record.cpus = hwloc_bitmap_weight(hwloc_topology_get_allowed_cpuset(topology));
     const std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, BitmapFree> bound(
         hwloc_bitmap_alloc());
-    if (!bound || hwloc_get_cpubind(loaded, bound.get(), HWLOC_CPUBIND_PROCESS) != 0) return;
-    if (hwloc_bitmap_isincluded(allowed, bound.get())) return;  // not bound at all
-    record.package = covering(loaded, HWLOC_OBJ_PACKAGE, bound.get());
-    record.numa = covering(loaded, HWLOC_OBJ_NUMANODE, bound.get());
+    if (!bound || hwloc_get_cpubind(topology, bound.get(), HWLOC_CPUBIND_PROCESS) != 0) return;
+    if (hwloc_bitmap_isincluded(hwloc_topology_get_topology_cpuset(topology), bound.get()))
+        return;  // not bound at all
+    const Position position = position_of_cores(topology, bound.get());
+    record.package = position.package;
+    record.numa = position.numa;
     record.first_pu = hwloc_bitmap_first(bound.get());
 }
 
@@ -95,10 +124,28 @@ PeerRecord discover()
 
 PeerRecord discover_self()
 {
-    static const PeerRecord found = discover();  // hwloc takes some ms: once
+    static const PeerRecord found = discover();
     PeerRecord record = found;
     record.pid = static_cast<std::int32_t>(getpid());
     return record;
+}
+
+Position position_of_pci(const std::string& address)
+{
+    Position unknown;
+    unknown.pci = parse_pci(address);
+    if (unknown.pci < 0 || machine_with_devices() == nullptr) return unknown;
+    return position_of_pci(machine_with_devices(), address);
+}
+
+int numa_nodes()
+{
+    return machine() != nullptr ? hwloc_get_nbobjs_by_type(machine(), HWLOC_OBJ_NUMANODE) : 0;
+}
+
+bool place_memory(void* memory, std::size_t bytes, int numa)
+{
+    return machine() != nullptr && place_memory(machine(), memory, bytes, numa);
 }
 
 }  // namespace hier

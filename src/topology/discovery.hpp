@@ -1,12 +1,20 @@
-// What this process can find out about itself.
+// What this process can find out about itself and its machine, which is looked at once.
 #pragma once
+
+#include <cstddef>
+#include <string>
 
 #include "hier/topology.hpp"
 
 namespace hier {
 
-// The record of this process. What cannot be found out is -1 or empty: the record then only orders
-// ranks less well.
+// The record of this process, but for its GPU. What cannot be found out is -1 or empty: the record
+// then only orders ranks less well.
 PeerRecord discover_self();
+
+// topology/locality.hpp, on this machine.
+Position position_of_pci(const std::string& address);
+int numa_nodes();  // 0: not known
+bool place_memory(void* memory, std::size_t bytes, int numa);
 
 }  // namespace hier

@@ -57,11 +57,16 @@ int Topology::entry(int source, int node) const
 
 Topology make_topology(std::span<const PeerRecord> records, int ranks_per_node)
 {
+    std::map<std::uint64_t, bool> has_gpus;  // do all ranks of a host have one?
+    for (const PeerRecord& p : records)
+        has_gpus.try_emplace(p.node_key, true).first->second &= p.gpu.pci >= 0;
+
     std::vector<int> by_locality(records.size());
     std::iota(by_locality.begin(), by_locality.end(), 0);
     const auto key = [&](int r) {
         const PeerRecord& p = records[static_cast<std::size_t>(r)];
-        return std::tuple(p.package, p.numa, p.first_pu, r);
+        const Position gpu = has_gpus[p.node_key] ? p.gpu : Position{};
+        return std::tuple(gpu.package, gpu.numa, gpu.pci, p.package, p.numa, p.first_pu, r);
     };
     std::sort(by_locality.begin(), by_locality.end(),
               [&](int a, int b) { return key(a) < key(b); });

@@ -113,7 +113,7 @@ std::unique_ptr<CmaTransport> make_cma(const std::shared_ptr<NodeSegment>& segme
 }  // namespace
 
 std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids,
-                                                   int intra, bool has_devices)
+                                                   int intra, bool has_devices, int numa)
 {
     const bool is_alone = group.size() == 1;
     if (is_alone && has_devices) return std::make_unique<SdmaTransport>();
@@ -121,7 +121,7 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std
     const auto segment = std::make_shared<NodeSegment>(group);
     auto cma = make_cma(segment, group, pids, intra);
     if (cma && !has_devices) return cma;
-    auto cells = std::make_unique<ShmTransport>(segment, group);
+    auto cells = std::make_unique<ShmTransport>(segment, group, numa);
     if (!has_devices) return cells;
     return std::make_unique<SdmaTransport>(segment, std::move(cma), std::move(cells));
 }

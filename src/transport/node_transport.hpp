@@ -44,9 +44,10 @@ private:
 };
 
 // Collective over the node's group; throws on all its ranks or on none. `pids` are the ranks'
-// process ids, `intra` a HIER_INTRA_*, `has_devices`: any of them uses a GPU runtime.
+// process ids, `intra` a HIER_INTRA_*, `has_devices`: any of them uses a GPU runtime, `numa`: where
+// this rank's cells are to be, -1: anywhere.
 std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids,
-                                                   int intra, bool has_devices);
+                                                   int intra, bool has_devices, int numa = -1);
 
 // A rank that is alone on its node only copies.
 class AloneTransport final : public NodeTransport {

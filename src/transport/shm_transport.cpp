@@ -5,10 +5,11 @@
 
 #include "gpu/runtime.hpp"
 #include "log.hpp"
+#include "topology/discovery.hpp"
 
 namespace hier {
 
-ShmTransport::ShmTransport(std::shared_ptr<NodeSegment> segment_in, const Group& group)
+ShmTransport::ShmTransport(std::shared_ptr<NodeSegment> segment_in, const Group& group, int numa)
     : NodeTransport(std::move(segment_in)), cells_(cells_per_rank),
       outgoing_(static_cast<std::size_t>(group.size())),
       incoming_(static_cast<std::size_t>(group.size()))
@@ -16,6 +17,19 @@ ShmTransport::ShmTransport(std::shared_ptr<NodeSegment> segment_in, const Group&
     const auto ranks = static_cast<std::size_t>(group.size());
     memory_ = share(group, ranks * ranks * sizeof(Queue) + ranks * cells_per_rank * cell_bytes);
     for (Cell& cell : cells_) cell.until.resize(ranks);
+    place_cells(numa);
+}
+
+// Whoever made the segment had it filled near himself. Pages move when one process alone has mapped
+// them, which a write to each does: nobody else touches these before they are used.
+void ShmTransport::place_cells(int numa) const
+{
+    if (numa < 0) return;
+    constexpr std::size_t page = 4096;  // or more
+    constexpr std::size_t bytes = cells_per_rank * cell_bytes;
+    std::byte* cells = cell_data(segment().rank(), 0);
+    for (std::size_t i = 0; i < bytes; i += page) *static_cast<volatile std::byte*>(&cells[i]) = {};
+    (void)place_memory(cells, bytes, numa);
 }
 
 ShmTransport::~ShmTransport()

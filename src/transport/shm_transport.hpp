@@ -26,8 +26,8 @@ namespace hier {
 class ShmTransport final : public NodeTransport {
 public:
     ~ShmTransport() override;
-    // Collective over the node's group.
-    ShmTransport(std::shared_ptr<NodeSegment> segment, const Group& group);
+    // Collective over the node's group. `numa`: the node that is to hold this rank's cells; -1: any.
+    ShmTransport(std::shared_ptr<NodeSegment> segment, const Group& group, int numa);
 
     Status begin(const Binding& binding) override;
     Status put(const Transfer& transfer) override;
@@ -80,6 +80,7 @@ private:
         bool empty() const { return next == puts.size(); }
     };
 
+    void place_cells(int numa) const;
     Queue& queue(int from, int to) const;
     std::byte* cell_data(int owner, std::size_t cell) const;
     bool is_free(const Cell& cell) const;

@@ -6,8 +6,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "error.hpp"
+#include "topology/discovery.hpp"
+#include "topology/locality.hpp"
+#include "topology/nearness.hpp"
 
 namespace hier {
 namespace {
@@ -26,7 +30,7 @@ void append_resources(uct_component_h component, const char* memory_domain,
     if (uct_md_query_tl_resources(md, &resources, &count) == UCS_OK) {
         for (unsigned i = 0; i < count; i++) {
             if (resources[i].dev_type == UCT_DEVICE_TYPE_NET)
-                out.push_back({resources[i].tl_name, resources[i].dev_name});
+                out.push_back({resources[i].tl_name, resources[i].dev_name, {}});
         }
         uct_release_tl_resource_list(resources);
     }
@@ -51,16 +55,35 @@ bool is_rdma(const NetworkDevice& device)
     return device.transport.starts_with("rc_") || device.transport.starts_with("dc_");
 }
 
-std::vector<std::string> names(const std::vector<NetworkDevice>& devices,
-                               bool (*wanted)(const NetworkDevice&))
+bool is_tcp(const NetworkDevice& device) { return device.transport == "tcp"; }
+
+// Each once, in an order that is the same on equal hosts.
+std::vector<NetworkDevice> select(const std::vector<NetworkDevice>& devices,
+                                  bool (*wanted)(const NetworkDevice&))
 {
-    std::vector<std::string> out;
-    for (const auto& d : devices) {
-        if (wanted(d)) out.push_back(d.name);
-    }
-    std::sort(out.begin(), out.end());
-    out.erase(std::unique(out.begin(), out.end()), out.end());
+    std::vector<NetworkDevice> out;
+    std::copy_if(devices.begin(), devices.end(), std::back_inserter(out), wanted);
+    const auto key = [](const NetworkDevice& d) { return std::pair(d.position.pci, d.name); };
+    std::sort(out.begin(), out.end(),
+              [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    const auto same = [](const auto& a, const auto& b) { return a.name == b.name; };
+    out.erase(std::unique(out.begin(), out.end(), same), out.end());
     return out;
+}
+
+bool is_listed(const std::string& list, const std::string& name)
+{
+    return (',' + list + ',').find(',' + name + ',') != std::string::npos;
+}
+
+std::string device_for(const std::vector<NetworkDevice>& devices, std::span<const Position> ranks,
+                       int self)
+{
+    std::vector<Position> positions;
+    positions.reserve(devices.size());
+    for (const auto& d : devices) positions.push_back(d.position);
+    const int taken = assign_nics(ranks, positions)[static_cast<std::size_t>(self)];
+    return devices[static_cast<std::size_t>(taken)].name;
 }
 
 }  // namespace
@@ -75,32 +98,33 @@ std::vector<NetworkDevice> network_devices()
     std::vector<NetworkDevice> out;
     for (unsigned i = 0; i < count; i++) append_component(components[i], out);
     uct_release_component_list(components);
+    for (NetworkDevice& d : out) {
+        if (!is_rdma(d)) continue;
+        const std::string without_port = d.name.substr(0, d.name.find(':'));
+        d.position = position_of_pci(pci_of_network_device(without_port));
+    }
     return out;
 }
 
 NetworkChoice choose_network(const std::vector<NetworkDevice>& found, const std::string& devices,
                              const std::string& transports, const std::string& default_interface,
-                             int local_rank)
+                             std::span<const Position> ranks, int self)
 {
     const bool any_device = devices == "auto";
     const bool any_transport = transports == "auto";
     NetworkChoice choice{any_device ? "" : devices, any_transport ? "" : transports};
 
-    const auto rdma = names(found, is_rdma);
-    if (any_device && any_transport && !rdma.empty()) {
-        return {rdma[static_cast<std::size_t>(local_rank) % rdma.size()], "rc,dc"};
-    }
-    auto tcp = names(found, [](const NetworkDevice& d) { return d.transport == "tcp"; });
-    if (any_transport) {
-        const bool named_rdma = std::any_of(rdma.begin(), rdma.end(), [&](const auto& n) {
-            return devices.find(n) != std::string::npos;
-        });
-        choice.transports = named_rdma ? "rc,dc" : "tcp";
-    }
+    auto rdma = select(found, is_rdma);
+    if (!any_device)
+        std::erase_if(rdma, [&](const auto& d) { return !is_listed(devices, d.name); });
+    if (any_transport && !rdma.empty()) return {device_for(rdma, ranks, self), "rc,dc"};
+    if (any_transport) choice.transports = "tcp";
+    auto tcp = select(found, is_tcp);
     if (any_device && choice.transports == "tcp" && !tcp.empty()) {
-        if (tcp.size() > 1) std::erase(tcp, "lo");
-        const bool routed = std::find(tcp.begin(), tcp.end(), default_interface) != tcp.end();
-        choice.devices = routed ? default_interface : tcp.front();
+        if (tcp.size() > 1) std::erase_if(tcp, [](const auto& d) { return d.name == "lo"; });
+        const bool routed = std::any_of(tcp.begin(), tcp.end(),
+                                        [&](const auto& d) { return d.name == default_interface; });
+        choice.devices = routed ? default_interface : tcp.front().name;
     }
     return choice;
 }

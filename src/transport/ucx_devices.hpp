@@ -1,14 +1,18 @@
 // Which network device and which UCX transports a rank's rail uses.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
+
+#include "hier/topology.hpp"
 
 namespace hier {
 
 struct NetworkDevice {
     std::string transport;  // as UCX names it: "tcp", "rc_mlx5", ...
     std::string name;       // "eth0", "mlx5_0:1", ...
+    Position position{};    // of RDMA devices
 };
 
 // What to give to UCX; an empty string leaves UCX's own choice (and the user's UCX_* variables)
@@ -24,11 +28,12 @@ std::vector<NetworkDevice> network_devices();
 
 // Pure. `devices` and `transports` are the settings, "auto" or a list of UCX's names;
 // `default_interface` is the interface of the default route, if any. RDMA before TCP; of several
-// RDMA devices local rank l takes the l-th; of several interfaces the default route's; loopback
-// only where there is nothing else.
+// RDMA devices, or those of the list, the one that assign_nics() gives to the self-th of `ranks`,
+// which share this host; of several interfaces the default route's; loopback only where there is
+// nothing else.
 NetworkChoice choose_network(const std::vector<NetworkDevice>& found, const std::string& devices,
                              const std::string& transports, const std::string& default_interface,
-                             int local_rank);
+                             std::span<const Position> ranks, int self);
 
 // The interface of the kernel's default route, or "".
 std::string default_route_interface();

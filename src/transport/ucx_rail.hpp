@@ -54,6 +54,7 @@ public:
     void tell(std::uint32_t beat) override;
     std::uint32_t heard() override;
     void raise(Status status) override;
+    const NetworkChoice& choice() const { return worker_->choice(); }
     std::string name() const
     {
         return "UCX " + worker_->choice().transports + " on " + worker_->choice().devices;

@@ -28,6 +28,14 @@ PeerRecord on(std::uint64_t node_key, std::int32_t package, std::int32_t numa,
     return record;
 }
 
+PeerRecord with_gpu(PeerRecord record, std::int32_t package, std::int64_t pci)
+{
+    record.gpu.package = package;
+    record.gpu.numa = package;
+    record.gpu.pci = pci;
+    return record;
+}
+
 struct Case {
     Records records;
     int ranks_per_node;
@@ -78,6 +86,33 @@ const char* records_by_locality()
 }
 
 void test_locality(void**) { expect_no_reason(records_by_locality()); }
+
+// By the GPUs where all ranks of the host have one, by the cores otherwise; hosts for themselves.
+const char* records_by_gpu()
+{
+    const auto cores = on(1, 0, 0, 0);
+    const auto far = on(1, 1, 1, 8);
+    const auto other = on(2, 0, 0, 0);
+    const Records gpus = {with_gpu(cores, 1, 0x50), with_gpu(far, 0, 0x20),
+                          with_gpu(cores, 1, 0x40), with_gpu(far, 0, 0x10)};
+    Records one_without = gpus;
+    one_without[3].gpu = {};
+    const Records two_hosts = {with_gpu(cores, 1, 0x50), on(2, 0, 0, 1), with_gpu(far, 0, 0x20),
+                               with_gpu(other, 0, 0x10)};
+    const Records no_places = {with_gpu(far, -1, 0x20), with_gpu(cores, -1, 0x30),
+                               with_gpu(cores, -1, 0x10)};
+    const Records one_gpu = {with_gpu(far, 0, 7), with_gpu(cores, 0, 7)};
+    return records_give({{gpus, 0, 1, 0, {3, 1, 2, 0}},
+                         {gpus, 2, 2, 0, {2, 0}},
+                         {gpus, 2, 2, 1, {3, 1}},
+                         {one_without, 0, 1, 0, {0, 2, 1, 3}},
+                         {two_hosts, 0, 2, 0, {2, 0}},
+                         {two_hosts, 0, 2, 1, {3, 1}},
+                         {no_places, 0, 1, 0, {2, 0, 1}},
+                         {one_gpu, 0, 1, 0, {1, 0}}});
+}
+
+void test_gpus(void**) { expect_no_reason(records_by_gpu()); }
 
 const char* ranks_on_one_core()
 {
@@ -153,9 +188,10 @@ void test_random_records(void**) { assert_true(random_records_hold()); }
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_hosts),         cmocka_unit_test(test_locality),
-        cmocka_unit_test(test_equal_records), cmocka_unit_test(test_what_does_not_order),
-        cmocka_unit_test(test_virtual_nodes), cmocka_unit_test(test_random_records),
+        cmocka_unit_test(test_hosts),          cmocka_unit_test(test_locality),
+        cmocka_unit_test(test_equal_records),  cmocka_unit_test(test_what_does_not_order),
+        cmocka_unit_test(test_gpus),           cmocka_unit_test(test_virtual_nodes),
+        cmocka_unit_test(test_random_records),
     };
     return cmocka_run_group_tests_name("records", tests, nullptr, nullptr);
 }

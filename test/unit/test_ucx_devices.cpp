@@ -17,46 +17,75 @@ const std::vector<NetworkDevice> cluster = {{"tcp", "eth0"},         {"tcp", "lo
                                             {"rc_mlx5", "mlx5_1:1"}, {"dc_mlx5", "mlx5_1:1"},
                                             {"rc_mlx5", "mlx5_0:1"}, {"ud_mlx5", "mlx5_0:1"}};
 
+Position behind(int root_port)
+{
+    Position p;
+    p.pci = p.root_port = p.host_bridge = root_port;
+    p.package = p.numa = root_port / 4;
+    return p;
+}
+
+// Names do not tell what is near: device 10 comes before device 2 by name.
+const std::vector<NetworkDevice> rails = {{"rc_mlx5", "mlx5_10:1", behind(5)},
+                                          {"rc_mlx5", "mlx5_2:1", behind(1)},
+                                          {"dc_mlx5", "mlx5_2:1", behind(1)},
+                                          {"rc_mlx5", "mlx5_3:1", behind(3)},
+                                          {"tcp", "eth0", behind(1)}};
+// No positions.
+const std::vector<Position> six(6);
+const std::vector<Position> gpus = {behind(5), behind(3), behind(1), behind(7)};
+
 struct Case {
     const std::vector<NetworkDevice>& found;
     const char* devices;
     const char* transports;
     const char* default_interface;
-    int local_rank;
+    const std::vector<Position>& ranks;
+    int self;
     NetworkChoice wanted;
 };
 
 const Case cases[] = {
     // The default route's interface; without one the first, but no loopback if there is another.
-    {plain, "auto", "auto", "eth1", 0, {"eth1", "tcp"}},
-    {plain, "auto", "auto", "eth1", 5, {"eth1", "tcp"}},
-    {plain, "auto", "auto", "", 0, {"eth0", "tcp"}},
-    {plain, "auto", "auto", "wlan7", 0, {"eth0", "tcp"}},
-    {plain, "auto", "auto", "lo", 0, {"eth0", "tcp"}},
-    {loopback, "auto", "auto", "", 0, {"lo", "tcp"}},
+    {plain, "auto", "auto", "eth1", six, 0, {"eth1", "tcp"}},
+    {plain, "auto", "auto", "eth1", six, 5, {"eth1", "tcp"}},
+    {plain, "auto", "auto", "", six, 0, {"eth0", "tcp"}},
+    {plain, "auto", "auto", "wlan7", six, 0, {"eth0", "tcp"}},
+    {plain, "auto", "auto", "lo", six, 0, {"eth0", "tcp"}},
+    {loopback, "auto", "auto", "", six, 0, {"lo", "tcp"}},
     // RDMA before TCP; each local rank a device, in turn.
-    {cluster, "auto", "auto", "eth0", 0, {"mlx5_0:1", "rc,dc"}},
-    {cluster, "auto", "auto", "eth0", 1, {"mlx5_1:1", "rc,dc"}},
-    {cluster, "auto", "auto", "eth0", 2, {"mlx5_0:1", "rc,dc"}},
+    {cluster, "auto", "auto", "eth0", six, 0, {"mlx5_0:1", "rc,dc"}},
+    {cluster, "auto", "auto", "eth0", six, 1, {"mlx5_1:1", "rc,dc"}},
+    {cluster, "auto", "auto", "eth0", six, 2, {"mlx5_0:1", "rc,dc"}},
+    // The nearest, of all or of the list.
+    {rails, "auto", "auto", "eth0", gpus, 0, {"mlx5_10:1", "rc,dc"}},
+    {rails, "auto", "auto", "eth0", gpus, 1, {"mlx5_3:1", "rc,dc"}},
+    {rails, "auto", "auto", "eth0", gpus, 2, {"mlx5_2:1", "rc,dc"}},
+    {rails, "auto", "auto", "eth0", gpus, 3, {"mlx5_10:1", "rc,dc"}},
+    {rails, "auto", "auto", "eth0", six, 0, {"mlx5_2:1", "rc,dc"}},
+    {rails, "auto", "auto", "eth0", six, 2, {"mlx5_10:1", "rc,dc"}},
+    {rails, "mlx5_10:1,mlx5_2:1", "auto", "eth0", gpus, 1, {"mlx5_2:1", "rc,dc"}},
+    {rails, "eth0,mlx5_3:1", "auto", "eth0", gpus, 0, {"mlx5_3:1", "rc,dc"}},
+    {rails, "mlx5_10:1,mlx5_2:1", "rc", "eth0", gpus, 1, {"mlx5_10:1,mlx5_2:1", "rc"}},
     // As told.
-    {cluster, "auto", "tcp", "eth0", 1, {"eth0", "tcp"}},
-    {cluster, "eth0", "auto", "eth0", 1, {"eth0", "tcp"}},
-    {cluster, "mlx5_1:1", "auto", "eth0", 0, {"mlx5_1:1", "rc,dc"}},
-    {cluster, "lo", "tcp", "eth0", 0, {"lo", "tcp"}},
-    {cluster, "mlx5_0:1,eth0", "rc,tcp", "eth0", 0, {"mlx5_0:1,eth0", "rc,tcp"}},
+    {cluster, "auto", "tcp", "eth0", six, 1, {"eth0", "tcp"}},
+    {cluster, "eth0", "auto", "eth0", six, 1, {"eth0", "tcp"}},
+    {cluster, "mlx5_1:1", "auto", "eth0", six, 0, {"mlx5_1:1", "rc,dc"}},
+    {cluster, "lo", "tcp", "eth0", six, 0, {"lo", "tcp"}},
+    {cluster, "mlx5_0:1,eth0", "rc,tcp", "eth0", six, 0, {"mlx5_0:1,eth0", "rc,tcp"}},
     // Transports that go without a network device: UCX finds its own.
-    {cluster, "auto", "posix,cma", "eth0", 0, {"", "posix,cma"}},
-    {cluster, "auto", "all", "eth0", 0, {"", "all"}},
+    {cluster, "auto", "posix,cma", "eth0", six, 0, {"", "posix,cma"}},
+    {cluster, "auto", "all", "eth0", six, 0, {"", "all"}},
     // Nothing there: UCX says so itself.
-    {{}, "auto", "auto", "eth0", 0, {"", "tcp"}},
-    {{}, "eth0", "auto", "eth0", 0, {"eth0", "tcp"}},
+    {{}, "auto", "auto", "eth0", six, 0, {"", "tcp"}},
+    {{}, "eth0", "auto", "eth0", six, 0, {"eth0", "tcp"}},
 };
 
 const char* every_case_is_right()
 {
     for (const Case& c : cases) {
         const NetworkChoice choice =
-            choose_network(c.found, c.devices, c.transports, c.default_interface, c.local_rank);
+            choose_network(c.found, c.devices, c.transports, c.default_interface, c.ranks, c.self);
         if (choice == c.wanted) continue;
         return keep("devices " + std::string(c.devices) + ", transports " + c.transports +
                     ": takes \"" + choice.transports + "\" on \"" + choice.devices + "\", not \"" +

@@ -1,0 +1,110 @@
+#include "topology/locality.hpp"
+
+#include <hwloc.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "topology/nearness.hpp"
+
+namespace hier {
+namespace {
+
+struct BitmapFree {
+    void operator()(hwloc_bitmap_t bitmap) const { hwloc_bitmap_free(bitmap); }
+};
+
+hwloc_obj_t next(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_obj_t previous)
+{
+    return hwloc_get_next_obj_by_type(topology, type, previous);
+}
+
+int package_of(hwloc_topology_t topology, hwloc_const_cpuset_t cores)
+{
+    for (hwloc_obj_t o = next(topology, HWLOC_OBJ_PACKAGE, nullptr); o != nullptr;
+         o = next(topology, HWLOC_OBJ_PACKAGE, o)) {
+        if (hwloc_bitmap_isincluded(cores, o->cpuset)) return static_cast<int>(o->logical_index);
+    }
+    return -1;
+}
+
+// Of nodes that hold the cores the smallest, of those the first: a package's fast memory has the
+// same cores as its ordinary memory, and comes behind it. A GPU's memory has none.
+int numa_of(hwloc_topology_t topology, hwloc_const_cpuset_t cores)
+{
+    hwloc_obj_t best = nullptr;
+    for (hwloc_obj_t o = next(topology, HWLOC_OBJ_NUMANODE, nullptr); o != nullptr;
+         o = next(topology, HWLOC_OBJ_NUMANODE, o)) {
+        if (!hwloc_bitmap_isincluded(cores, o->cpuset)) continue;
+        const auto key = [](hwloc_obj_t n) {
+            return std::pair(hwloc_bitmap_weight(n->cpuset), n->os_index);
+        };
+        if (best == nullptr || key(o) < key(best)) best = o;
+    }
+    return best != nullptr ? static_cast<int>(best->os_index) : -1;
+}
+
+hwloc_obj_t find_pci(hwloc_topology_t topology, std::int64_t pci)
+{
+    const auto bits = static_cast<unsigned>(pci);
+    return hwloc_get_pcidev_by_busid(topology, static_cast<unsigned>(pci >> 16), bits >> 8 & 0xff,
+                                     bits >> 3 & 0x1f, bits & 7);
+}
+
+}  // namespace
+
+Position position_of_cores(hwloc_topology* topology, const hwloc_bitmap_s* cores)
+{
+    Position position;
+    if (hwloc_bitmap_iszero(cores)) return position;
+    position.package = package_of(topology, cores);
+    position.numa = numa_of(topology, cores);
+    return position;
+}
+
+Position position_of_pci(hwloc_topology* topology, const std::string& address)
+{
+    Position position;
+    const std::int64_t pci = parse_pci(address);
+    const hwloc_obj_t device = pci >= 0 ? find_pci(topology, pci) : nullptr;
+    if (device != nullptr)
+        position =
+            position_of_cores(topology, hwloc_get_non_io_ancestor_obj(topology, device)->cpuset);
+    position.pci = pci;
+    if (device == nullptr) return position;
+    for (hwloc_obj_t o = device->parent; o->type == HWLOC_OBJ_BRIDGE; o = o->parent) {
+        const auto number = static_cast<std::int32_t>(o->logical_index);
+        if (o->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST) {
+            position.host_bridge = number;
+        } else {
+            position.root_port = number;  // the outermost stays
+        }
+    }
+    return position;
+}
+
+std::string pci_of_network_device(const std::string& name, const std::string& sysfs)
+{
+    for (const char* kind : {"infiniband", "net"}) {
+        std::error_code none;
+        auto at = std::filesystem::canonical(
+            std::filesystem::path(sysfs) / "class" / kind / name / "device", none);
+        // An interface of virtio is on a device of its own below the PCI device.
+        for (; !none && at.has_relative_path(); at = at.parent_path()) {
+            if (parse_pci(at.filename()) >= 0) return at.filename();
+        }
+    }
+    return "";
+}
+
+bool place_memory(hwloc_topology* topology, void* memory, std::size_t bytes, int numa)
+{
+    if (numa < 0 || hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) < 2) return false;
+    const std::unique_ptr<hwloc_bitmap_s, BitmapFree> nodes(hwloc_bitmap_alloc());
+    if (!nodes || hwloc_bitmap_only(nodes.get(), static_cast<unsigned>(numa)) != 0) return false;
+    // Not strict: a full node is no error.
+    return hwloc_set_area_membind(topology, memory, bytes, nodes.get(), HWLOC_MEMBIND_BIND,
+                                  HWLOC_MEMBIND_BYNODESET | HWLOC_MEMBIND_MIGRATE) == 0;
+}
+
+}  // namespace hier

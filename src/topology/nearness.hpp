@@ -1,0 +1,44 @@
+// How near two positions of a host are, and which network device each of its ranks takes.
+//
+//        package 0                    package 1
+//      bridge   bridge              bridge
+//      /    \      |                   |
+//    port  port   port               port        GPU 0 and nic 0: same switch
+//     |     |      |                   |         GPU 0 and nic 1: same host bridge
+//   switch nic1   nic2               nic3        GPU 0 and nic 2: same NUMA node, or package
+//    |  |                                        GPU 0 and nic 3: elsewhere
+//  GPU0 nic0
+//
+// Pure: ranks that know the same positions come to the same result.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hier/topology.hpp"
+
+namespace hier {
+
+enum class Nearness { same_switch, same_host_bridge, same_numa, same_package, elsewhere };
+
+// What is not known is elsewhere.
+Nearness nearness(const Position& a, const Position& b);
+const char* to_string(Nearness nearness);
+
+// Is anything known of where this is?
+bool is_placed(const Position& position);
+
+// The text of a PCI address, 0000:1b:00.0, and back; -1: it is none.
+std::int64_t parse_pci(const std::string& text);
+std::string pci_text(std::int64_t pci);
+
+// What decides on the network device of each of a host's ranks: its GPU, else its cores. A GPU that
+// all of several ranks name is the one that a runtime gives to those who have not chosen: nobody's.
+std::vector<Position> rank_positions(std::span<const PeerRecord> host);
+
+// For each rank the index of its device: one of the nearest, all of which get as many ranks as can
+// be. Without positions rank l has device l mod nics.size(). `nics` is not empty.
+std::vector<int> assign_nics(std::span<const Position> ranks, std::span<const Position> nics);
+
+}  // namespace hier
