@@ -123,18 +123,25 @@ static int by_team(const call_t* call)
             args.send = start;
         }
     }
-    /* Out of memory here leaves the others waiting, as it does in every module; they learn of it
-     * when this rank aborts. */
-    if (OMPI_SUCCESS == rc) {
-        rc = run(call->module->team, &args);
+    if (OMPI_SUCCESS != rc) {
+        hier_allgather_refuse(call->module->team);
+        return rc;
     }
-    if (OMPI_SUCCESS == rc && !receive_is_direct) {
+    rc = run(call->module->team, &args);
+    if (OMPI_SUCCESS != rc && !receive_is_direct) {
+        /* Peers that have not heard of it may still write there: never freed. */
+        call->module->receive_staging = (mca_coll_hier_staging_t){NULL, 0, false};
+    } else if (!receive_is_direct) {
         rc = mca_coll_hier_unpack(args.recv, call->total, &call->receive);
+        if (OMPI_SUCCESS != rc) {
+            hier_allgather_refuse(call->module->team); /* the next: whoever fails may not come */
+        }
     }
     return OMPI_SUCCESS == rc ? size_mismatch(call) : rc;
 }
 
-/* The stock modules read and write buffers by the CPU. */
+/* The stock modules read and write buffers by the CPU. A failure before the call of theirs leaves the
+ * others waiting, as it does in every module; they learn of it when this rank aborts. */
 static int by_previous(const call_t* call, const void* sbuf, hier_count_t scount,
                        struct ompi_datatype_t* sdtype, void* rbuf, hier_count_t rcount,
                        struct ompi_datatype_t* rdtype)
@@ -201,24 +208,34 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
         count(&mca_coll_hier_component.allgather_calls);
         return OMPI_SUCCESS;
     }
-    if (!find_memory(&call.receive) || (!in_place && !find_memory(&call.send))) {
-        return OMPI_ERROR;
+    if (MCA_COLL_HIER_BUILDING == hier->state) {
+        /* The set-up's own, in the host's memory: it must not fail for a GPU's sake. */
+        return hier->previous_allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
+                                        hier->previous_allgather_module);
     }
+    const bool is_known = find_memory(&call.receive) && (in_place || find_memory(&call.send));
     ompi_datatype_get_extent(rdtype, &lower_bound, &extent);
     call.own =
         (mca_coll_hier_elements_t){(char*)rbuf + (ptrdiff_t)rcount * extent * ompi_comm_rank(comm),
                                    (size_t)rcount, rdtype, call.receive.is_reachable};
 
-    const bool eligible = call.total >= mca_coll_hier_component.min_bytes;
+    const bool eligible = 1 < size && call.total >= mca_coll_hier_component.min_bytes;
     if (eligible && MCA_COLL_HIER_FRESH == hier->state) {
         mca_coll_hier_build_team(hier, comm);
     }
     if (!eligible || MCA_COLL_HIER_READY != hier->state) {
-        if (MCA_COLL_HIER_BUILDING != hier->state) {
+        if (1 < size) {
             count(&mca_coll_hier_component.allgather_fallbacks);
+        }
+        if (!is_known) {
+            return OMPI_ERROR;
         }
         return by_previous(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype);
     }
     count(&mca_coll_hier_component.allgather_calls);
+    if (!is_known) {
+        hier_allgather_refuse(hier->team);
+        return OMPI_ERROR;
+    }
     return by_team(&call);
 }

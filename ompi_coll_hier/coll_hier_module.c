@@ -39,10 +39,12 @@ static void clean_up(mca_coll_hier_module_t* module)
 
 OBJ_CLASS_INSTANCE(mca_coll_hier_module_t, mca_coll_base_module_t, construct, clean_up);
 
+/* A communicator of one rank gets no team, but the module's staging: others cannot copy device
+ * memory. */
 mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* comm, int* priority)
 {
     *priority = mca_coll_hier_component.priority;
-    if (0 > *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)) {
+    if (0 > *priority || OMPI_COMM_IS_INTER(comm)) {
         return NULL;
     }
     mca_coll_hier_module_t* module = OBJ_NEW(mca_coll_hier_module_t);

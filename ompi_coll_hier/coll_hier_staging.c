@@ -67,7 +67,8 @@ static int convert(opal_convertor_t* convertor, convert_fn_t step, char* packed,
     return OMPI_SUCCESS;
 }
 
-/* As above by a device's copy engines, piece by piece; gaps between elements are not touched. */
+/* As above by a device's copy engines, piece by piece; gaps between elements are not touched. There
+ * may be more elements than `bytes`. */
 static int convert_on_device(opal_convertor_t* convertor, char* packed, size_t bytes, bool is_pack)
 {
     enum { pieces_at_once = 64 };
@@ -82,13 +83,16 @@ static int convert_on_device(opal_convertor_t* convertor, char* packed, size_t b
         if (0 == count) {
             return OMPI_ERROR;
         }
-        for (uint32_t i = 0; i < count; i++) {
-            pieces[i].to = is_pack ? (void*)(packed + done) : iov[i].iov_base;
-            pieces[i].from = is_pack ? iov[i].iov_base : (void*)(packed + done);
-            pieces[i].bytes = iov[i].iov_len;
-            done += iov[i].iov_len;
+        uint32_t used = 0;
+        for (; used < count && done < bytes; used++) {
+            const size_t left = bytes - done;
+            hier_memory_piece* piece = &pieces[used];
+            piece->to = is_pack ? (void*)(packed + done) : iov[used].iov_base;
+            piece->from = is_pack ? iov[used].iov_base : (void*)(packed + done);
+            piece->bytes = iov[used].iov_len < left ? iov[used].iov_len : left;
+            done += piece->bytes;
         }
-        if (HIER_OK != hier_memory_copy(pieces, count)) {
+        if (HIER_OK != hier_memory_copy(pieces, used)) {
             return OMPI_ERROR;
         }
     }

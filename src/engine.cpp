@@ -28,6 +28,12 @@ Status Engine::start(Team& team, const hier_allgather_args& args)
     return status;
 }
 
+void Engine::refuse(Team& team)
+{
+    const std::lock_guard lock(mutex_);
+    (void)team.refuse(Status::transport_error);
+}
+
 int Engine::progress()
 {
     if (count_.load(std::memory_order_relaxed) == 0) {

@@ -20,6 +20,7 @@ public:
     static Engine& instance();
 
     Status start(Team& team, const ::hier_allgather_args& args);
+    void refuse(Team& team);
     // How many teams moved. Returns at once when another thread is at it.
     int progress();
     // The team is going away.

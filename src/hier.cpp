@@ -100,6 +100,14 @@ int hier_allgather_start(hier_team* team, const hier_allgather_args* args)
                    [&] { return code_of(hier::Engine::instance().start(team->team, *args)); });
 }
 
+void hier_allgather_refuse(hier_team* team)
+{
+    (void)guarded(HIER_ERR_TRANSPORT, [&] {
+        hier::Engine::instance().refuse(team->team);
+        return static_cast<int>(HIER_OK);
+    });
+}
+
 int hier_team_test(hier_team* team) { return code_of(team->team.status()); }
 
 int hier_progress(void)

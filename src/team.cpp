@@ -238,10 +238,7 @@ Status Team::start(const hier_allgather_args& args)
     // The network reaches the host's memory only.
     const bool has_landing = is_device && topology_.nodes() > 1;
     if (has_landing && !failed(status)) status = reserve_landing(binding);
-    if (failed(status)) {
-        executor_->refuse(status);
-        return broken_ = status;
-    }
+    if (failed(status)) return refuse(status);
     binding.sequence = ++sequence_;
     const Call call{args.bytes_per_rank, args.send == nullptr, has_landing};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
@@ -249,6 +246,13 @@ Status Team::start(const hier_allgather_args& args)
     status = executor_->start(what, binding, trace_of(call, what));
     status_.store(status, std::memory_order_release);
     return status;
+}
+
+Status Team::refuse(Status status)
+{
+    if (failed(broken_)) return broken_;
+    executor_->refuse(status);
+    return broken_ = status;
 }
 
 Status Team::progress()

@@ -26,8 +26,10 @@ public:
     Team(const hier_config& config, const hier_bootstrap& bootstrap);
     ~Team();
 
-    // Under the engine's lock, all three.
+    // Under the engine's lock, all of these.
     Status start(const hier_allgather_args& args);
+    // In place of a start: the others hear that this rank has failed.
+    Status refuse(Status status);
     Status progress();
     bool moved() const { return executor_->moved(); }
 

@@ -95,6 +95,9 @@ typedef struct hier_allgather_args {
  * error the team is broken and every later start returns that error; peers that have not heard of
  * it yet may still write into `recv` for a moment. */
 int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
+/* In place of a start, where this rank cannot take part: the others' allgather fails as after an
+ * error, and the team is broken. */
+void hier_allgather_refuse(hier_team* team);
 /* HIER_IN_PROGRESS, HIER_OK or the collective's error. Does not wait. */
 int hier_team_test(hier_team* team);
 /* Moves all running collectives of the process. Returns how many moved, for opal_progress. */

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu/platform.hpp"
+#include "gpu/report.hpp"
 
 namespace hier::gpu {
 
@@ -56,14 +57,21 @@ DeviceScope::DeviceScope(int device)
 {
     int current = device;
     error_ = hipGetDevice(&current);
-    if (error_ != hipSuccess || current == device) return;
-    saved_ = current;
-    error_ = hipSetDevice(device);
+    if (error_ == hipSuccess && current != device) {
+        saved_ = current;
+        error_ = hipSetDevice(device);
+    }
+    if (error_ != hipSuccess) (void)hipGetLastError();  // not every caller looks
 }
 
 DeviceScope::~DeviceScope()
 {
-    if (saved_ >= 0) (void)hipSetDevice(static_cast<int>(saved_));
+    const int device = static_cast<int>(saved_);
+    if (device < 0 || hipSetDevice(device) == hipSuccess) return;
+    // Nobody else can put it right, and whoever asked is told nothing.
+    const hipError_t error = hipSetDevice(device);
+    (void)hipGetLastError();
+    if (error != hipSuccess) (void)failed_with(error, "switching back to the application's device");
 }
 
 namespace {

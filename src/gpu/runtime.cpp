@@ -129,9 +129,11 @@ Runtime* runtime()
     if (Runtime* found = opened) return found;
     if (chosen == HIER_GPU_NONE) return nullptr;
     const unsigned long long loaded = libraries_loaded();
-    if (loaded_at_last_search.exchange(loaded) == loaded) return nullptr;
+    if (loaded_at_last_search == loaded) return nullptr;
     std::string reasons;
-    return search(true, reasons);
+    Runtime* const found = search(true, reasons);
+    loaded_at_last_search = loaded;  // not before: other threads would take the answer for known
+    return found;
 }
 
 Runtime* find_runtime(std::string& reason)

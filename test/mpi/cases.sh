@@ -67,6 +67,41 @@ case_ threads-4-by-2 ranks=4 node_size=2 -- threads --expect hier
 case_ threads-2-by-0 ranks=2 -- threads --expect hier --threads 4
 case_ setup-cost-8-by-4 ranks=8 node_size=4 -- setup_cost --expect hier
 
+# GPU memory, on the simulated runtime: the CPU cannot reach it there.
+turn=0
+for shape in "1 0" "2 0" "3 0" "4 2" "5 2" "6 2" "7 3" "8 3"; do
+    read -r ranks size <<<"$shape"
+    for way in 0 1 2 3; do
+        ((way == turn % 4)) && set=default || set=all
+        case_ "gpu-$ranks-by-$size-${inter[way % 2]}-${intra[way / 2]}" set="$set" ranks="$ranks" node_size="$size" gpu=20 \
+            mca="coll_hier_inter ${inter[way % 2]} coll_hier_intra ${intra[way / 2]}" \
+            -- gpu --expect hier --meetings $((ranks > 4 ? 5 : 25)) --large $((ranks < 5))
+    done
+    ((turn++))
+done
+case_ gpu-slow-copies ranks=3 node_size=2 gpu=2000 -- gpu --expect hier --meetings 1 --large 0
+case_ gpu-fallback-all ranks=4 node_size=2 gpu=20 mca="coll_hier_min_bytes 1000000000" -- gpu --expect fallback --meetings 3
+case_ gpu-below-min ranks=3 node_size=2 gpu=20 mca="coll_hier_min_bytes 32768" \
+    -- gpu --expect hier --min-bytes 32768 --meetings 5
+for shape in "1 0" "3 0" "4 2" "5 3"; do
+    read -r ranks size <<<"$shape"
+    case_ "gpu-lifetime-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 -- gpu_lifetime --expect hier
+    case_ "gpu-datatypes-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=2 -- gpu_datatypes --expect hier
+done
+case_ gpu-lifetime-shm ranks=4 node_size=2 gpu=20 mca="coll_hier_intra shm" -- gpu_lifetime --expect hier
+case_ gpu-datatypes-fallback ranks=3 gpu=2 mca="coll_hier_min_bytes 1000000000" -- gpu_datatypes --expect fallback
+case_ gpu-late-3-by-0 ranks=3 gpu=20 -- gpu_late --expect hier
+case_ gpu-late-4-by-2 ranks=4 node_size=2 gpu=20 -- gpu_late --expect hier
+case_ gpu-late-but-one ranks=4 node_size=3 gpu=20 -- gpu_late --expect hier --early 1
+# Whatever call of HIP fails on one rank, all end well: an error or the right result.
+for victim in 0 2; do
+    case_ "gpu-faults-3-by-0-rank-$victim" ranks=3 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
+    case_ "gpu-faults-4-by-2-rank-$victim" ranks=4 node_size=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
+done
+case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1
+case_ gpu-failing-copies-3-by-0 ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --most 15
+case_ gpu-failing-copies-4-by-2 ranks=4 node_size=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --async 1 --most 15
+
 # Ways to choose the component, and to leave it out.
 case_ coll-priority ranks=4 node_size=2 coll=- mca="coll_hier_priority 95" -- exact --expect hier --sizes 1,4097
 # (MPI_Exscan of coll/basic 4.1 crashes on one rank; where coll/self is loaded it is never asked.)

@@ -31,6 +31,16 @@ public:
 
     bool usable() const { return usable_; }
 
+    // While the tools interface is in use, MPI_Finalize leaves components open, with what they hold.
+    void close()
+    {
+        if (usable_) {
+            MPI_T_pvar_session_free(&session_);
+            MPI_T_finalize();
+        }
+        usable_ = false;
+    }
+
     Values read() const
     {
         Values values;
@@ -123,6 +133,13 @@ public:
             compare(expected(ranks, total), served, fallbacks, total);
         }
         return status;
+    }
+
+    // Nothing is observed any more, and the component can go.
+    void close()
+    {
+        counters_.close();
+        expect_ = Expect::any;
     }
 
     // The same for calls that cannot be observed one by one.

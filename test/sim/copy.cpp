@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "calls.hpp"
+#include "hip_sim.h"
 #include "memory.hpp"
 #include "stream.hpp"
 
@@ -111,11 +112,15 @@ hipError_t start(hipStream_t stream, Operation operation, bool is_awaited)
     return is_awaited ? wait_for({mark}) : hipSuccess;
 }
 
-bool is_the_failing_copy()
+std::atomic<std::uint64_t> asynchronous_copies{0};
+
+std::atomic<std::uint64_t>& failing_copy()
 {
-    static std::atomic<std::uint64_t> copies{0};
-    return ++copies == options().failing_copy;
+    static std::atomic<std::uint64_t> copy{options().failing_copy};
+    return copy;
 }
+
+bool is_the_failing_copy() { return ++asynchronous_copies == failing_copy(); }
 
 hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
                 hipStream_t stream, bool is_asynchronous)
@@ -161,6 +166,10 @@ hipError_t write(hipStream_t stream, void* to, std::uint64_t value, unsigned fla
 }
 
 }  // namespace
+
+std::uint64_t hip_sim_copies() { return asynchronous_copies; }
+
+void hip_sim_fail_copy_at(std::uint64_t copy) { failing_copy() = copy; }
 
 hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind)
 {

@@ -9,12 +9,17 @@
 extern "C" {
 #endif
 
-/* Counted calls of this process so far: all but those that free, close or destroy, and those that
- * tell an error. */
+/* Counted calls of this process so far: all but those that free, close or destroy, those that tell
+ * an error, and those that ask whether something is done, of which there is any number. */
 uint64_t hip_sim_calls(void);
 
 /* The counted call of this number fails, the first being 1; 0: none. In place of HIP_SIM_FAIL. */
 void hip_sim_fail_at(uint64_t call);
+
+/* The same for copies by hipMemcpyAsync, which fail when they are done. In place of
+ * HIP_SIM_FAIL_ASYNC. */
+uint64_t hip_sim_copies(void);
+void hip_sim_fail_copy_at(uint64_t copy);
 
 /* How many there are now of: allocations, pinned, registrations, mappings, streams, events. */
 uint64_t hip_sim_live(const char* what);

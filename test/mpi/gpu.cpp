@@ -1,0 +1,144 @@
+// MPI_Allgather on memory of every kind, bit by bit: each rank has its own pair of kinds in every call, and in so many
+// calls every pair meets every other. Several ranks share a device, and none of them has it current.
+#include "gpu_memory.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace hier_test;
+
+namespace {
+
+constexpr std::size_t guard = 256;
+constexpr std::size_t offsets[] = {0, 1, 3, 77};
+constexpr unsigned pairs = kinds * kinds;
+
+struct Case {
+    Kind send;
+    Kind receive;
+    std::size_t bytes;
+    bool in_place;
+    std::size_t send_offset;
+    std::size_t receive_offset;
+};
+
+class Exact {
+public:
+    Exact(Caller& caller, std::size_t most_bytes)
+        : caller_(caller), session_(caller.session()), most_(most_bytes)
+    {
+        const int count = devices();
+        // Two ranks on each device, which is not the one that is current afterwards.
+        require_hip(hipSetDevice(session_.rank() / 2 % count), "hipSetDevice");
+        for (unsigned kind = 0; kind < kinds; ++kind) {
+            memory_.emplace_back(static_cast<Kind>(kind), receive_room() + send_room());
+        }
+        require_hip(hipSetDevice((session_.rank() / 2 + 3) % count), "hipSetDevice");
+    }
+
+    // Rank r has pair (i + r * j) mod 25: over all i and j, any two neighbours have had all pairs of pairs.
+    Case pick_case(unsigned i, unsigned j, std::size_t bytes) const
+    {
+        const auto rank = static_cast<unsigned>(session_.rank());
+        const unsigned pair = (i + rank * j) % pairs;
+        const unsigned turn = i + j + rank;
+        return {static_cast<Kind>(pair / kinds),
+                static_cast<Kind>(pair % kinds),
+                bytes,
+                (i + j) % 5 == 4,  // the same on all ranks, as MPI demands
+                offsets[turn % 4],
+                offsets[turn / 4 % 4]};
+    }
+
+    void one(MPI_Comm comm, const Case& c)
+    {
+        const int call = ++call_;
+        const int ranks = size_of(comm);
+        const auto rank = static_cast<std::size_t>(rank_of(comm));
+        session_.phase("call %d, %zu bytes, in place %d", call, c.bytes, c.in_place);
+        const Memory& to = of(c.receive);
+        const Memory& from = of(c.send);
+        const Bytes mine = Pattern(rank_of(comm), call).bytes(c.bytes);
+        const std::size_t at = guard + c.receive_offset;
+        const std::size_t send_at = receive_room() + guard + c.send_offset;
+        const std::size_t total = c.bytes * static_cast<std::size_t>(ranks);
+
+        to.write(0, Bytes(at + total + guard, poison));
+        if (c.in_place) {
+            to.write(at + rank * c.bytes, mine);
+        } else {
+            from.write(send_at,
+                       mine);  // in one allocation with the other where the kinds are the same
+        }
+        session_.ok(caller_.allgather(c.in_place ? nullptr : from.data() + send_at, to.data() + at,
+                                      c.bytes, comm),
+                    "MPI_Allgather");
+        Bytes wanted(at + total + guard, poison);
+        const Bytes all = gathered(ranks, call, c.bytes);
+        std::copy(all.begin(), all.end(), wanted.begin() + static_cast<std::ptrdiff_t>(at));
+        const std::string wrong = difference(to.read(0, wanted.size()), wanted);
+        session_.check(wrong.empty(), "%s to %s, %zu bytes, in place %d, at %zu and %zu: wrong %s",
+                       name_of(c.send), name_of(c.receive), c.bytes, c.in_place, c.send_offset,
+                       c.receive_offset, wrong.c_str());
+        session_.check(c.in_place || from.read(send_at, c.bytes) == mine, "send buffer changed");
+    }
+
+private:
+    std::size_t receive_room() const
+    {
+        return guard + 77 + most_ * static_cast<std::size_t>(session_.size()) + guard;
+    }
+    std::size_t send_room() const { return guard + 77 + most_ + guard; }
+    const Memory& of(Kind kind) const { return memory_[static_cast<std::size_t>(kind)]; }
+
+    Caller& caller_;
+    Session& session_;
+    std::size_t most_;
+    std::vector<Memory> memory_;
+    int call_ = 0;
+};
+
+// Host memory alone, before the communicator meets any other; the runtime's library is there already.
+void host_first(Exact& exact, MPI_Comm comm)
+{
+    for (const std::size_t bytes : {std::size_t{3}, std::size_t{4097}}) {
+        exact.one(comm, {Kind::pageable, Kind::pageable, bytes, false, 1, 3});
+        exact.one(comm, {Kind::pageable, Kind::pageable, bytes, true, 0, 1});
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Session session(argc, argv, "gpu", {"expect", "min-bytes", "meetings", "large"});
+    Observer observer(session);
+    Caller caller(session, observer);
+    constexpr std::size_t small[] = {1, 3, 4097, 16384};
+    std::vector<std::size_t> large = {100003, (1 << 20) + 7};
+    if (session.number("large", 1) == 0) {
+        large = {70001};
+    }
+    Exact exact(caller, large.back());
+
+    MPI_Comm reversed;
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -session.rank(), &reversed);
+    host_first(exact, MPI_COMM_WORLD);
+    const auto meetings = static_cast<unsigned>(session.number("meetings", pairs));
+    for (unsigned j = 0; j < meetings; ++j) {
+        for (unsigned i = 0; i < pairs; ++i) {
+            exact.one(j % 2 == 0 ? MPI_COMM_WORLD : reversed,
+                      exact.pick_case(i, j, small[(i + j) % std::size(small)]));
+        }
+    }
+    for (const std::size_t bytes : large) {
+        for (unsigned i = 0; i<pairs; i += bytes> 200000 ? 3 : 1) {
+            exact.one(i % 2 == 0 ? MPI_COMM_WORLD : reversed,
+                      exact.pick_case(i, static_cast<unsigned>(bytes) % pairs, bytes));
+        }
+    }
+    MPI_Comm_free(&reversed);
+    observer.close();
+    return session.finish();
+}

@@ -1,0 +1,206 @@
+// The n-th call of HIP fails on one rank, for n = 1, 2, ... until there are no more, in a few allgathers on a
+// communicator made for it: every rank gets an error or the right result, and nobody waits for ever.
+//
+//   --victim r   the rank
+//   --first n    where to begin (1), --most n: and to end
+//   --async 1    the n-th copy fails when it is done: the device's queue is lost, so each n has a device of its own
+#include "gpu_memory.hpp"
+#include "layout.hpp"
+
+#include "../sim/hip_sim.h"
+
+#include <dlfcn.h>
+
+#include <string>
+#include <vector>
+
+using namespace hier_test;
+
+namespace {
+
+template <class Function> Function* simulated(const char* name)
+{
+    void* const found = dlsym(RTLD_DEFAULT, name);
+    if (found == nullptr) {
+        std::fprintf(stderr, "gpu_faults: this is not the simulated runtime\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    return reinterpret_cast<Function*>(found);
+}
+
+const auto calls = simulated<decltype(hip_sim_calls)>("hip_sim_calls");
+const auto fail_at = simulated<decltype(hip_sim_fail_at)>("hip_sim_fail_at");
+const auto copies = simulated<decltype(hip_sim_copies)>("hip_sim_copies");
+const auto fail_copy_at = simulated<decltype(hip_sim_fail_copy_at)>("hip_sim_fail_copy_at");
+
+// One allgather with memory of its own.
+struct Step {
+    Step(const Layout& layout_in, int items_in, Kind send_kind, Kind receive_kind, bool in_place_in,
+         int call_in, MPI_Comm comm)
+        : layout(layout_in), items(items_in), call(call_in), in_place(in_place_in),
+          sending(layout, items, 1), receiving(layout, items, size_of(comm)),
+          send(send_kind, sending.span()), receive(receive_kind, receiving.span())
+    {
+        const Bytes mine = Pattern(rank_of(comm), call).bytes(bytes());
+        Bytes own(in_place ? receiving.span() : sending.span(), poison);
+        (in_place ? receiving : sending).scatter(in_place ? rank_of(comm) : 0, mine, own.data());
+        (in_place ? receive : send).write(0, own);
+    }
+    std::size_t bytes() const
+    {
+        std::size_t sum = 0;
+        for (const Range& range : layout.ranges) {
+            sum += range.bytes * static_cast<std::size_t>(items);
+        }
+        return sum;
+    }
+    int run(MPI_Comm comm) const
+    {
+        return MPI_Allgather(in_place ? MPI_IN_PLACE : sending.origin(send.data()), items,
+                             layout.type, receiving.origin(receive.data()), items, layout.type,
+                             comm);
+    }
+    std::string wrong(int ranks) const
+    {
+        Bytes wanted(receiving.span(), poison);
+        for (int block = 0; block < ranks; ++block) {
+            receiving.scatter(block, Pattern(block, call).bytes(bytes()), wanted.data());
+        }
+        return difference(receive.read(0, wanted.size()), wanted);
+    }
+
+    const Layout& layout;
+    int items;
+    int call;
+    bool in_place;
+    Placement sending;
+    Placement receiving;
+    Memory send;
+    Memory receive;
+};
+
+class Faults {
+public:
+    explicit Faults(Session& session)
+        : session_(session), is_victim_(session.rank() == session.number("victim", 0)),
+          is_async_(session.number("async", 0) != 0), byte_(Layout::basic(MPI_BYTE, 1)),
+          gaps_(Layout::vector(4, 2, 5, Layout::basic(MPI_INT, sizeof(int))))
+    {
+    }
+
+    // False: there is no n-th call.
+    bool one(std::uint64_t n)
+    {
+        session_.phase("failure %llu", static_cast<unsigned long long>(n));
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        const int device = session_.rank() + (is_async_ ? static_cast<int>(n) : 0);
+        require_hip(hipSetDevice(device % devices()), "hipSetDevice");
+        std::vector<Step> steps;
+        steps.reserve(4);
+        const auto add = [&](const Layout& layout, int items, Kind send, Kind receive,
+                             bool in_place) {
+            steps.emplace_back(layout, items, send, receive, in_place, ++call_, comm);
+        };
+        add(byte_, 20001, Kind::device, Kind::device, false);
+        add(byte_, 4097, Kind::pool, Kind::pool, true);
+        add(gaps_, 3, Kind::device, Kind::device, false);
+        add(byte_, 70001, session_.rank() % 2 == 0 ? Kind::pageable : Kind::managed, Kind::device,
+            false);
+        require_hip(hipSetDevice((device + 1) % devices()), "hipSetDevice");
+        MPI_Barrier(MPI_COMM_WORLD);
+
+        arm(n);
+        std::size_t done = 0;
+        while (done < steps.size() && steps[done].run(comm) == MPI_SUCCESS) {
+            session_.check(hipPeekAtLastError() == hipSuccess,
+                           "failure %llu, step %zu: success, and an error for the application: %s",
+                           static_cast<unsigned long long>(n), done,
+                           hipGetErrorName(hipGetLastError()));
+            ++done;
+        }
+        const bool was_hit = disarm(n);
+
+        const bool has_failed = done < steps.size();
+        // What was under way to a rank that has failed has landed when all have left.
+        int any[2] = {has_failed ? 1 : 0, was_hit ? 1 : 0};
+        MPI_Allreduce(MPI_IN_PLACE, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        for (std::size_t i = 0; i < done; ++i) {
+            const std::string wrong = steps[i].wrong(session_.size());
+            session_.check(wrong.empty(), "failure %llu, step %zu: success, but wrong %s",
+                           static_cast<unsigned long long>(n), i, wrong.c_str());
+        }
+        session_.check(!has_failed || any[1] != 0, "an error, but nothing was made to fail");
+        int current = -1;
+        require_hip(hipGetDevice(&current), "hipGetDevice");
+        session_.check(has_failed || current == (device + 1) % devices(),
+                       "failure %llu: the current device is %d", static_cast<unsigned long long>(n),
+                       current);
+        (void)hipGetLastError();
+        failures_ += any[0];
+        MPI_Comm_free(&comm);
+        return any[1] != 0;
+    }
+
+    int failures() const { return failures_; }
+
+private:
+    void arm(std::uint64_t n)
+    {
+        if (is_victim_) {
+            start_ = is_async_ ? copies() : calls();
+            (is_async_ ? fail_copy_at : fail_at)(start_ + n);
+        }
+    }
+    bool disarm(std::uint64_t n)
+    {
+        if (!is_victim_) {
+            return false;
+        }
+        (is_async_ ? fail_copy_at : fail_at)(0);
+        return (is_async_ ? copies() : calls()) >= start_ + n;
+    }
+
+    Session& session_;
+    bool is_victim_;
+    bool is_async_;
+    Layout byte_;
+    Layout gaps_;
+    std::uint64_t start_ = 0;
+    int call_ = 0;
+    int failures_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Session session(argc, argv, "gpu_faults", {"victim", "async", "first", "most"});
+    const auto most = static_cast<std::uint64_t>(session.number("most", 100000));
+    // The runtime has to be known: what it does not know passes for the host's.
+    int own = session.rank();
+    std::vector<int> all(static_cast<std::size_t>(session.size()));
+    session.ok(MPI_Allgather(&own, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD),
+               "the first");
+    Faults faults(session);
+    std::uint64_t failed = 0;
+    // The first time each failure also meets what is set up once in a process.
+    for (const char* turn : {"cold", "warm"}) {
+        std::uint64_t n = static_cast<std::uint64_t>(session.number("first", 1));
+        while (n <= most && faults.one(n)) {
+            ++n;
+        }
+        failed += n - 1;  // the last was none
+        session.check(n > 10, "%s: only %llu calls", turn, static_cast<unsigned long long>(n - 1));
+        if (session.number("async", 0) != 0) {
+            break;
+        }
+    }
+    session.check(faults.failures() > 0, "no failure had an effect");
+    if (session.rank() == 0) {
+        std::printf("figure: %llu failures, %d of them errors of the call\n",
+                    static_cast<unsigned long long>(failed), faults.failures());
+    }
+    return session.finish();
+}

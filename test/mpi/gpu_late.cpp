@@ -1,0 +1,121 @@
+// A process that comes to its GPU late: the communicator has served the host's memory by then, without any runtime,
+// and goes on with the device's. Not linked with HIP.
+//
+//   --early r   on this rank the library is there from the start (default: on none)
+#include "support.hpp"
+
+#include <hip/hip_runtime_api.h>
+
+#include <dlfcn.h>
+
+#include <vector>
+
+using namespace hier_test;
+
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+// What this test uses of the library.
+struct Hip {
+    Hip()
+    {
+        void* const library = dlopen(HIER_ROCM_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+        if (library == nullptr) {
+            std::fprintf(stderr, "gpu_late: %s\n", dlerror());
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+        get(library, "hipMalloc", allocate);
+        get(library, "hipFree", release);
+        get(library, "hipMemcpy", copy);
+    }
+    template <class Function> static void get(void* library, const char* name, Function*& function)
+    {
+        function = reinterpret_cast<Function*>(dlsym(library, name));
+    }
+    hipError_t (*allocate)(void**, std::size_t) = nullptr;
+    hipError_t (*release)(void*) = nullptr;
+    hipError_t (*copy)(void*, const void*, std::size_t, hipMemcpyKind) = nullptr;
+};
+
+class Late {
+public:
+    Late(Session& session, Observer& observer) : session_(session), observer_(observer) {}
+
+    void on_host(MPI_Comm comm, std::size_t bytes)
+    {
+        const int call = ++call_;
+        const Bytes send = Pattern(rank_of(comm), call).bytes(bytes);
+        Bytes receive(bytes * static_cast<std::size_t>(size_of(comm)), poison);
+        run(send.data(), receive.data(), bytes, comm, "host memory");
+        check_blocks(session_, receive.data(), bytes, size_of(comm), call, "host memory");
+    }
+
+    void on_device(const Hip& hip, MPI_Comm comm, std::size_t bytes, bool in_place,
+                   const char* what)
+    {
+        const int call = ++call_;
+        const std::size_t total = bytes * static_cast<std::size_t>(size_of(comm));
+        const Bytes mine = Pattern(rank_of(comm), call).bytes(bytes);
+        void* memory = nullptr;
+        if (hip.allocate(&memory, total + bytes) != hipSuccess) {
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+        auto* const receive = static_cast<unsigned char*>(memory);
+        unsigned char* const own =
+            receive + (in_place ? bytes * static_cast<std::size_t>(rank_of(comm)) : total);
+        session_.check(hip.copy(own, mine.data(), bytes, hipMemcpyHostToDevice) == hipSuccess,
+                       "hipMemcpy");
+        run(in_place ? nullptr : own, receive, bytes, comm, what);
+        Bytes got(total);
+        session_.check(hip.copy(got.data(), receive, total, hipMemcpyDeviceToHost) == hipSuccess,
+                       "hipMemcpy");
+        check_blocks(session_, got.data(), bytes, size_of(comm), call, what);
+        session_.check(hip.release(memory) == hipSuccess, "hipFree");
+    }
+
+private:
+    void run(const void* send, void* receive, std::size_t bytes, MPI_Comm comm, const char* what)
+    {
+        session_.phase("%s, %zu bytes", what, bytes);
+        const int count = static_cast<int>(bytes);
+        session_.ok(observer_.allgather(send == nullptr ? MPI_IN_PLACE : send, count, MPI_BYTE,
+                                        receive, count, MPI_BYTE, comm),
+                    what);
+    }
+
+    Session& session_;
+    Observer& observer_;
+    int call_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Session session(argc, argv, "gpu_late", {"expect", "min-bytes", "early"});
+    Observer observer(session);
+    session.check(dlopen(HIER_ROCM_LIBRARY, RTLD_LAZY | RTLD_NOLOAD) == nullptr,
+                  "the library is there already: this tests nothing");
+    constexpr std::size_t sizes[] = {3, 4097, 100003};
+    Late late(session, observer);
+    if (session.text("early", "") == std::to_string(session.rank())) {
+        const Hip early;
+    }
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    for (const std::size_t bytes : sizes) {
+        late.on_host(MPI_COMM_WORLD, bytes);
+    }
+    const Hip hip;
+    for (const std::size_t bytes : sizes) {
+        for (const bool in_place : {false, true}) {
+            late.on_device(hip, MPI_COMM_WORLD, bytes, in_place, "a team made without");
+            late.on_device(hip, other, bytes, in_place, "a team made with the runtime");
+        }
+        late.on_host(MPI_COMM_WORLD, bytes);
+    }
+    MPI_Comm_free(&other);
+    observer.close();
+    return session.finish();
+}

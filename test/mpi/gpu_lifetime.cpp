@@ -1,0 +1,213 @@
+// Device memory that comes and goes, and communicators that do: a mapping never outlives what it maps, and nothing is
+// left behind. Where the runtime is the simulated one, it is asked what there is.
+#include "gpu_memory.hpp"
+
+#include "../sim/hip_sim.h"
+
+#include <dlfcn.h>
+
+#include <string>
+#include <vector>
+
+using namespace hier_test;
+
+namespace {
+
+constexpr const char* all_live[] = {"allocations", "pinned",  "registrations",
+                                    "mappings",    "streams", "events"};
+
+std::vector<std::uint64_t> live_now()
+{
+    const auto live =
+        reinterpret_cast<decltype(&hip_sim_live)>(dlsym(RTLD_DEFAULT, "hip_sim_live"));
+    std::vector<std::uint64_t> counts;
+    for (const char* what : all_live) {
+        counts.push_back(live == nullptr ? 0 : live(what));
+    }
+    return counts;
+}
+
+bool is_simulated() { return dlsym(RTLD_DEFAULT, "hip_sim_live") != nullptr; }
+
+class Lifetime {
+public:
+    explicit Lifetime(Caller& caller) : caller_(caller), session_(caller.session()) {}
+
+    void one(MPI_Comm comm, const Memory& send, const Memory& receive, std::size_t bytes,
+             const char* what)
+    {
+        const int call = ++call_;
+        const int ranks = size_of(comm);
+        session_.phase("%s, call %d, %zu bytes", what, call, bytes);
+        receive.clear();
+        send.write(0, Pattern(rank_of(comm), call).bytes(bytes));
+        session_.ok(caller_.allgather(send.data(), receive.data(), bytes, comm), what);
+        Bytes wanted = gathered(ranks, call, bytes);
+        wanted.resize(receive.bytes(), poison);
+        const std::string wrong = difference(receive.read(0, wanted.size()), wanted);
+        session_.check(wrong.empty(), "%s, call %d, %zu bytes: wrong %s", what, call, bytes,
+                       wrong.c_str());
+    }
+
+    // Given back and there again at the same address, not on all ranks in the same calls. `whose`: of this rank
+    // alone; negative: each rank as it likes.
+    void same_address(MPI_Comm comm, int calls, int whose)
+    {
+        constexpr std::size_t bytes = 30011;
+        const int ranks = size_of(comm);
+        const auto self = static_cast<std::uint64_t>(session_.rank()) << 32;
+        Memory send(Kind::device, bytes);
+        Memory receive(Kind::device, bytes * static_cast<std::size_t>(ranks) + 100);
+        for (int i = 0; i < calls; ++i) {
+            const auto at = static_cast<std::uint64_t>(i);
+            const bool changes = whose < 0 ? pick(self, at, 2) == 0 : whose == session_.rank();
+            if (changes) {
+                renew(pick(self + 1, at, 2) == 0 ? send : receive);
+                renew(receive);
+            }
+            one(comm, send, receive, bytes, "same address");
+        }
+    }
+
+    // The old one is there until the new one is: addresses change, sizes grow.
+    void growing(MPI_Comm comm, int calls)
+    {
+        const auto ranks = static_cast<std::size_t>(size_of(comm));
+        Memory send(Kind::device, 1);
+        Memory receive(Kind::device, ranks);
+        for (int i = 0; i < calls; ++i) {
+            const std::size_t bytes = 1 + static_cast<std::size_t>(i * i) * 397;
+            send = Memory(Kind::device, bytes);
+            receive =
+                Memory(Kind::device, bytes * ranks + 4096 * (static_cast<std::size_t>(i) % 3));
+            one(comm, send, receive, bytes, "growing");
+        }
+        for (int i = calls; i-- > 0;) {  // and one allocation, less and less of it used
+            one(comm, send, receive, 1 + static_cast<std::size_t>(i * i) * 397, "shrinking");
+        }
+    }
+
+    // Communicators in turn, made and freed while their peers' memory stays mapped.
+    void communicators(int rounds)
+    {
+        constexpr std::size_t bytes = 20001;
+        const Memory send(Kind::device, bytes);
+        const Memory receive(Kind::device, bytes * static_cast<std::size_t>(session_.size()));
+        const int rank = session_.rank();
+        MPI_Comm kept;
+        MPI_Comm_dup(MPI_COMM_WORLD, &kept);
+        for (int round = 0; round < rounds; ++round) {
+            MPI_Comm made[3];
+            MPI_Comm_dup(MPI_COMM_WORLD, &made[0]);
+            MPI_Comm_split(MPI_COMM_WORLD, round % 2 == 0 ? rank % 2 : 0, -rank, &made[1]);
+            MPI_Comm_split(made[1], rank < session_.size() / 2 ? 0 : 1, rank, &made[2]);
+            for (int turn = 0; turn < 2; ++turn) {
+                for (MPI_Comm comm : made) {
+                    one(comm, send, receive, bytes, "communicators in turn");
+                    one(kept, send, receive, bytes / 3, "the one that is kept");
+                }
+            }
+            for (const int which : {round % 3, (round + 1) % 3, (round + 2) % 3}) {
+                MPI_Comm_free(&made[which]);
+                one(kept, send, receive, bytes, "after another one was freed");
+            }
+        }
+        MPI_Comm_free(&kept);
+    }
+
+    // After so many calls there is what there was.
+    void steady(MPI_Comm comm, int calls)
+    {
+        constexpr std::size_t bytes = 10007;
+        const auto ranks = static_cast<std::size_t>(size_of(comm));
+        std::vector<Memory> send;
+        std::vector<Memory> receive;
+        for (unsigned kind = 0; kind < kinds; ++kind) {
+            send.emplace_back(static_cast<Kind>(kind), bytes);
+            receive.emplace_back(static_cast<Kind>(kind), bytes * ranks);
+        }
+        const auto some_calls = [&](int count) {
+            for (int i = 0; i < count; ++i) {
+                one(comm, send[static_cast<std::size_t>(i) % kinds],
+                    receive[static_cast<std::size_t>(i) / kinds % kinds], i % 7 == 0 ? 5 : bytes,
+                    "steady");
+            }
+        };
+        some_calls(calls);
+        const std::vector<std::uint64_t> before = live_now();
+        some_calls(2 * calls);
+        const std::vector<std::uint64_t> after = live_now();
+        for (std::size_t i = 0; i < before.size(); ++i) {
+            // As many events as were once needed at a time are kept.
+            const std::uint64_t more = std::string(all_live[i]) == "events" ? 8 : 0;
+            session_.check(after[i] <= before[i] + more, "%d calls: %llu %s before, %llu after",
+                           2 * calls, static_cast<unsigned long long>(before[i]), all_live[i],
+                           static_cast<unsigned long long>(after[i]));
+        }
+    }
+
+    // Communicators that come and go leave nothing, either.
+    void steady_communicators(int rounds)
+    {
+        communicators(2);
+        const std::vector<std::uint64_t> before = live_later();
+        communicators(rounds);
+        const std::vector<std::uint64_t> after = live_later();
+        for (std::size_t i = 0; i < before.size(); ++i) {
+            // A freed buffer's mapping stays until its address comes again, and communicators() has two.
+            const bool is_mapping = std::string(all_live[i]) == "mappings";
+            const bool is_event = std::string(all_live[i]) == "events";  // as in steady()
+            const std::uint64_t more = is_mapping ? 2 * static_cast<std::uint64_t>(session_.size())
+                                       : is_event ? 8
+                                                  : 0;
+            session_.check(after[i] <= before[i] + more, "%d rounds: %llu %s before, %llu after",
+                           rounds, static_cast<unsigned long long>(before[i]), all_live[i],
+                           static_cast<unsigned long long>(after[i]));
+        }
+    }
+
+private:
+    // When what belongs to freed communicators has gone: peers take leave of one another in the background.
+    static std::vector<std::uint64_t> live_later()
+    {
+        for (int turn = 0; turn < 200; ++turn) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            usleep(200);
+        }
+        return live_now();
+    }
+
+    void renew(Memory& memory)
+    {
+        const unsigned char* const before = memory.data();
+        const std::size_t bytes = memory.bytes();
+        memory.release();
+        memory = Memory(Kind::device, bytes);
+        session_.check(!is_simulated() || memory.data() == before, "at another address");
+    }
+
+    Caller& caller_;
+    Session& session_;
+    int call_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Session session(argc, argv, "gpu_lifetime", {"expect", "min-bytes", "calls"});
+    Observer observer(session);
+    Caller caller(session, observer);
+    const auto calls = static_cast<int>(session.number("calls", 50));
+    require_hip(hipSetDevice(session.rank() % devices()), "hipSetDevice");
+    Lifetime lifetime(caller);
+    lifetime.same_address(MPI_COMM_WORLD, calls, -1);
+    for (int whose = 0; whose < session.size(); ++whose) {
+        lifetime.same_address(MPI_COMM_WORLD, 4, whose);
+    }
+    lifetime.growing(MPI_COMM_WORLD, 14);
+    lifetime.steady(MPI_COMM_WORLD, calls);
+    lifetime.steady_communicators(4);
+    observer.close();
+    return session.finish();
+}

@@ -1,0 +1,219 @@
+// Memory of every kind that a buffer may be, seen from an application. The CPU may be unable to reach it: everything
+// that looks into it goes through write() and read(). No kernel is launched for any of this.
+#pragma once
+
+#include "support.hpp"
+
+#include <hip/hip_runtime_api.h>
+
+#include <utility>
+#include <vector>
+
+namespace hier_test {
+
+enum class Kind {
+    pageable,
+    pinned,
+    managed,
+    device,
+    pool,  // of a device, and not to be exported to other processes
+};
+inline constexpr unsigned kinds = 5;
+
+inline const char* name_of(Kind kind)
+{
+    switch (kind) {
+    case Kind::pageable:
+        return "pageable";
+    case Kind::pinned:
+        return "pinned";
+    case Kind::managed:
+        return "managed";
+    case Kind::device:
+        return "device";
+    case Kind::pool:
+        return "pool";
+    }
+    return "?";
+}
+
+// Of the test itself: it cannot go on.
+inline void require_hip(hipError_t error, const char* what)
+{
+    if (error == hipSuccess) {
+        return;
+    }
+    std::fprintf(stderr, "the test's own %s: %s\n", what, hipGetErrorName(error));
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+using Bytes = std::vector<unsigned char>;
+
+// One allocation, on the device that is current; poison from the start.
+class Memory {
+public:
+    Memory(Kind kind, std::size_t bytes) : kind_(kind), bytes_(bytes)
+    {
+        switch (kind) {
+        case Kind::pageable:
+            at_ = std::malloc(bytes);
+            break;
+        case Kind::pinned:
+            require_hip(hipHostMalloc(&at_, bytes, hipHostMallocDefault), "hipHostMalloc");
+            break;
+        case Kind::managed:
+            require_hip(hipMallocManaged(&at_, bytes, hipMemAttachGlobal), "hipMallocManaged");
+            break;
+        case Kind::device:
+            require_hip(hipMalloc(&at_, bytes), "hipMalloc");
+            break;
+        case Kind::pool:
+            require_hip(hipMallocAsync(&at_, bytes, nullptr), "hipMallocAsync");
+            require_hip(hipStreamSynchronize(nullptr), "hipStreamSynchronize");
+            break;
+        }
+        clear();
+    }
+    ~Memory() { release(); }
+    Memory(Memory&& other) noexcept
+        : kind_(other.kind_), bytes_(other.bytes_), at_(std::exchange(other.at_, nullptr))
+    {
+    }
+    Memory& operator=(Memory&& other) noexcept
+    {
+        std::swap(kind_, other.kind_);
+        std::swap(bytes_, other.bytes_);
+        std::swap(at_, other.at_);
+        return *this;
+    }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+
+    unsigned char* data() const { return static_cast<unsigned char*>(at_); }
+    std::size_t bytes() const { return bytes_; }
+
+    void write(std::size_t offset, const Bytes& content) const
+    {
+        if (is_on_device()) {
+            require_hip(
+                hipMemcpy(data() + offset, content.data(), content.size(), hipMemcpyHostToDevice),
+                "hipMemcpy to the device");
+        } else {
+            std::memcpy(data() + offset, content.data(), content.size());
+        }
+    }
+
+    Bytes read(std::size_t offset, std::size_t bytes) const
+    {
+        Bytes content(bytes);
+        if (is_on_device()) {
+            require_hip(hipMemcpy(content.data(), data() + offset, bytes, hipMemcpyDeviceToHost),
+                        "hipMemcpy from the device");
+        } else {
+            std::memcpy(content.data(), data() + offset, bytes);
+        }
+        return content;
+    }
+
+    void clear() const { write(0, Bytes(bytes_, poison)); }
+
+    void release()
+    {
+        void* const memory = std::exchange(at_, nullptr);
+        if (memory == nullptr) {
+            return;
+        }
+        switch (kind_) {
+        case Kind::pageable:
+            return std::free(memory);
+        case Kind::pinned:
+            return require_hip(hipHostFree(memory), "hipHostFree");
+        case Kind::managed:
+        case Kind::device:
+            return require_hip(hipFree(memory), "hipFree");
+        case Kind::pool:
+            require_hip(hipFreeAsync(memory, nullptr), "hipFreeAsync");
+            require_hip(hipStreamSynchronize(nullptr), "hipStreamSynchronize");
+            return;
+        }
+    }
+
+private:
+    bool is_on_device() const { return kind_ == Kind::device || kind_ == Kind::pool; }
+
+    Kind kind_;
+    std::size_t bytes_;
+    void* at_ = nullptr;
+};
+
+// The first byte that differs, in words; "" when none does.
+inline std::string difference(const Bytes& got, const Bytes& wanted)
+{
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (got[i] != wanted[i]) {
+            return "from byte " + std::to_string(i) + " of " + std::to_string(wanted.size()) +
+                   (wanted[i] == poison ? " (written where nothing belongs)"
+                    : got[i] == poison  ? " (never written)"
+                                        : "");
+        }
+    }
+    return "";
+}
+
+// What an allgather of the patterns of ranks 0, 1, ... gives.
+inline Bytes gathered(int ranks, int call, std::size_t bytes)
+{
+    Bytes all;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const Bytes one = Pattern(rank, call).bytes(bytes);
+        all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
+}
+
+// Calls as an application makes them, its device and its last error being its own.
+class Caller {
+public:
+    Caller(Session& session, Observer& observer) : session_(session), observer_(observer) {}
+
+    int allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                  int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
+    {
+        int before = -1;
+        int after = -1;
+        require_hip(hipGetDevice(&before), "hipGetDevice");
+        const int status = observer_.allgather(send, send_count, send_type, receive, receive_count,
+                                               receive_type, comm);
+        require_hip(hipGetDevice(&after), "hipGetDevice");
+        session_.check(before == after, "the current device was %d, and is %d after the call",
+                       before, after);
+        session_.check(hipPeekAtLastError() == hipSuccess,
+                       "the call has left an error for the application: %s",
+                       hipGetErrorName(hipGetLastError()));
+        return status;
+    }
+
+    int allgather(const void* send, void* receive, std::size_t bytes, MPI_Comm comm)
+    {
+        const bool in_place = send == nullptr;
+        const int count = static_cast<int>(bytes);
+        return allgather(in_place ? MPI_IN_PLACE : send, in_place ? 0 : count,
+                         in_place ? MPI_DATATYPE_NULL : MPI_BYTE, receive, count, MPI_BYTE, comm);
+    }
+
+    Session& session() const { return session_; }
+    Observer& observer() const { return observer_; }
+
+private:
+    Session& session_;
+    Observer& observer_;
+};
+
+inline int devices()
+{
+    int count = 0;
+    require_hip(hipGetDeviceCount(&count), "hipGetDeviceCount");
+    return count;
+}
+
+}  // namespace hier_test

@@ -1,0 +1,134 @@
+// Finding the GPU's runtime: only where the process uses one, as soon as it does, and without a word where there is
+// none. Not linked with HIP; the simulated runtime is loaded as an application would load the real one.
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "forked.hpp"
+#include "gpu/runtime.hpp"
+#include "hier/hier.h"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+std::string load()
+{
+    return dlopen(HIER_TEST_SIMULATED, RTLD_NOW | RTLD_LOCAL) != nullptr ? "" : dlerror();
+}
+
+// In a process of its own, which must say nothing.
+const char* quietly(std::string (*body)())
+{
+    return keep(first_fault(run_ranks(1, [&](ForkedRank&) -> std::string {
+        setenv("HIER_GPU_MODULES", HIER_TEST_MODULES, 0);
+        const int words = memfd_create("stderr", 0);
+        dup2(words, STDERR_FILENO);
+        const std::string fault = body();
+        struct stat file {};
+        if (!fault.empty() || fstat(words, &file) != 0) return fault + ".";
+        if (file.st_size > 0) return "words on stderr";
+        return ForkedRank::log_lines().empty() ? "" : "it logs: " + ForkedRank::log_lines();
+    })));
+}
+
+void test_no_library(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        Allocation found;
+        int variable = 0;
+        if (gpu::runtime() != nullptr) return "there is one";
+        if (gpu::inspect(&variable, found) != Status::ok || found.kind != MemoryKind::host)
+            return "a variable is no host memory";
+        return gpu::used_device() == -1 ? "" : "a device is in use";
+    }));
+}
+
+void test_a_library_that_is_loaded_later(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        if (gpu::runtime() != nullptr) return "too early";
+        if (const auto fault = load(); !fault.empty()) return fault;
+        const gpu::Runtime* found = gpu::runtime();
+        if (found == nullptr) return "not found";
+        if (found != gpu::runtime()) return "another one";
+        return std::string(found->name()) == "ROCm 5.2" && found->devices() == 8 ? ""
+                                                                                 : found->name();
+    }));
+}
+
+// While one of them opens it, the others must not take it for missing.
+void test_threads(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        if (gpu::runtime() != nullptr) return "too early";
+        if (const auto fault = load(); !fault.empty()) return fault;
+        std::atomic<int> ready{0}, missing{0};
+        std::vector<std::thread> threads;
+        constexpr int many = 8;
+        for (int i = 0; i < many; i++) {
+            threads.emplace_back([&] {
+                ready++;
+                while (ready < many) std::this_thread::yield();
+                if (gpu::runtime() == nullptr) missing++;
+            });
+        }
+        for (std::thread& t : threads) t.join();
+        return missing == 0 ? "" : std::to_string(missing) + " threads found none";
+    }));
+}
+
+void test_no_device(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        setenv("HIP_SIM_DEVICES", "0", 1);
+        if (const auto fault = load(); !fault.empty()) return fault;
+        std::string reason;
+        if (gpu::runtime() != nullptr || gpu::find_runtime(reason) != nullptr)
+            return "there is one";
+        return reason.find("hier_gpu_rocm.so: hipErrorNoDevice") != std::string::npos ? "" : reason;
+    }));
+}
+
+void test_no_module(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        setenv("HIER_GPU_MODULES", "/nonexistent", 1);
+        if (const auto fault = load(); !fault.empty()) return fault;
+        std::string reason;
+        if (gpu::runtime() != nullptr || gpu::find_runtime(reason) != nullptr)
+            return "there is one";
+        return reason.find("/nonexistent/hier_gpu_rocm.so") != std::string::npos ? "" : reason;
+    }));
+}
+
+void test_left_out(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        gpu::choose_runtime(HIER_GPU_NONE);
+        if (const auto fault = load(); !fault.empty()) return fault;
+        if (gpu::runtime() != nullptr) return "there is one";
+        gpu::choose_runtime(HIER_GPU_ROCM);
+        return gpu::runtime() != nullptr ? "" : "not found when it was asked for";
+    }));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_library), cmocka_unit_test(test_a_library_that_is_loaded_later),
+        cmocka_unit_test(test_threads),    cmocka_unit_test(test_no_device),
+        cmocka_unit_test(test_no_module),  cmocka_unit_test(test_left_out),
+    };
+    return cmocka_run_group_tests_name("gpu_runtime", tests, nullptr, nullptr);
+}

@@ -1,0 +1,197 @@
+// Mappings of another process's device memory: kept, bounded, and closed before what they map is another allocation's.
+#include <unistd.h>
+
+#include "gpu_rank.hpp"
+#include "group.hpp"
+#include "transport/peer_mappings.hpp"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr std::size_t bytes = 50000;
+
+ExportedMemory exported(std::byte* memory)
+{
+    const Allocation a = allocation_of(memory);
+    ExportedMemory e{reinterpret_cast<std::uint64_t>(a.base), a.length, a.id, getpid(), 0, {}};
+    if (!gpu::runtime()->export_memory(a, e.handle)) throw std::runtime_error("no export");
+    return e;
+}
+
+// Rank 0 owns memory, which it tells to rank 1: each on its side of a step.
+class Pair {
+public:
+    explicit Pair(const ForkedRank& self) : group_(self.group()), is_owner_(self.rank() == 0) {}
+    bool is_owner() const { return is_owner_; }
+    // Of the owner's memory; new on either side once both are here.
+    ExportedMemory exchange(std::byte* memory) const
+    {
+        return group_.allgather(is_owner_ ? exported(memory) : ExportedMemory{})[0];
+    }
+    void meet() const { (void)group_.allgather(0); }
+
+private:
+    Group group_;
+    bool is_owner_;
+};
+
+const char* run(std::string (*body)(const Pair&))
+{
+    return keep(first_fault(run_ranks(2, [&](ForkedRank& self) {
+        use_built_module();
+        if (gpu::runtime() == nullptr) return std::string("no runtime");
+        return body(Pair(self));
+    })));
+}
+
+PeerMappings& mappings() { return PeerMappings::instance(); }
+
+PeerMappings::Mapping* acquire(const ExportedMemory& memory)
+{
+    PeerMappings::Mapping* mapping = nullptr;
+    if (failed(mappings().acquire(memory, 0, mapping))) throw std::runtime_error("no mapping");
+    return mapping;
+}
+
+bool is_cached(const ExportedMemory& memory)
+{
+    const std::uint64_t before = hip_sim_calls();
+    mappings().release(acquire(memory));
+    return hip_sim_calls() == before;
+}
+
+void test_bound(void**)
+{
+    expect_no_reason(run([](const Pair& pair) -> std::string {
+        constexpr std::size_t most = PeerMappings::most;
+        std::vector<ExportedMemory> all;
+        for (std::size_t i = 0; i < most + 3; i++)
+            all.push_back(pair.exchange(pair.is_owner() ? device_memory(4096) : nullptr));
+        std::string fault;
+        if (!pair.is_owner()) {
+            PeerMappings::Mapping* used = acquire(all[1]);
+            for (std::size_t i = 0; i < all.size(); i++) {
+                mappings().release(acquire(all[i]));
+                if (i + 1 == most && !is_cached(all[0])) fault = "not kept";  // and used last now
+                if (mappings().size() != hip_sim_live("mappings") || mappings().size() > most)
+                    fault = "too many: " + std::to_string(mappings().size());
+            }
+            if (!is_cached(all[1])) fault = "closed while it was in use";
+            if (!is_cached(all[0])) fault = "closed though others were older";
+            if (is_cached(all[2])) fault = "the oldest is still there";
+            mappings().clear();
+            if (hip_sim_live("mappings") != 1)
+                fault = "clear() closes what is in use, or not the rest";
+            mappings().release(used);
+            mappings().clear();
+            if (hip_sim_live("mappings") != 0) fault = "something is left";
+        }
+        pair.meet();
+        return fault;
+    }));
+}
+
+// The same address, another allocation. `in_use`: the old mapping must not go yet.
+std::string come_again(const Pair& pair, bool in_use)
+{
+    std::byte* memory = pair.is_owner() ? device_memory(bytes) : nullptr;
+    const ExportedMemory old = pair.exchange(memory);
+    PeerMappings::Mapping* before = nullptr;
+    std::byte* base = nullptr;
+    if (!pair.is_owner()) {
+        before = acquire(old);
+        base = before->base;
+        if (!in_use) mappings().release(before);
+    }
+    pair.meet();
+    if (pair.is_owner()) {
+        gives_success(hipFree(memory), "hipFree");
+        if (device_memory(bytes) != memory) return "at another address";
+        put(memory, Bytes(bytes, 42));
+    }
+    const ExportedMemory now = pair.exchange(memory);
+    std::string fault;
+    if (!pair.is_owner()) {
+        PeerMappings::Mapping* after = acquire(now);
+        if (get(after->base, bytes) != Bytes(bytes, 42)) fault = "what was there before";
+        // A window of the simulated runtime gets the address that was closed last.
+        if (!in_use && after->base != base)
+            fault = "the old one was open when the new one was opened";
+        if (hip_sim_live("mappings") != (in_use ? 2 : 1)) fault = "not closed, or closed in use";
+        if (in_use) {
+            (void)get(base, bytes);  // throws where it is mapped no more
+            mappings().release(before);
+            if (hip_sim_live("mappings") != 1) fault = "not closed when it was given up";
+        }
+        mappings().release(after);
+        if (fault.empty() && !is_cached(now)) fault = "not kept";
+    }
+    pair.meet();
+    return fault;
+}
+
+void test_stale_mapping(void**)
+{
+    expect_no_reason(run([](const Pair& pair) { return come_again(pair, false); }));
+}
+
+void test_stale_mapping_in_use(void**)
+{
+    expect_no_reason(run([](const Pair& pair) { return come_again(pair, true); }));
+}
+
+// A larger allocation where several small ones were.
+void test_overlap(void**)
+{
+    expect_no_reason(run([](const Pair& pair) -> std::string {
+        std::byte* memory = pair.is_owner() ? device_memory(4 * bytes) : nullptr;
+        const ExportedMemory whole = pair.exchange(memory);
+        if (pair.is_owner()) return pair.meet(), "";
+        mappings().release(acquire(whole));
+        // Nobody looks at these numbers but the cache.
+        ExportedMemory inside = whole;
+        inside.base += bytes;
+        inside.length = bytes;
+        inside.id++;
+        PeerMappings::Mapping* mapping = nullptr;
+        const Status status = mappings().acquire(inside, 0, mapping);
+        const std::size_t left = hip_sim_live("mappings");
+        pair.meet();
+        return !failed(status) && left == 1 ? "" : "the overlapping one stayed";
+    }));
+}
+
+void test_what_cannot_be_mapped(void**)
+{
+    expect_no_reason(run([](const Pair& pair) -> std::string {
+        ExportedMemory memory = pair.exchange(pair.is_owner() ? device_memory(bytes) : nullptr);
+        std::string fault;
+        if (!pair.is_owner()) {
+            memory.handle.bytes[0] ^= std::byte{1};
+            PeerMappings::Mapping* mapping = nullptr;
+            if (!failed(mappings().acquire(memory, 0, mapping))) fault = "mapped";
+            if (mappings().size() != 0) fault = "kept";
+            if (!ForkedRank::is_logged("mapping a peer's memory")) fault = "it does not say why";
+        }
+        pair.meet();
+        return fault;
+    }));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_stale_mapping),
+        cmocka_unit_test(test_stale_mapping_in_use),
+        cmocka_unit_test(test_overlap),
+        cmocka_unit_test(test_what_cannot_be_mapped),
+    };
+    return cmocka_run_group_tests_name("peer_mappings", tests, nullptr, nullptr);
+}
