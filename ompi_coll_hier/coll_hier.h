@@ -76,6 +76,8 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
 bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, ptrdiff_t* offset);
 void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool pinned);
 void mca_coll_hier_release(mca_coll_hier_staging_t* staging);
+void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging);
+void mca_coll_hier_release_abandoned(void); /* when the component closes */
 /* The first `bytes` bytes of the elements, one after the other, from or to memory of the host. */
 int mca_coll_hier_pack(void* packed, size_t bytes, const mca_coll_hier_elements_t* from);
 int mca_coll_hier_unpack(const void* packed, size_t bytes, const mca_coll_hier_elements_t* to);

@@ -129,8 +129,7 @@ static int by_team(const call_t* call)
     }
     rc = run(call->module->team, &args);
     if (OMPI_SUCCESS != rc && !receive_is_direct) {
-        /* Peers that have not heard of it may still write there: never freed. */
-        call->module->receive_staging = (mca_coll_hier_staging_t){NULL, 0, false};
+        mca_coll_hier_abandon(&call->module->receive_staging);
     } else if (!receive_is_direct) {
         rc = mca_coll_hier_unpack(args.recv, call->total, &call->receive);
         if (OMPI_SUCCESS != rc) {

@@ -44,6 +44,37 @@ void mca_coll_hier_release(mca_coll_hier_staging_t* staging)
     *staging = (mca_coll_hier_staging_t){NULL, 0, false};
 }
 
+typedef struct abandoned {
+    struct abandoned* next;
+    mca_coll_hier_staging_t staging;
+} abandoned_t;
+static abandoned_t* all_abandoned;
+
+/* Peers may still write there, after an error that they have not heard of: kept until nobody is left
+ * to do so. */
+void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging)
+{
+    abandoned_t* kept = (abandoned_t*)malloc(sizeof(*kept));
+    if (NULL != kept) {
+        kept->staging = *staging;
+        kept->next = __atomic_load_n(&all_abandoned, __ATOMIC_RELAXED);
+        while (!__atomic_compare_exchange_n(&all_abandoned, &kept->next, kept, true,
+                                            __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        }
+    }
+    *staging = (mca_coll_hier_staging_t){NULL, 0, false};
+}
+
+void mca_coll_hier_release_abandoned(void)
+{
+    while (NULL != all_abandoned) {
+        abandoned_t* first = all_abandoned;
+        all_abandoned = first->next;
+        mca_coll_hier_release(&first->staging);
+        free(first);
+    }
+}
+
 typedef int32_t (*convert_fn_t)(opal_convertor_t* convertor, struct iovec* iov, uint32_t* out_size,
                                 size_t* max_data);
 
