@@ -204,7 +204,9 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     call.total = call.shard_bytes * size;
     if (0 == call.total) {
         /* On all ranks: nothing to do. Some modules stumble over a count of empty elements. */
-        count(&mca_coll_hier_component.allgather_calls);
+        if (1 < size) {
+            count(&mca_coll_hier_component.allgather_calls);
+        }
         return OMPI_SUCCESS;
     }
     if (MCA_COLL_HIER_BUILDING == hier->state) {
