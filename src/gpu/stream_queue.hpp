@@ -55,7 +55,6 @@ private:
     std::atomic<std::uint64_t>* words_ = nullptr;  // pinned, one for each stream
     unsigned looks_ = 0;
     std::uint64_t last_ticket_ = 0;
-    std::uint64_t done_ = 0;       // all tickets up to here
     Status failure_ = Status::ok;  // of a copy: it may be any that has been started
 };
 
