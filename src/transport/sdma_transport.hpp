@@ -9,10 +9,10 @@
 // have to agree on anything. Cells (shm_transport.hpp) work for every pair: where a rank has used
 // no device yet, where memory cannot be exported or mapped.
 //
-// Each rank pushes (G-1)*S bytes out of its device and gets as many. No kernel is launched. Copies
-// that may run are given to the device in one call and in the plan's staggered order, so that at no
-// time two ranks push into the same one: which is why they wait, for a bounded time, until all peers
-// are in the call.
+// Each rank pushes (G-1)*S bytes out of its device and gets as many. No kernel is launched here;
+// what a runtime makes of the copy inside a device is its own affair. Copies that may run are given
+// to the device in one call and in the plan's staggered order, so that at no time two ranks push
+// into the same one: which is why they wait, for a bounded time, until all peers are in the call.
 #pragma once
 
 #include <chrono>
@@ -90,7 +90,6 @@ private:
     ExportedMemory exported_{};   // the last that was
     bool is_exportable_ = false;  // it
     Batch gathered_{};
-    std::size_t gathered_bytes_ = 0;
     std::chrono::steady_clock::time_point held_since_;
     int unknown_peers_ = 0;  // not in this call yet, as far as we have seen
     std::vector<gpu::Copy> copies_;
