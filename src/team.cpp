@@ -14,8 +14,8 @@ namespace hier {
 namespace {
 
 constexpr std::size_t prepared_most = 8;  // programs kept
-constexpr int ring_from =
-    3;  // nodes: with two neighbours only, no link has to take from several at once
+// Nodes: with two neighbours only, no link has to take from several at once.
+constexpr int ring_from = 3;
 
 Group split(const hier_bootstrap& bootstrap, int which, int color, int key)
 {

@@ -36,8 +36,8 @@ private:
 // one of `device`, which is current.
 hipError_t platform_try(hipStream_t stream);
 
-// The stream that takes a copy, from 0.
-std::size_t stream_of(const Copy& copy);
+// The stream that takes the copies of a lane, from 0.
+std::size_t stream_of(int lane);
 
 // Asynchronous, in one stream. No compute unit takes part where the runtime allows that.
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies);

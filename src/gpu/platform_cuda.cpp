@@ -47,7 +47,7 @@ hipError_t adopt(const Allocation& allocation)
     const unsigned yes = 1;
     const CUresult result = driver.pointer_set_attribute(
         &yes, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, reinterpret_cast<CUdeviceptr>(allocation.base));
-    // Refused for memory that others have exported, whose owner sees to it.
+    // Where the driver refuses it, the wait below is all there is.
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_SUPPORTED &&
         result != CUDA_ERROR_INVALID_VALUE)
         return runtime_error(result);
@@ -72,8 +72,9 @@ hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
     std::array<std::size_t, most> bytes;
     cudaMemcpyAttributes attributes{};
     attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-    attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;  // copy engines, not a kernel
-    std::size_t all = 0;                                        // from this index on
+    // Copy engines between devices. (Inside one, CUDA makes it a kernel all the same.)
+    attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;
+    std::size_t all = 0;  // from this index on
     const std::size_t count = std::min(copies.size(), most);
     for (std::size_t i = 0; i < count; i++) {
         to[i] = copies[i].to;
@@ -160,10 +161,10 @@ DeviceScope::~DeviceScope() { driver.context_set(reinterpret_cast<CUcontext>(sav
 hipError_t platform_try(hipStream_t) { return hipSuccess; }
 
 // Behind a switch, one stream for all peers is the fastest: each copy gets the whole port.
-std::size_t stream_of(const Copy& copy)
+std::size_t stream_of(int lane)
 {
-    if (copy.lane < 0) return static_cast<std::size_t>(-copy.lane) - 1;
-    return copy.lane == Copy::inside ? 2 : 3;
+    if (lane < 0) return static_cast<std::size_t>(-lane) - 1;
+    return lane == Copy::inside ? 2 : 3;
 }
 
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)

@@ -140,9 +140,9 @@ hipError_t platform_try(hipStream_t stream)
 
 // Every peer has a link and a copy engine of its own, and the copies of a stream follow one
 // another.
-std::size_t stream_of(const Copy& copy)
+std::size_t stream_of(int lane)
 {
-    return static_cast<std::size_t>(copy.lane < 0 ? -copy.lane - 1 : copy.lane + 2);
+    return static_cast<std::size_t>(lane < 0 ? -lane - 1 : lane + 2);
 }
 
 namespace {

@@ -17,8 +17,8 @@ namespace {
 struct Candidate {
     int choice;
     const char* module;
-    const char*
-        library;  // that an application which uses this runtime has loaded; empty: not built
+    // That an application which uses this runtime has loaded; empty: not built.
+    const char* library;
 };
 constexpr Candidate candidates[] = {
     {HIER_GPU_CUDA, "hier_gpu_cuda.so", "libcuda.so.1"},
@@ -43,7 +43,8 @@ std::string directory_of_this()
     return slash == std::string::npos ? "." : name.substr(0, slash);
 }
 
-// Beside the component; for programs of the build tree, where the component is.
+// Beside the component; for programs of the build tree, where the component is. The variable is for
+// tests and benches.
 void* open_module(const char* name, std::string& reason)
 {
     const std::string here = directory_of_this();

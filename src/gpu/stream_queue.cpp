@@ -79,14 +79,13 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
     const DeviceScope scope(device_);
     if (scope.error() != hipSuccess) return failed_start("switching to the device", scope.error());
     for (const Copy& c : copies) {
-        const std::size_t stream = std::min(stream_of(c), most_streams - 1);
+        const std::size_t stream = std::min(stream_of(c.lane), most_streams - 1);
         const hipError_t error = open(stream);
         if (error != hipSuccess) return failed_start("no stream for copies", error);
         streams_[stream].copies.push_back(c);
-        for (const Word& w : words) {
-            if (w.lane == c.lane) streams_[stream].words.push_back(w);
-        }
     }
+    for (const Word& w : words)
+        streams_[std::min(stream_of(w.lane), most_streams - 1)].words.push_back(w);
     ticket = ++last_ticket_;
     // Those to peers first: the copies inside the device are issued while these run.
     for (std::size_t i = streams_.size(); i-- > 0;) {

@@ -156,7 +156,7 @@ int ShmTransport::cell_with(const Region& region, const std::byte* content, std:
     cell.is_fresh = true;
     std::fill(cell.until.begin(), cell.until.end(), 0);
     if (gpu::Queue* engines = engines_of(region)) {
-        const gpu::Copy copy{data, content, length, 0};
+        const gpu::Copy copy{data, content, length, gpu::Copy::inside};
         const Status status = engines->start({&copy, 1}, {}, cell.filling.ticket);
         if (failed(status)) {
             failure_ = status;
@@ -241,7 +241,7 @@ Status ShmTransport::start_receiving(int peer, std::size_t& copied)
             return Status::mismatch;
         }
         const gpu::Copy copy{into.base + entry.offset, cell_data(peer, entry.cell), entry.length,
-                             0};
+                             gpu::Copy::inside};
         if (gpu::Queue* engines = engines_of(into)) {
             Work& work = in.work[in.started % queue_length];
             const Status status = engines->start({&copy, 1}, {}, work.ticket);
