@@ -101,7 +101,7 @@ Overlap OverlapBench::measure(std::size_t bytes)
     Overlap result;
     result.bytes = bytes;
     result.iterations = options_.iterations > 0 ? options_.iterations : usual_iterations;
-    const Buffers buffers(comm_, memories_, bytes, options_.in_place);
+    const Buffers buffers(comm_, memories_, bytes, false);
     result.failure = buffers.complete();
     result.usable = result.failure.empty();
     if (!result.usable) {
