@@ -26,6 +26,12 @@ typedef struct {
 
 typedef struct {
     const char* name;
+    double* value; /* 0 by default */
+    const char* help;
+} rate_row_t;
+
+typedef struct {
+    const char* name;
     int* value;
     const char* text;
     struct {
@@ -51,9 +57,9 @@ static const int_row_t int_rows[] = {
     {"ranks_per_node", &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5,
      "Cut every host into virtual nodes of this many ranks; 0: hosts as found. For tests and "
      "tuning; equal on all ranks"},
-    {"depth", &self->config.depth, 2, 1, 1024, OPAL_INFO_LVL_5,
-     "Puts in flight from one rank to other nodes; depth x chunk_bytes should be twice bandwidth x "
-     "round-trip time"},
+    {"depth", &self->config.depth, 0, 0, 1024, OPAL_INFO_LVL_5,
+     "Puts in flight from one rank to other nodes; 0: as many as keep the network busy, by the "
+     "cost model"},
     {"timeout", &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5,
      "Seconds without any movement, every rank being in the call, after which it fails; 0: never"},
     {"trace_call", &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5,
@@ -65,8 +71,16 @@ static const size_row_t size_rows[] = {
     {"min_bytes", &self->min_bytes, 32768, 0, (size_t)1 << 50,
      "Total bytes (all ranks together) below which the previous module serves the call; equal on "
      "all ranks"},
-    {"chunk_bytes", &self->config.chunk_bytes, 65536, 4096, (size_t)1 << 30,
-     "Largest put; smaller shards are cut finer, so that both levels overlap. Equal on all ranks"},
+    {"chunk_bytes", &self->config.chunk_bytes, 0, 4096, (size_t)1 << 30,
+     "Largest put between nodes; 0: by the cost model. Equal on all ranks"},
+};
+
+static const rate_row_t rate_rows[] = {
+    {"net_rate", &self->config.net_rate,
+     "GB/s of a network device in each direction, for the cost model; 0: as UCX says"},
+    {"link_rate", &self->config.link_rate,
+     "GB/s at which a rank copies to its node's others, for the cost model; 0: what is usual for "
+     "copy engines, or for a core"},
 };
 
 /* Texts that we read ourselves: Open MPI 4.1's own enumerators end a bad value with a message that
@@ -76,8 +90,8 @@ static choice_row_t choice_rows[] = {
      &self->config.inter,
      "auto",
      {{HIER_INTER_AUTO, "auto"}, {HIER_INTER_DIRECT, "direct"}, {HIER_INTER_RING, "ring"}},
-     "Route between nodes: direct (one hop to every node), ring (from node to node), auto (ring "
-     "from 3 nodes on); equal on all ranks"},
+     "Route between nodes: direct (one hop to every node), ring (from node to node), auto (by the "
+     "cost model); equal on all ranks"},
     {"intra",
      &self->config.intra,
      "auto",
@@ -141,6 +155,11 @@ int mca_coll_hier_register(void)
         rc = register_variable(size_rows[i].name, size_rows[i].help, MCA_BASE_VAR_TYPE_SIZE_T,
                                OPAL_INFO_LVL_4, size_rows[i].value);
     }
+    for (size_t i = 0; i < ROWS(rate_rows) && OMPI_SUCCESS == rc; i++) {
+        *rate_rows[i].value = 0;
+        rc = register_variable(rate_rows[i].name, rate_rows[i].help, MCA_BASE_VAR_TYPE_DOUBLE,
+                               OPAL_INFO_LVL_5, rate_rows[i].value);
+    }
     for (size_t i = 0; i < ROWS(choice_rows) && OMPI_SUCCESS == rc; i++) {
         choice_rows[i].text = choice_rows[i].choices[0].text;
         rc = register_variable(choice_rows[i].name, choice_rows[i].help, MCA_BASE_VAR_TYPE_STRING,
@@ -196,12 +215,25 @@ int mca_coll_hier_check_params(void)
     }
     for (size_t i = 0; i < ROWS(size_rows); i++) {
         const size_row_t* row = &size_rows[i];
-        if (*row->value < row->least || *row->value > row->most) {
+        const bool is_default = *row->value == row->initial;
+        if (!is_default && (*row->value < row->least || *row->value > row->most)) {
             /* Signed, because that is how a negative one was typed. */
             opal_output(0,
                         "coll:hier: coll_hier_%s is %lld, but must be from %zu to %zu: coll/hier "
                         "is not used",
                         row->name, (long long)*row->value, row->least, row->most);
+            fine = false;
+        }
+    }
+    for (size_t i = 0; i < ROWS(rate_rows); i++) {
+        const rate_row_t* row = &rate_rows[i];
+        const double least = 1e-6, most = 1e6;
+        /* Not a number is neither. */
+        if (!(0 == *row->value || (*row->value >= least && *row->value <= most))) {
+            opal_output(0,
+                        "coll:hier: coll_hier_%s is %g, but must be 0 or from %g to %g GB/s: "
+                        "coll/hier is not used",
+                        row->name, *row->value, least, most);
             fine = false;
         }
     }

@@ -179,7 +179,7 @@ void Executor::issue_rail()
     for (std::size_t c = 0; c < channels.size(); c++) {
         std::size_t& next = cursors[c].put;
         while (next < channels[c].puts.size() && pending_[channels[c].puts[next]] == 0) {
-            if (in_flight_ >= limits_.depth || failed(failure_)) return;
+            if (in_flight_ >= program_->depth() || failed(failure_)) return;
             const std::uint32_t i = channels[c].puts[next++];
             in_flight_++;
             moved_ = true;

@@ -24,8 +24,6 @@ namespace hier {
 class Executor final : private Completions {
 public:
     struct Limits {
-        // Rail puts in flight.
-        int depth = 4;
         // Without movement while every peer is in the call; 0: never.
         std::chrono::seconds timeout{0};
         // For what is in flight after an error.

@@ -24,6 +24,7 @@ public:
     Program(Plan plan, const Topology& topology, int rank);
 
     const Op& op(std::uint32_t i) const { return plan_.ops[i]; }
+    int depth() const { return plan_.depth; }
     std::uint32_t size() const { return static_cast<std::uint32_t>(plan_.ops.size()); }
     int peer_of(std::uint32_t i) const { return peer_[i]; }
     std::span<const std::uint32_t> dependencies() const { return pending_; }  // how many, by op

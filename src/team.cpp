@@ -14,8 +14,6 @@ namespace hier {
 namespace {
 
 constexpr std::size_t prepared_most = 8;  // programs kept
-// Nodes: with two neighbours only, no link has to take from several at once.
-constexpr int ring_from = 3;
 
 Group split(const hier_bootstrap& bootstrap, int which, int color, int key)
 {
@@ -59,21 +57,9 @@ void compare_settings(const Group& team, const hier_config& config)
 
 }  // namespace
 
-std::size_t chunk_for(std::size_t bytes_per_rank, const Topology& topology, std::size_t most)
-{
-    // Nothing to overlap with inside a single node: every cut only costs.
-    if (topology.nodes() == 1) return bytes_per_rank;
-    constexpr std::size_t least = 32 << 10;  // below, a put costs more than its bytes
-    // A shard's last chunk is fanned out when the network is idle already: let it be small.
-    constexpr std::size_t chunks = 8;
-    const std::size_t wanted = (bytes_per_rank / chunks + 4095) / 4096 * 4096;
-    const std::size_t countable =
-        bytes_per_rank / (Signal::max_count / static_cast<std::size_t>(topology.size())) + 1;
-    return std::max(std::min(std::max(wanted, least), most), countable);
-}
-
 Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
-    : config_(config), rank_(bootstrap.team.rank)
+    : config_(config), name_(bootstrap.name == nullptr ? "team" : bootstrap.name),
+      rank_(bootstrap.team.rank)
 {
     const Group team(bootstrap.team);
     compare_settings(team, config);
@@ -99,11 +85,12 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
     executor_ = std::make_unique<Executor>(
         node_.get(), rail_.get(),
         Executor::Limits{
-            .depth = config.depth,
             .timeout = std::chrono::seconds(config.timeout),
             .rail_first = std::chrono::microseconds(oversubscribed_ ? 1000 : 0),
         });
-    describe(records);
+    const TeamRates rates = measure(team, records);
+    cost_.emplace(topology_, rates.rates);
+    describe(records, rates.text);
     make_tracer(bootstrap);
 }
 
@@ -134,18 +121,21 @@ void Team::make_rail(const Group& rail, const std::vector<PeerRecord>& records)
         worker = UcxWorker::get(network_choice(config_, records, topology_, rank_));
         board = RailBoard(worker->context(), is_remote.size());
     });
-    rail_.reset(new UcxRail(worker, std::move(board), is_remote, config_.depth));
+    rail_.reset(new UcxRail(worker, std::move(board), is_remote,
+                            config_.depth > 0 ? config_.depth : AllgatherCost::most_depth));
     rail_->connect(rail, config_.progress);
 }
 
-Route Team::route() const
+TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& records)
 {
-    if (config_.inter == HIER_INTER_DIRECT) return Route::direct;
-    if (config_.inter == HIER_INTER_RING) return Route::ring;
-    return topology_.nodes() < ring_from ? Route::direct : Route::ring;
+    const bool uses_device = records[static_cast<std::size_t>(rank_)].has_device != 0;
+    const RateRecord own =
+        rail_ ? own_rates(config_, uses_device, rail_->choice(), rail_->network_rate())
+              : own_rates(config_, uses_device, {}, {});
+    return team_rates(team.allgather(own), topology_);
 }
 
-void Team::describe(const std::vector<PeerRecord>& records)
+void Team::describe(const std::vector<PeerRecord>& records, const std::string& rates)
 {
     std::string nodes;
     for (int n = 0; n < std::min(topology_.nodes(), 8); n++)
@@ -155,28 +145,28 @@ void Team::describe(const std::vector<PeerRecord>& records)
         format("%d ranks on %d node%s (%s), %d rail%s, %s inside a node", topology_.size(),
                topology_.nodes(), topology_.nodes() > 1 ? "s" : "", nodes.c_str(),
                topology_.rails(), topology_.rails() > 1 ? "s" : "", node_->name());
-    if (rail_)
-        description_ +=
-            format(", %s between nodes over %s", route() == Route::ring ? "ring" : "direct puts",
-                   rail_->name().c_str());
+    if (rail_) description_ += format(", %s between nodes", rail_->name().c_str());
     const std::string place =
         describe_place(records, topology_, rank_, rail_ ? &rail_->choice() : nullptr);
     const PeerRecord& self = records[static_cast<std::size_t>(rank_)];
     if (self.gpu.pci >= 0 || numa_node(self) >= 0)
         description_ += format("; rank %d: %s", rank_, place.c_str());
+    description_ += "; " + rates;
     log(HIER_LOG_DEBUG, "rank %d of %d: %s", rank_, topology_.size(), place.c_str());
 }
 
-const Program& Team::program(const Call& call)
+const Team::Prepared& Team::prepare(const Call& call)
 {
     for (Prepared& p : prepared_) {
         if (p.call != call) continue;
         p.used = sequence_;
-        return *p.program;
+        return p;
     }
     const auto shards = equal_shards(topology_.size(), call.bytes_per_rank);
-    const std::size_t chunk = chunk_for(call.bytes_per_rank, topology_, config_.chunk_bytes);
-    const AllgatherShape shape{shards, chunk, route(), call.in_place, call.has_landing};
+    const AllgatherChoice choice = choose(call.bytes_per_rank);
+    report(call, choice);
+    const AllgatherShape shape{shards,        choice.chunk,     choice.route,
+                               call.in_place, call.has_landing, choice.depth};
     auto made =
         std::make_unique<Program>(plan_allgather(topology_, rank_, shape), topology_, rank_);
     if (tracer_) tracer_->reserve(made->size());
@@ -185,7 +175,7 @@ const Program& Team::program(const Call& call)
             std::min_element(prepared_.begin(), prepared_.end(),
                              [](const auto& a, const auto& b) { return a.used < b.used; }));
     }
-    return *prepared_.emplace_back(Prepared{call, sequence_, std::move(made)}).program;
+    return prepared_.emplace_back(Prepared{call, sequence_, choice, std::move(made)});
 }
 
 bool Team::takes_device_memory() const { return node_->takes_device_memory(); }
@@ -242,8 +232,8 @@ Status Team::start(const hier_allgather_args& args)
     binding.sequence = ++sequence_;
     const Call call{args.bytes_per_rank, args.send == nullptr, has_landing};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
-    const Program& what = program(call);
-    status = executor_->start(what, binding, trace_of(call, what));
+    const Prepared& prepared = prepare(call);
+    status = executor_->start(*prepared.program, binding, trace_of(prepared));
     status_.store(status, std::memory_order_release);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@
 #include "hier/hier.h"
 #include "hier/topology.hpp"
 #include "memory/pinned.hpp"
+#include "plan/cost.hpp"
 #include "program.hpp"
+#include "rates.hpp"
 #include "tracer.hpp"
 #include "transport/retired_rails.hpp"
 
@@ -51,26 +54,32 @@ private:
     struct Prepared {
         Call call;
         std::uint64_t used;  // sequence number of the last use
+        AllgatherChoice choice;
         std::unique_ptr<Program> program;
     };
 
     void make_node(const Group& node, const std::vector<PeerRecord>& records);
     void make_rail(const Group& rail, const std::vector<PeerRecord>& records);
-    void describe(const std::vector<PeerRecord>& records);
+    TeamRates measure(const Group& team, const std::vector<PeerRecord>& records);
+    void describe(const std::vector<PeerRecord>& records, const std::string& rates);
     void make_tracer(const hier_bootstrap& bootstrap);
-    Route route() const;
-    const Program& program(const Call& call);
-    Trace* trace_of(const Call& call, const Program& program);
+    AllgatherWish wish(std::size_t bytes_per_rank) const;
+    AllgatherChoice choose(std::size_t bytes_per_rank) const;
+    void report(const Call& call, const AllgatherChoice& choice) const;
+    const Prepared& prepare(const Call& call);
+    Trace* trace_of(const Prepared& prepared);
     Status inspect(const hier_allgather_args& args, Binding& binding) const;
     Status reserve_landing(Binding& binding);
 
     hier_config config_;
+    std::string name_;
     int rank_;
     Topology topology_;
     bool oversubscribed_ = false;
     std::unique_ptr<NodeTransport> node_;
     RailPointer rail_;
     std::unique_ptr<Executor> executor_;
+    std::optional<AllgatherCost> cost_;
     std::vector<Prepared> prepared_;
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
     std::shared_ptr<PinnedMemory> landing_;
@@ -79,9 +88,5 @@ private:
     std::atomic<Status> status_{Status::ok};
     std::string description_;
 };
-
-// Bytes of one put for shards of this size: small enough to overlap the levels, large enough to be
-// worth a put; the same on all ranks.
-std::size_t chunk_for(std::size_t bytes_per_rank, const Topology& topology, std::size_t most);
 
 }  // namespace hier

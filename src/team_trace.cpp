@@ -22,11 +22,7 @@ void Team::make_tracer(const hier_bootstrap& bootstrap)
                      nodes.c_str(), topology_.rails());
     header += format("# rank,%d\n# node,%d\n# local,%d\n# rail,%d\n", rank_,
                      topology_.node_of(rank_), topology_.local_of(rank_), topology_.rail_of(rank_));
-    header += format("# depth,%d\n# intra,%s\n# inter,%s\n# route,%s\n", config_.depth,
-                     node_->name(), rail_ ? rail_->name().c_str() : "",
-                     !rail_                   ? ""
-                     : route() == Route::ring ? "ring"
-                                              : "direct");
+    header += format("# intra,%s\n# inter,%s\n", node_->name(), rail_ ? rail_->name().c_str() : "");
     tracer_ = std::make_unique<Tracer>(
         Tracer::Setting{.prefix = config_.trace,
                         .team = team,
@@ -36,14 +32,18 @@ void Team::make_tracer(const hier_bootstrap& bootstrap)
                         .header = std::move(header)});
 }
 
-Trace* Team::trace_of(const Call& call, const Program& program)
+Trace* Team::trace_of(const Prepared& prepared)
 {
     if (!tracer_ || !tracer_->wants(sequence_)) return nullptr;
-    const std::size_t chunk = chunk_for(call.bytes_per_rank, topology_, config_.chunk_bytes);
+    const Call& call = prepared.call;
+    const AllgatherChoice& choice = prepared.choice;
+    const char* route = !rail_ ? "" : choice.route == Route::ring ? "ring" : "direct";
     return tracer_->begin(
-        sequence_, program,
-        format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# in_place,%d\n# landing,%d\n",
-               call.bytes_per_rank, chunk, call.in_place ? 1 : 0, call.has_landing ? 1 : 0));
+        sequence_, *prepared.program,
+        format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# depth,%d\n# route,%s\n# in_place,%d\n"
+               "# landing,%d\n",
+               call.bytes_per_rank, choice.chunk, choice.depth, route, call.in_place ? 1 : 0,
+               call.has_landing ? 1 : 0));
 }
 
 }  // namespace hier

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <stdexcept>
 
 #include "competitors.hpp"
-#include "team.hpp"
 
 namespace bench::simulator {
 
@@ -33,7 +33,6 @@ hier::Rates rates_of(const Machine& m)
     rates.nic = m.nic_rate;
     rates.nic_latency = m.nic_latency;
     rates.nics = m.nics;
-    rates.depth = m.depth;
     rates.link = m.is_host ? m.core_rate : m.link_rate;
     rates.link_latency = m.link_latency;
     rates.copy_issue = m.is_host ? 0 : m.copy_issue;
@@ -43,18 +42,6 @@ hier::Rates rates_of(const Machine& m)
     rates.stage = m.stage_rate;
     rates.overhead = m.overhead;
     return rates;
-}
-
-// As Team::route() has it.
-Route product_route(const Topology& topology)
-{
-    constexpr int ring_from = 3;
-    return topology.nodes() < ring_from ? Route::direct : Route::ring;
-}
-
-std::size_t product_chunk(const Topology& topology, const Options& options, std::size_t bytes)
-{
-    return hier::chunk_for(bytes, topology, options.chunk_most);
 }
 
 namespace {
@@ -109,15 +96,21 @@ Outcome run_competitor(const std::string& name, const Topology& topology, const 
 
 }  // namespace
 
-Outcome run_hier(const Topology& topology, const Options& options, std::size_t bytes, Route route,
-                 std::size_t chunk)
+hier::AllgatherShape shape_of(const Options& options, std::span<const hier::Slice> shards,
+                              const hier::AllgatherChoice& choice)
+{
+    const bool has_landing = options.machine.stage_rate > 0 && options.ranks_of().size() > 1;
+    return {shards, choice.chunk, choice.route, options.is_in_place, has_landing, choice.depth};
+}
+
+Outcome run_hier(const Topology& topology, const Options& options, std::size_t bytes,
+                 const hier::AllgatherChoice& choice)
 {
     const auto shards = hier::equal_shards(topology.size(), bytes);
-    const bool has_landing = options.machine.stage_rate > 0 && topology.nodes() > 1;
-    const hier::AllgatherShape shape{shards, chunk, route, options.is_in_place, has_landing};
+    const hier::AllgatherShape shape = shape_of(options, shards, choice);
     const Symmetry symmetry = symmetry_for(options, Symmetry::rotation);
     if (symmetry == Symmetry::none) {
-        check_memory(hier_ops(topology, bytes, chunk));
+        check_memory(hier_ops(topology, bytes, choice.chunk));
     }
     return simulate(topology, options.machine, symmetry,
                     [&](int rank) { return hier::plan_allgather(topology, rank, shape); });
@@ -126,18 +119,10 @@ Outcome run_hier(const Topology& topology, const Options& options, std::size_t b
 std::vector<Result> run_all(const Options& options, std::size_t bytes)
 {
     const Topology topology = make_topology(options.ranks_of());
-    const auto chosen = hier::choose_allgather(topology, bytes, rates_of(options.machine));
-    std::size_t chunk = product_chunk(topology, options, bytes);
-    if (options.chunking != ChunkChoice::product) {
-        chunk = options.chunking == ChunkChoice::model ? chosen.chunk : options.chunk;
-    }
-    std::vector<Route> routes;
+    std::vector<std::optional<Route>> routes;
     switch (options.route) {
     case RouteChoice::both:
         routes = {Route::direct, Route::ring};
-        break;
-    case RouteChoice::product:
-        routes = {product_route(topology)};
         break;
     case RouteChoice::direct:
         routes = {Route::direct};
@@ -145,19 +130,25 @@ std::vector<Result> run_all(const Options& options, std::size_t bytes)
     case RouteChoice::ring:
         routes = {Route::ring};
         break;
-    case RouteChoice::model:
-        routes = {chosen.route};
+    case RouteChoice::best:
+        routes = {std::nullopt};
         break;
     }
+    const hier::AllgatherCost cost(topology, rates_of(options.machine));
     std::vector<Result> results;
     for (const std::string& name : options.algorithms) {
         if (name != "hier") {
-            results.push_back({name, 0, run_competitor(name, topology, options, bytes)});
+            results.push_back({name, {}, run_competitor(name, topology, options, bytes)});
             continue;
         }
-        for (const Route route : routes) {
-            results.push_back({route == Route::direct ? "hier-direct" : "hier-ring", chunk,
-                               run_hier(topology, options, bytes, route, chunk)});
+        for (const auto& route : routes) {
+            hier::AllgatherWish wish;
+            wish.route = route;
+            wish.chunk = options.chunk;
+            wish.depth = options.machine.depth;
+            const auto choice = cost.choose(bytes, wish);
+            results.push_back({choice.route == Route::direct ? "hier-direct" : "hier-ring", choice,
+                               run_hier(topology, options, bytes, choice)});
         }
     }
     return results;

@@ -1,6 +1,7 @@
 // What there is to run on one machine, by name.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace bench::simulator {
 
 struct Result {
     std::string algorithm;
-    std::size_t chunk = 0;  // 0: none
+    hier::AllgatherChoice choice;  // ours
     Outcome outcome;
 };
 
@@ -21,15 +22,13 @@ struct Result {
 [[nodiscard]] hier::Rates rates_of(const Machine& machine);
 [[nodiscard]] bool is_even(const std::vector<int>& ranks_of);
 
-// ours, with the plans of the product.
+// Ours, with the plans of the product.
+[[nodiscard]] hier::AllgatherShape shape_of(const Options& options,
+                                            std::span<const hier::Slice> shards,
+                                            const hier::AllgatherChoice& choice);
 [[nodiscard]] Outcome run_hier(const hier::Topology& topology, const Options& options,
-                               std::size_t bytes, hier::Route route, std::size_t chunk);
+                               std::size_t bytes, const hier::AllgatherChoice& choice);
 // Every row that the options ask for. Throws std::runtime_error.
 [[nodiscard]] std::vector<Result> run_all(const Options& options, std::size_t bytes);
-
-// The product's choices.
-[[nodiscard]] hier::Route product_route(const hier::Topology& topology);
-[[nodiscard]] std::size_t product_chunk(const hier::Topology& topology, const Options& options,
-                                        std::size_t bytes);
 
 }  // namespace bench::simulator

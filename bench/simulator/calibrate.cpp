@@ -28,8 +28,8 @@ std::string parse_line(const std::string& line, Measurement& measurement)
     }
     measurement.seconds = *microseconds * 1e-6;
     measurement.machine = options;
-    std::vector<std::string> arguments{"--layout", layout, "--bytes",      bytes,
-                                       "--route",  "auto", "--algorithms", "hier"};
+    std::vector<std::string> arguments{"--layout", layout,  "--bytes",      bytes,
+                                       "--route",  "model", "--algorithms", "hier"};
     std::istringstream words(options);
     for (std::string word; words >> word;) {
         arguments.push_back(word);

@@ -32,14 +32,12 @@ std::size_t program_bytes(const hier::Program& program, std::size_t dependencies
 
 }  // namespace
 
-Footprint footprint_of(const Options& options, std::size_t bytes, hier::Route route,
-                       std::size_t chunk)
+Footprint footprint_of(const Options& options, std::size_t bytes,
+                       const hier::AllgatherChoice& choice)
 {
     const hier::Topology topology = make_topology(options.ranks_of());
     const auto shards = hier::equal_shards(topology.size(), bytes);
-    const bool has_landing = options.machine.stage_rate > 0 && topology.nodes() > 1;
-    hier::Plan plan =
-        hier::plan_allgather(topology, 0, {shards, chunk, route, options.is_in_place, has_landing});
+    hier::Plan plan = hier::plan_allgather(topology, 0, shape_of(options, shards, choice));
     Footprint footprint;
     for (const Op& op : plan.ops) {
         footprint.announcements += op.kind == Op::Kind::announce && op.level == Level::rail;

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "options.hpp"
+#include "plan/cost.hpp"
 
 namespace bench::simulator {
 
@@ -17,7 +18,7 @@ struct Footprint {
 };
 
 // Of rank 0.
-[[nodiscard]] Footprint footprint_of(const Options& options, std::size_t bytes, hier::Route route,
-                                     std::size_t chunk);
+[[nodiscard]] Footprint footprint_of(const Options& options, std::size_t bytes,
+                                     const hier::AllgatherChoice& choice);
 
 }  // namespace bench::simulator

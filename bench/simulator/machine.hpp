@@ -35,7 +35,7 @@ struct Machine {
 
     double overhead = 0;  // of a call, whatever its size
     double skew = 0;      // local rank l of every node enters l times this after the first
-    int depth = 2;        // puts of a rank in flight to other nodes
+    int depth = 0;        // puts of a rank in flight to other nodes; 0: as the plan has it
 
     [[nodiscard]] int nics_of(int ranks) const { return nics > 0 && nics < ranks ? nics : ranks; }
 };

@@ -87,19 +87,17 @@ bool set_sizes(Options& options, std::string_view value)
 bool set_chunk(Options& options, std::string_view value)
 {
     const auto size = parse_size(value);
-    options.chunking = value == "default" ? ChunkChoice::product
-                       : value == "model" ? ChunkChoice::model
-                                          : ChunkChoice::given;
     options.chunk = size.value_or(0);
-    return options.chunking != ChunkChoice::given || options.chunk > 0;
+    return value == "model" || options.chunk > 0;
 }
 
 bool set_route(Options& options, std::string_view value)
 {
     static constexpr std::pair<std::string_view, RouteChoice> names[] = {
-        {"both", RouteChoice::both},     {"auto", RouteChoice::product},
-        {"direct", RouteChoice::direct}, {"ring", RouteChoice::ring},
-        {"model", RouteChoice::model},
+        {"both", RouteChoice::both},
+        {"model", RouteChoice::best},
+        {"direct", RouteChoice::direct},
+        {"ring", RouteChoice::ring},
     };
     for (const auto& [name, route] : names) {
         if (value == name) {
@@ -161,10 +159,8 @@ const std::vector<Row>& rows()
         {"--overhead", duration, time(&Machine::overhead)},
         {"--skew", duration, time(&Machine::skew)},
         {"--in-place", "", flag(&Options::is_in_place)},
-        {"--chunk", "a size (256k), default or model", set_chunk},
-        {"--chunk-bytes", "a size",
-         number([](Options& o) -> std::size_t& { return o.chunk_most; }, parse_size)},
-        {"--route", "both, auto, direct, ring or model", set_route},
+        {"--chunk", "a size (256k) or model", set_chunk},
+        {"--route", "both, direct, ring or model", set_route},
         {"--algorithms", "a list of hier, ring, doubling, leader", set_algorithms},
         {"--full", "", flag(&Options::is_full)},
         {"--csv", "a file name", text(&Options::csv)},
@@ -220,7 +216,7 @@ Runs the plans of an allgather in virtual time, and other algorithms on the same
   --layout LIST        ranks of each node: 4,2,1
   --bytes LIST         bytes a rank: 64k,256k,1m, or 1k:1m (doubling) [1m]
   --nics N             of a node [one a rank]      --nic-rate RATE     [50GB]
-  --nic-latency TIME   [5us]                       --depth N           puts in flight of a rank [2]
+  --nic-latency TIME   [5us]                       --depth N           puts in flight of a rank [model]
   --link-rate RATE     of a GPU's port [393GB]     --link-latency TIME of a copy [2us; host 1us]
   --copy-issue TIME    between two copies [2.3us]  --streams N         copies at a time [1]
   --copy-rate RATE     inside a GPU [2000GB]
@@ -229,9 +225,8 @@ Runs the plans of an allgather in virtual time, and other algorithms on the same
   --overhead TIME      of every call [0us]
   --skew TIME          local rank l enters l times this later than the first [0us]
   --in-place           MPI_IN_PLACE
-  --chunk SIZE         or default, as the product has it, or model, what the cost model chooses
-  --chunk-bytes SIZE   coll_hier_chunk_bytes, for default [64k]
-  --route WHICH        both; auto, as the product; direct; ring; model [both]
+  --chunk SIZE         of ours, or model, what the product's cost model chooses [model]
+  --route WHICH        of ours: both, direct, ring, or model [both]
   --algorithms LIST    hier,ring,doubling,leader
   --full               run every rank even where one node stands for all
   --csv FILE           append a row for each algorithm and size

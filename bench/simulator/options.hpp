@@ -11,8 +11,7 @@
 
 namespace bench::simulator {
 
-enum class RouteChoice { both, product, direct, ring, model };
-enum class ChunkChoice { product, model, given };
+enum class RouteChoice { both, best, direct, ring };
 
 struct Options {
     int nodes = 2;
@@ -26,9 +25,7 @@ struct Options {
     bool is_in_place = false;
     bool is_full = false;  // run every rank even where one node would do
     RouteChoice route = RouteChoice::both;
-    ChunkChoice chunking = ChunkChoice::product;
-    std::size_t chunk = 0;
-    std::size_t chunk_most = 64 << 10;  // coll_hier_chunk_bytes
+    std::size_t chunk = 0;  // 0: by the cost model
     std::vector<std::string> algorithms{"hier", "ring", "doubling", "leader"};
     std::string csv;
     std::string calibrate;

@@ -28,6 +28,7 @@ public:
     Rank(hier::Plan plan, int number);
 
     [[nodiscard]] OpIndex size() const { return static_cast<OpIndex>(plan_.ops.size()); }
+    [[nodiscard]] int depth() const { return plan_.depth; }
     [[nodiscard]] const hier::Op& op(OpIndex i) const { return plan_.ops[i]; }
     [[nodiscard]] std::span<const OpIndex> successors(OpIndex i) const
     {

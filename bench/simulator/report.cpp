@@ -38,9 +38,8 @@ void print_machine(const Options& options)
 {
     const Machine& m = options.machine;
     const auto ranks_of = options.ranks_of();
-    std::printf("# %s; NIC %.4g GB/s, %.3g us, %d on a node of %d; depth %d\n",
-                text_of(ranks_of).c_str(), m.nic_rate / 1e9, m.nic_latency * us,
-                m.nics_of(ranks_of[0]), ranks_of[0], m.depth);
+    std::printf("# %s; NIC %.4g GB/s, %.3g us, %d on a node of %d\n", text_of(ranks_of).c_str(),
+                m.nic_rate / 1e9, m.nic_latency * us, m.nics_of(ranks_of[0]), ranks_of[0]);
     if (m.is_host) {
         std::printf("# host memory: a core %.4g GB/s, a node %.4g GB/s, %.3g us a push\n",
                     m.core_rate / 1e9, m.memory_rate / 1e9, m.link_latency * us);
@@ -57,22 +56,23 @@ void print_table(const Options& options, std::size_t bytes, const std::vector<Re
     const Bound bound = lower_bound(options.ranks_of(), bytes, options.machine);
     std::printf("\n%zu bytes a rank; bound: network %.1f us, links %.1f us\n", bytes,
                 bound.network * us, bound.links * us);
-    std::printf("%-12s %9s %13s %8s %15s %10s\n", "algorithm", "chunk", "us", "ratio",
+    std::printf("%-12s %9s %6s %13s %8s %15s %10s\n", "algorithm", "chunk", "depth", "us", "ratio",
                 "MB sent/node", "ops/rank");
     for (const Result& r : results) {
-        const std::string chunk = r.chunk > 0 ? std::to_string(r.chunk) : "-";
+        const bool is_ours = r.choice.chunk > 0;
+        const std::string chunk = is_ours ? std::to_string(r.choice.chunk) : "-";
+        const std::string depth = is_ours ? std::to_string(r.choice.depth) : "-";
         const double ratio = bound.seconds() > 0 ? r.outcome.seconds / bound.seconds() : 0;
-        std::printf("%-12s %9s %13.1f %8.3f %15.1f %10llu\n", r.algorithm.c_str(), chunk.c_str(),
-                    r.outcome.seconds * us, ratio, r.outcome.network_bytes / 1e6,
+        std::printf("%-12s %9s %6s %13.1f %8.3f %15.1f %10llu\n", r.algorithm.c_str(),
+                    chunk.c_str(), depth.c_str(), r.outcome.seconds * us, ratio,
+                    r.outcome.network_bytes / 1e6,
                     static_cast<unsigned long long>(r.outcome.most_ops));
     }
 }
 
 void print_footprint(const Options& options, std::size_t bytes, const Result& result)
 {
-    const bool is_ring = result.algorithm == "hier-ring";
-    const Footprint f = footprint_of(
-        options, bytes, is_ring ? hier::Route::ring : hier::Route::direct, result.chunk);
+    const Footprint f = footprint_of(options, bytes, result.choice);
     std::printf("%s keeps on rank 0: %zu endpoints, board %zu bytes, segment %zu bytes a node, "
                 "plan and run %zu bytes, topology %zu bytes; announces to %zu rail peers a call\n",
                 result.algorithm.c_str(), f.endpoints, f.board, f.segment, f.program, f.topology,
@@ -94,14 +94,14 @@ std::string append_csv(const Options& options, std::size_t bytes,
     const auto ranks_of = options.ranks_of();
     const Bound bound = lower_bound(ranks_of, bytes, m);
     for (const Result& r : results) {
-        std::fprintf(file.get(),
-                     "%s,%zu,%s,%d,%.0f,%.0f,%d,%d,%s,%s,%zu,%.3f,%.3f,%.3f,%.4f,%.0f,%llu\n",
-                     text_of(ranks_of).c_str(), bytes, m.is_host ? "host" : "device",
-                     m.nics_of(ranks_of[0]), m.nic_rate, m.is_host ? m.core_rate : m.link_rate,
-                     m.depth, m.streams, m.stage_rate > 0 ? "yes" : "no", r.algorithm.c_str(),
-                     r.chunk, r.outcome.seconds * us, bound.network * us, bound.links * us,
-                     bound.seconds() > 0 ? r.outcome.seconds / bound.seconds() : 0.0,
-                     r.outcome.network_bytes, static_cast<unsigned long long>(r.outcome.most_ops));
+        std::fprintf(
+            file.get(), "%s,%zu,%s,%d,%.0f,%.0f,%d,%d,%s,%s,%zu,%.3f,%.3f,%.3f,%.4f,%.0f,%llu\n",
+            text_of(ranks_of).c_str(), bytes, m.is_host ? "host" : "device", m.nics_of(ranks_of[0]),
+            m.nic_rate, m.is_host ? m.core_rate : m.link_rate, r.choice.depth, m.streams,
+            m.stage_rate > 0 ? "yes" : "no", r.algorithm.c_str(), r.choice.chunk,
+            r.outcome.seconds * us, bound.network * us, bound.links * us,
+            bound.seconds() > 0 ? r.outcome.seconds / bound.seconds() : 0.0,
+            r.outcome.network_bytes, static_cast<unsigned long long>(r.outcome.most_ops));
     }
     const bool is_written = std::fflush(file.get()) == 0 && std::ferror(file.get()) == 0;
     return is_written ? "" : "--csv " + options.csv + ": " + std::strerror(errno);

@@ -27,7 +27,7 @@ int run(const Options& options)
         const auto results = run_all(options, bytes);
         print_table(options, bytes, results);
         for (const Result& result : results) {
-            if (result.chunk > 0) {
+            if (result.choice.chunk > 0) {
                 print_footprint(options, bytes, result);
             }
         }

@@ -248,7 +248,8 @@ void Simulation::issue_rail(int number)
 {
     Rank& r = rank(number);
     OpIndex i = 0;
-    while (r.in_flight < machine_.depth && r.next_on_rail(i)) {
+    const int depth = machine_.depth > 0 ? machine_.depth : r.depth();
+    while (r.in_flight < depth && r.next_on_rail(i)) {
         r.put_on_rail(i);
         send(number, i);
     }

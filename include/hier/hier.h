@@ -32,10 +32,12 @@ enum { HIER_GPU_AUTO = 0, HIER_GPU_NONE, HIER_GPU_ROCM, HIER_GPU_CUDA };
 enum { HIER_LOG_ERROR = 0, HIER_LOG_INFO = 1, HIER_LOG_DEBUG = 10 };
 
 typedef struct hier_config {
-    size_t chunk_bytes; /* bytes of one put at most; 4096 ... 1 GiB */
-    int depth;          /* puts in flight on a rail; 1 ... 1024 */
+    size_t chunk_bytes; /* bytes of one put at most; 4096 ... 1 GiB; 0: by the cost model */
+    int depth;          /* puts in flight on a rail; 1 ... 1024; 0: by the cost model */
+    double net_rate;    /* GB/s of a network device, each direction; 0: as UCX says */
+    double link_rate;   /* GB/s of a rank's copies to its node's others; 0: what is usual */
     int ranks_per_node; /* 0: hosts as found; k: cut each host into virtual nodes of k ranks */
-    int inter;          /* HIER_INTER_*: route between nodes */
+    int inter;          /* HIER_INTER_*: route between nodes; auto: by the cost model */
     int intra;          /* HIER_INTRA_*: host memory inside a node */
     int gpu;     /* HIER_GPU_*: runtime of device memory; auto: the one that the process uses */
     int timeout; /* seconds without movement, all ranks being in the call; 0: no end */

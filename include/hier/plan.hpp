@@ -65,6 +65,7 @@ struct Op {
 struct Plan {
     std::vector<Op> ops;  // in the order in which they are preferred when several may run
     std::vector<std::uint32_t> dependencies;  // indices of earlier ops that must be done first
+    int depth = 2;                            // puts on the rail that may be in flight at a time
 
     std::span<const std::uint32_t> dependencies_of(const Op& op) const
     {
@@ -85,6 +86,7 @@ struct AllgatherShape {
     // Local: these may differ from rank to rank.
     bool in_place;  // the rank's own shard is in its receive buffer already
     bool landing;   // the rank's network reaches only its landing buffer
+    int depth = 2;  // puts on the rail in flight; > 0
 };
 
 // The overlapped rail + fan-out allgather of `rank`; diagram and bytes per link in

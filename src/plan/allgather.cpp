@@ -41,6 +41,7 @@ public:
     AllgatherPlanner(const Topology& topology, int rank, const AllgatherShape& shape)
         : topo_(topology), shape_(shape), rank_(rank), node_(topology.node_of(rank))
     {
+        plan_.depth = shape.depth;
     }
 
     Plan plan()

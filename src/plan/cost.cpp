@@ -1,24 +1,12 @@
 #include "plan/cost.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <cmath>
 
 namespace hier {
-namespace {
-
-// In shards.
-struct Load {
-    struct Node {
-        int members;
-        int entering;  // at one rank
-    };
-    int rank = 0;  // out of a rank
-    int nic = 0;   // in or out of a NIC
-    std::vector<Node> nodes;
-};
 
 // Of whoever has most.
-class Busiest {
+class AllgatherCost::Busiest {
 public:
     Busiest(const Topology& topology, int nics, Route route)
         : topo_(topology), nics_(nics), route_(route), by_distance_(index(topology.nodes()))
@@ -79,9 +67,10 @@ private:
         }
         int entering = 0;
         for (std::size_t l = 0; l < members; l++) {
-            load_.rank = std::max(load_.rank, out[l]);
+            load_.out = std::max(load_.out, out[l]);
             entering = std::max(entering, in[l]);
         }
+        load_.in = std::max(load_.in, entering);
         for (std::size_t n = 0; n < nics; n++)
             load_.nic = std::max({load_.nic, nic_in[n], nic_out[n]});
         load_.nodes.push_back({static_cast<int>(members), entering});
@@ -93,6 +82,8 @@ private:
     std::vector<int> by_distance_;  // through one NIC
     Load load_;
 };
+
+namespace {
 
 // A rank's queue of copies: how many of each kind, of c bytes each.
 struct Copies {
@@ -116,56 +107,91 @@ double queue_time(const Rates& r, const Copies& n, int members, double c)
 
 }  // namespace
 
-double predict_allgather(const Topology& topology, std::size_t bytes, const Rates& rates,
-                         Route route, std::size_t chunk)
+AllgatherCost::AllgatherCost(const Topology& topology, const Rates& rates)
+    : nodes_(topology.nodes()), rates_(rates)
 {
-    const Load load = Busiest(topology, rates.nics, route).load();
+    load_[0] = Busiest(topology, rates.nics, Route::direct).load();
+    load_[1] = Busiest(topology, rates.nics, Route::ring).load();
+}
+
+AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
+                                       int depth) const
+{
+    const Rates& r = rates_;
+    const Load& busiest = load(route);
     const std::size_t chunks = (bytes + chunk - 1) / chunk;
     const auto k = static_cast<double>(chunks);
     const double size = static_cast<double>(bytes);
     const double c = std::min(static_cast<double>(chunk), size);
-    const double out =
-        rates.stage > 0 ? rates.copy_issue + rates.link_latency + c / rates.stage : 0;
-    const double wire = c / rates.nic;
-    const double latency = rates.nic_latency;
+    const double out = r.stage > 0 ? r.copy_issue + r.link_latency + c / r.stage : 0;
+    const double wire = c / r.nic;
+    const double latency = r.nic_latency;
     double rail =
-        std::max(load.nic * size / rates.nic, load.rank * k * (wire + 2 * latency) / rates.depth);
-    if (route == Route::ring) rail = std::max(rail, (topology.nodes() - 1) * (wire + latency));
+        std::max({busiest.nic * size / r.nic, busiest.out * k * (wire + 2 * latency) / depth,
+                  (busiest.out + busiest.in) * k * r.nic_issue});
+    if (route == Route::ring) rail = std::max(rail, (nodes_ - 1) * (wire + latency));
     const double last_arrival = std::max(out, latency) + rail + latency;
 
-    double end = topology.nodes() > 1 ? last_arrival + latency : 0;
-    for (const Load::Node& node : load.nodes) {
+    AllgatherChoice choice{route, chunk, depth, 0, 0, 0};
+    if (nodes_ > 1) choice.network = last_arrival + latency;
+    for (const Load::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
         const double entering = node.entering * k;
-        const double staged_out = topology.nodes() > 1 ? k : 0;
+        const double staged_out = nodes_ > 1 ? k : 0;
         const Copies all{(k + entering) * peers, k, staged_out, entering};
-        const double queue = queue_time(rates, all, node.members, c);
-        end = std::max(end, rates.copy_issue + rates.link_latency + queue);
+        const double queue = queue_time(r, all, node.members, c);
+        choice.links = std::max(choice.links, r.copy_issue + r.link_latency + queue);
         if (entering == 0) continue;
         const double fan =
-            std::max(out, rates.copy_issue) + queue_time(rates, {peers, 0, 0, 0}, node.members, c);
-        end = std::max(end, last_arrival + fan);
+            std::max(out, r.copy_issue) + queue_time(r, {peers, 0, 0, 0}, node.members, c);
+        choice.network = std::max(choice.network, last_arrival + fan);
     }
-    return rates.overhead + end;
+    choice.seconds = r.overhead + std::max(choice.network, choice.links);
+    return choice;
 }
 
-AllgatherChoice choose_allgather(const Topology& topology, std::size_t bytes, const Rates& rates,
-                                 std::size_t least)
+// As few puts in flight as the NIC needs.
+int AllgatherCost::window(std::size_t bytes, Route route, std::size_t chunk) const
+{
+    // One is on its way while the next is being posted.
+    constexpr double least = 2;
+    const Load& busiest = load(route);
+    if (busiest.nic == 0) return static_cast<int>(least);
+    const double size = static_cast<double>(bytes);
+    const double c = std::min(static_cast<double>(chunk), size);
+    const double k = std::ceil(size / c);
+    const double needed = busiest.out * k * (c / rates_.nic + 2 * rates_.nic_latency) /
+                          (busiest.nic * size / rates_.nic);
+    return static_cast<int>(std::clamp(std::ceil(needed), least, double{most_depth}));
+}
+
+AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wish) const
 {
     constexpr std::size_t page = 4096;
     // More chunks cost what the formula does not see, and so do puts that all come at once: a gain
     // that is less than this is none.
     constexpr double worthwhile = 0.99;
     AllgatherChoice best;
-    for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= least; cuts *= 2) {
-        const std::size_t even = (bytes + cuts - 1) / cuts;
-        const std::size_t chunk = cuts == 1 ? even : (even + page - 1) / page * page;
-        for (const Route route : {Route::ring, Route::direct}) {
-            const double seconds = predict_allgather(topology, bytes, rates, route, chunk);
-            if (best.chunk == 0 || seconds < best.seconds * worthwhile)
-                best = {route, chunk, seconds};
+    const auto consider = [&](std::size_t chunk) {
+        // A ring of two is nothing but direct puts. With two neighbours only, no link has to take
+        // from several at once.
+        const Route first = nodes_ > 2 ? Route::ring : Route::direct;
+        const Route second = nodes_ > 2 ? Route::direct : Route::ring;
+        for (const Route route : {first, second}) {
+            if (wish.route.value_or(route) != route) continue;
+            const int depth = wish.depth > 0 ? wish.depth : window(bytes, route, chunk);
+            const AllgatherChoice choice = predict(bytes, route, chunk, depth);
+            if (best.chunk == 0 || choice.seconds < best.seconds * worthwhile) best = choice;
         }
-        if (topology.nodes() == 1) break;
+    };
+    if (wish.chunk > 0 && nodes_ > 1) {
+        consider(std::min(wish.chunk, bytes));
+        return best;
+    }
+    for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= wish.least_chunk; cuts *= 2) {
+        const std::size_t even = (bytes + cuts - 1) / cuts;
+        consider(cuts == 1 ? even : (even + page - 1) / page * page);
+        if (nodes_ == 1) break;  // nothing to overlap with: every cut only costs
     }
     return best;
 }

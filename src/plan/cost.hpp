@@ -1,12 +1,12 @@
-// How long an allgather takes by a formula, and which route and chunk that makes the best.
+// How long an allgather takes by a formula, and which route, chunk and window that makes the best.
 //
 // N nodes, G ranks a node, shards of S bytes in k chunks of c. e: shards that enter at a rank,
 // o: that it puts on its rail (evenly: e = o = N-1). D: window, L: latency of the rail, B: rate of a
-// NIC, l and i: start and issue of a copy.
+// NIC, p: what a put costs its rank's core, l and i: start and issue of a copy.
 //
 //   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
 //   fan(c)    = Q(G-1 pushes) (+ l + c/stage out of the landing buffer)        one chunk's fan-out
-//   rail      = max(NIC's bytes / B, o k (c/B + 2L) / D)                       window of D puts
+//   rail      = max(NIC's bytes / B, o k (c/B + 2L) / D, (o + e) k p)          window of D puts
 //   ring      : at least (N-1) (c/B + L), a chunk being handed on when it is there
 //   rail end  = L + rail + L + max(fan(c), L)                                  announce, last chunk
 //   node end  = i + l + Q((k + e k) (G-1) pushes, own copy, staging)               it never rests
@@ -20,6 +20,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "hier/plan.hpp"
 
@@ -29,8 +31,8 @@ namespace hier {
 struct Rates {
     double nic = 0;  // > 0, each direction
     double nic_latency = 0;
-    int nics = 0;  // of a node; 0: one a rank. Local rank l uses NIC l % nics
-    int depth = 1;
+    double nic_issue = 0;
+    int nics = 0;     // of a node; 0: one a rank. Local rank l uses NIC l % nics
     double link = 0;  // > 0, of one rank's pushes
     double link_latency = 0;
     double copy_issue = 0;
@@ -44,14 +46,54 @@ struct Rates {
 struct AllgatherChoice {
     Route route = Route::direct;
     std::size_t chunk = 0;
-    double seconds = 0;  // predicted
+    int depth = 0;
+    // Predicted, in seconds; the first is the larger of the others and `overhead`.
+    double seconds = 0;
+    double network = 0;
+    double links = 0;
 };
 
-// Pure. `bytes` of every rank, > 0.
-double predict_allgather(const Topology& topology, std::size_t bytes, const Rates& rates,
-                         Route route, std::size_t chunk);
-// The best of both routes and of shards cut into 1, 2, 4, ... chunks of `least` bytes or more.
-AllgatherChoice choose_allgather(const Topology& topology, std::size_t bytes, const Rates& rates,
-                                 std::size_t least = 16 << 10);
+// What is not to be chosen.
+struct AllgatherWish {
+    std::optional<Route> route;
+    std::size_t chunk = 0;  // 0: choose
+    int depth = 0;          // 0: choose
+    std::size_t least_chunk = 32 << 10;  // below, a put costs more than its bytes
+};
+
+// Pure; a value that depends on nothing but its arguments.
+class AllgatherCost {
+public:
+    AllgatherCost(const Topology& topology, const Rates& rates);
+
+    // Fills in the times. `bytes` of every rank, > 0.
+    AllgatherChoice predict(std::size_t bytes, Route route, std::size_t chunk, int depth) const;
+    // The best of both routes and of shards cut into 1, 2, 4, ... chunks; the window that keeps the
+    // NIC busy.
+    AllgatherChoice choose(std::size_t bytes, const AllgatherWish& wish = {}) const;
+
+    static constexpr int most_depth = 64;  // that is chosen
+
+private:
+    // In shards.
+    struct Load {
+        struct Node {
+            int members;
+            int entering;  // at one rank
+        };
+        int out = 0;  // of a rank
+        int in = 0;   // to a rank
+        int nic = 0;  // in or out of a NIC
+        std::vector<Node> nodes;
+    };
+    class Busiest;
+
+    const Load& load(Route route) const { return load_[route == Route::ring ? 1 : 0]; }
+    int window(std::size_t bytes, Route route, std::size_t chunk) const;
+
+    int nodes_;
+    Rates rates_;
+    Load load_[2];
+};
 
 }  // namespace hier

@@ -23,6 +23,12 @@ struct NetworkChoice {
     bool operator==(const NetworkChoice&) const = default;
 };
 
+// Of one device.
+struct NetworkRate {
+    double rate = 0;     // bytes per second, each direction; 0: not known
+    double latency = 0;  // seconds
+};
+
 // The network devices that UCX finds here. Throws SetupError.
 std::vector<NetworkDevice> network_devices();
 

@@ -55,6 +55,8 @@ public:
     std::uint32_t heard() override;
     void raise(Status status) override;
     const NetworkChoice& choice() const { return worker_->choice(); }
+    // Of one put, by UCX's own account of the device; after connect().
+    NetworkRate network_rate() const;
     std::string name() const
     {
         return "UCX " + worker_->choice().transports + " on " + worker_->choice().devices;

@@ -115,6 +115,15 @@ case_ fallback-below-min ranks=4 node_size=2 mca="coll_hier_min_bytes 16388" \
 case_ wrapped-by-sync ranks=4 node_size=2 coll=- \
     mca="coll_hier_priority 90 coll_sync_priority 99 coll_sync_barrier_before 3" -- lifetime --expect hier --count 50
 
+# Which path runs, and why, is said.
+case_ chosen-ring ranks=6 node_size=2 mca="coll_hier_verbose 1 coll_hier_net_rate 0.1" \
+    says="MPI_COMM_WORLD: 70001 bytes a rank: ring, chunks of .* in flight; expected .*direct puts: " \
+    -- exact --expect hier --sizes 70001
+case_ chosen-by-hand ranks=6 node_size=2 \
+    mca="coll_hier_verbose 1 coll_hier_inter direct coll_hier_chunk_bytes 4096 coll_hier_depth 3" \
+    says="MPI_COMM_WORLD: 70001 bytes a rank: direct puts, chunks of 4096 bytes, 3 in flight; .*; coll_hier_inter)" \
+    -- exact --expect hier --sizes 70001
+
 # A trace of one call, in files that are whole; a place that is none costs a line and no more.
 for shape in "4 2" "4 1" "6 2"; do
     read -r ranks size <<<"$shape"
@@ -129,7 +138,7 @@ case_ trace-unwritable ranks=4 node_size=2 mca="coll_hier_trace /nonexistent/x c
 # A value that cannot be is refused by name.
 for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
     "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
-    "coll_hier_trace_call -1"; do
+    "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan"; do
     read -r variable value <<<"$bad"
     case_ "refused-${variable#coll_hier_}" mca="$bad" status=error says="$variable.*$value|$value.*$variable" limit=40 \
         -- exact --sizes 1

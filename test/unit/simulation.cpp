@@ -33,7 +33,8 @@ public:
             for (const bool in_place : {false, true}) {
                 programs_.push_back(std::make_unique<Program>(
                     plan_allgather(topology, r,
-                                   {shards, scenario.chunk, scenario.route, in_place, landing}),
+                                   {shards, scenario.chunk, scenario.route, in_place, landing,
+                                    scenario.depth}),
                     topology, r));
             }
         }
@@ -143,7 +144,7 @@ std::vector<std::unique_ptr<SimulatedRank>> make_team(const Scenario& scenario,
 Outcome simulate(const Scenario& scenario, std::size_t most_passes)
 {
     const Topology topology(scenario.nodes);
-    FakeNetwork network(scenario.weather, scenario.sabotage, scenario.limits.depth);
+    FakeNetwork network(scenario.weather, scenario.sabotage, scenario.depth);
     std::deque<FakeGroup> groups;
     const auto team = make_team(scenario, topology, network, groups);
 

@@ -22,6 +22,7 @@ struct Scenario {
     Route route = Route::direct;
     std::size_t bytes = 7;  // a rank
     std::size_t chunk = 3;
+    int depth = 4;
     int calls = 3;  // one after the other; each rank starts the next one at once
     Executor::Limits limits{};
     Weather weather{};

@@ -27,7 +27,7 @@ std::string fault_of(const Scenario& scenario)
 std::string fault_with_limits(Scenario scenario)
 {
     const auto seed = scenario.weather.seed;
-    scenario.limits.depth = seed % 2 == 0 ? 1 : 4;
+    scenario.depth = seed % 2 == 0 ? 1 : 4;
     scenario.limits.bytes_per_pass = seed % 3 == 0 ? 1 : 256 << 10;
     scenario.weather.immediate = seed % 5 == 0 ? 100 : static_cast<int>(seed % 5) * 20;
     scenario.weather.idle = seed % 4 == 0 ? 90 : 20;

@@ -28,7 +28,7 @@ Options even(int nodes, int ranks)
 
 double seconds_of(const Options& options, std::size_t bytes, Route route, std::size_t chunk)
 {
-    return run_hier(make_topology(options.ranks_of()), options, bytes, route, chunk).seconds;
+    return run_hier(make_topology(options.ranks_of()), options, bytes, {route, chunk, 2}).seconds;
 }
 
 std::string text(double seconds) { return std::to_string(seconds * 1e6) + " us"; }
@@ -144,7 +144,6 @@ const char* one_node_is_as_good_as_all()
             for (int ranks = 1; ranks <= 4; ranks++) {
                 options.nodes = nodes;
                 options.gpus = ranks;
-                options.chunking = ChunkChoice::given;
                 for (const std::size_t chunk : {std::size_t{100000}, std::size_t{400000}}) {
                     options.chunk = chunk;
                     options.is_full = false;

@@ -22,8 +22,7 @@ Options even(int nodes, int ranks)
 
 Result chosen(Options& options, std::size_t bytes)
 {
-    options.route = RouteChoice::model;
-    options.chunking = ChunkChoice::model;
+    options.route = RouteChoice::best;
     options.algorithms = {"hier"};
     return run_all(options, bytes)[0];
 }

@@ -139,6 +139,28 @@ void test_settings_that_differ(void**)
     }
 }
 
+// One rank's network is slower than it says to the others: all choose by the slowest, or the chunks
+// of one would not be those that another waits for.
+void test_rates_that_differ(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(4, [](ForkedRank& self) -> std::string {
+        hier_config config = config_for_tests();
+        config.chunk_bytes = 0;
+        config.depth = 0;
+        config.net_rate = self.rank() == 2 ? 0.001 : 1000;
+        TeamRank team(self, config);
+        const auto fault = make_calls(team, {1, 70001, 300000, 1000000});
+        const std::string description = team.description();
+        team.end();
+        if (!fault.empty() || self.rank() != 0) return fault;
+        return description.find("0.001 GB/s (stated)") != std::string::npos &&
+                       ForkedRank::is_logged("team: 300000 bytes a rank: ") &&
+                       ForkedRank::is_logged("in flight; expected 9")
+                   ? ""
+                   : description + "; " + ForkedRank::log_lines();
+    }))));
+}
+
 // ---- set-up that fails
 
 // All get HIER_ERR_SETUP; the culprit says `cause`.
@@ -197,6 +219,7 @@ int main()
         cmocka_unit_test(test_teams_that_come_and_go),
         cmocka_unit_test(test_description),
         cmocka_unit_test(test_settings_that_differ),
+        cmocka_unit_test(test_rates_that_differ),
         cmocka_unit_test(test_node_level_that_fails),
         cmocka_unit_test(test_network_that_is_not_there),
         cmocka_unit_test(test_split_that_fails),

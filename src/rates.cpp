@@ -1,0 +1,115 @@
+#include "rates.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "error.hpp"
+
+namespace hier {
+namespace {
+
+constexpr double giga = 1e9;
+
+// A core that copies into another process.
+constexpr double core_link = 5 * giga;
+constexpr double core_latency = 1e-6;
+// A GPU's copy engines behind NVLink or xGMI, several links together; starts as on H200.
+constexpr double device_link = 200 * giga;
+constexpr double device_latency = 2e-6;
+constexpr double device_issue = 2.3e-6;
+constexpr double device_memory = 1000 * giga;
+constexpr double device_stage = 25 * giga;  // PCIe 4 x16
+
+// An interface that does not say how fast it is: UCX takes it for one of 100 Mbit/s.
+constexpr double least_told = 13e6;
+constexpr double assumed_nic = 10 * giga / 8;
+constexpr double tcp_issue = 10e-6;
+constexpr double rdma_issue = 0.5e-6;
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+// Of the node with the fewest.
+int network_devices_of_a_node(std::span<const RateRecord> records, const Topology& topology)
+{
+    std::size_t fewest = records.size();
+    for (int n = 0; n < topology.nodes(); n++) {
+        std::set<std::uint64_t> devices;
+        for (const int rank : topology.ranks_on(n)) devices.insert(records[index(rank)].device);
+        fewest = std::min(fewest, devices.size());
+    }
+    return static_cast<int>(fewest);
+}
+
+const char* to_string(std::int32_t source)
+{
+    switch (source) {
+    case RateRecord::stated:
+        return "stated";
+    case RateRecord::told:
+        return "UCX says";
+    default:
+        return "assumed";
+    }
+}
+
+}  // namespace
+
+RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkChoice& network,
+                     const NetworkRate& told)
+{
+    RateRecord self{};
+    self.device = std::hash<std::string>()(network.devices);
+    self.nic_is = config.net_rate > 0      ? RateRecord::stated
+                  : told.rate > least_told ? RateRecord::told
+                                           : RateRecord::assumed;
+    self.nic = config.net_rate > 0      ? config.net_rate * giga
+               : told.rate > least_told ? told.rate
+                                        : assumed_nic;
+    self.nic_latency = told.latency;
+    self.nic_issue = network.transports.find("tcp") != std::string::npos ? tcp_issue : rdma_issue;
+    self.link = config.link_rate * giga;
+    self.uses_device = uses_device ? 1 : 0;
+    return self;
+}
+
+TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology)
+{
+    // Where buffers live may differ from rank to rank and from call to call, and what is chosen
+    // must not: a team whose ranks all use GPUs gets what suits their memory.
+    bool has_devices = true;
+    RateRecord slowest = records[0];
+    for (const RateRecord& r : records) {
+        has_devices = has_devices && r.uses_device != 0;
+        if (r.nic < slowest.nic) {
+            slowest.nic = r.nic;
+            slowest.nic_is = r.nic_is;
+        }
+        slowest.nic_latency = std::max(slowest.nic_latency, r.nic_latency);
+        slowest.nic_issue = std::max(slowest.nic_issue, r.nic_issue);
+        // 0 is no rate, and a rank that states one knows more than one that does not.
+        if (slowest.link == 0 || (r.link > 0 && r.link < slowest.link)) slowest.link = r.link;
+    }
+    TeamRates team;
+    Rates& rates = team.rates;
+    rates.nic = slowest.nic;
+    rates.nic_latency = slowest.nic_latency;
+    rates.nic_issue = slowest.nic_issue;
+    rates.nics = network_devices_of_a_node(records, topology);
+    rates.link = slowest.link > 0 ? slowest.link : has_devices ? device_link : core_link;
+    rates.link_latency = has_devices ? device_latency : core_latency;
+    rates.copy_issue = has_devices ? device_issue : 0;
+    rates.own = has_devices ? device_memory : rates.link;
+    rates.stage = has_devices && topology.nodes() > 1 ? device_stage : 0;
+
+    if (topology.nodes() > 1) {
+        team.text = format("%d network device%s a node at %.4g GB/s (%s), %.3g us; ", rates.nics,
+                           rates.nics > 1 ? "s" : "", rates.nic / giga, to_string(slowest.nic_is),
+                           rates.nic_latency * 1e6);
+    }
+    team.text += format("%s at %.4g GB/s (%s)", has_devices ? "copy engines" : "cores",
+                        rates.link / giga, slowest.link > 0 ? "stated" : "assumed");
+    return team;
+}
+
+}  // namespace hier

@@ -1,0 +1,37 @@
+// What a team's cost model takes its machine to be: stated by the user, told by UCX, or assumed.
+// Equal on all ranks, because the slowest rank's figures are taken.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "hier/hier.h"
+#include "hier/topology.hpp"
+#include "plan/cost.hpp"
+#include "transport/ucx_devices.hpp"
+
+namespace hier {
+
+// What a rank tells the others. Compared and sent as bytes, so no padding.
+struct RateRecord {
+    std::uint64_t device;  // equal for the ranks of a host that share a network device
+    double nic, nic_latency, nic_issue;
+    double link;               // stated; 0: not
+    std::int32_t nic_is;       // Source
+    std::int32_t uses_device;  // 1: a GPU
+    enum Source : std::int32_t { stated, told, assumed };
+};
+static_assert(std::is_trivially_copyable_v<RateRecord>);
+
+RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkChoice& network,
+                     const NetworkRate& told);
+
+struct TeamRates {
+    Rates rates;
+    std::string text;  // what they are and where they come from
+};
+TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology);
+
+}  // namespace hier
