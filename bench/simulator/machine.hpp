@@ -24,8 +24,8 @@ struct Machine {
     // its start until the last byte and its flag are there.
     double link_rate = 393e9;  // of a GPU's port
     double link_latency = 2e-6;
-    double copy_issue = 2.3e-6;
-    int streams = 1;
+    double copy_issue = 0.5e-6;  // in a batch, as the product issues them on CUDA
+    int streams = 2;             // what a batch comes to: starts hide behind bytes
     double copy_rate = 2e12;  // inside a GPU's memory
     double stage_rate = 0;    // between device and landing buffer, each direction; 0: not staged
 

@@ -218,7 +218,7 @@ Runs the plans of an allgather in virtual time, and other algorithms on the same
   --nics N             of a node [one a rank]      --nic-rate RATE     [50GB]
   --nic-latency TIME   [5us]                       --depth N           puts in flight of a rank [model]
   --link-rate RATE     of a GPU's port [393GB]     --link-latency TIME of a copy [2us; host 1us]
-  --copy-issue TIME    between two copies [2.3us]  --streams N         copies at a time [1]
+  --copy-issue TIME    between two copies [0.5us]  --streams N         copies at a time [2]
   --copy-rate RATE     inside a GPU [2000GB]
   --staged             the network reaches host memory only; --stage-rate RATE [50GB]
   --host               host memory: --core-rate RATE [8GB], --memory-rate RATE of a node [40GB]
