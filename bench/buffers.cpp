@@ -3,6 +3,9 @@
 #include "agree.hpp"
 #include "pattern.hpp"
 
+#include <numeric>
+#include <utility>
+
 namespace bench {
 namespace {
 
@@ -13,75 +16,97 @@ int rank_in(MPI_Comm comm)
     return rank;
 }
 
-int ranks_of(MPI_Comm comm)
+std::size_t ranks_of(MPI_Comm comm)
 {
     int ranks = 0;
     MPI_Comm_size(comm, &ranks);
-    return ranks;
+    return static_cast<std::size_t>(ranks);
 }
 
-std::string describe(int rank, std::uint64_t call, int source, const Block& block,
-                     const Mismatch& wrong)
+std::vector<int> world_ranks(MPI_Comm comm)
+{
+    std::vector<int> ranks(ranks_of(comm));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    std::vector<int> in_world(ranks.size());
+    MPI_Group group = MPI_GROUP_NULL;
+    MPI_Group world = MPI_GROUP_NULL;
+    MPI_Comm_group(comm, &group);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_translate_ranks(group, static_cast<int>(ranks.size()), ranks.data(), world,
+                              in_world.data());
+    MPI_Group_free(&group);
+    MPI_Group_free(&world);
+    return in_world;
+}
+
+std::string describe(int rank, std::uint64_t call, const Block& block, const Mismatch& wrong)
 {
     return "rank " + std::to_string(rank) + ", " + std::to_string(block.bytes) +
            " bytes a rank, call " + std::to_string(call) + ": block of rank " +
-           std::to_string(source) + ", first wrong byte at offset " + std::to_string(wrong.offset) +
-           ": expected " + std::to_string(wrong.expected) + ", found " +
-           std::to_string(wrong.found);
+           std::to_string(block.rank) + ", first wrong byte at offset " +
+           std::to_string(wrong.offset) + ": expected " + std::to_string(wrong.expected) +
+           ", found " + std::to_string(wrong.found);
 }
 
 }  // namespace
 
 Buffers::Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place)
-    : comm_(comm), rank_(rank_in(comm)), ranks_(ranks_of(comm)), bytes_(bytes), in_place_(in_place),
-      send_(*memories.send, in_place ? 0 : bytes),
-      receive_(*memories.receive, static_cast<std::size_t>(ranks_) * bytes)
+    : Buffers(comm,
+              std::make_shared<const Room>(memories, in_place ? 0 : bytes, ranks_of(comm) * bytes),
+              bytes, in_place)
+{
+}
+
+Buffers::Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place)
+    : comm_(comm), rank_(rank_in(comm)), world_rank_(world_ranks(comm)), bytes_(bytes),
+      in_place_(in_place), room_(std::move(room))
 {
 }
 
 std::string Buffers::complete() const
 {
-    const bool both = send_.data() != nullptr && receive_.data() != nullptr;
+    const bool both = room_->send.data() != nullptr && room_->receive.data() != nullptr;
     return agree_on_failure(comm_, both ? ""
                                         : "rank " + std::to_string(rank_) + ": no memory for " +
-                                              std::to_string(ranks_) + " blocks of " +
+                                              std::to_string(world_rank_.size()) + " blocks of " +
                                               std::to_string(bytes_) +
                                               " bytes; give smaller --sizes");
 }
 
 void Buffers::attach(Allgather& allgather) const
 {
-    allgather.attach(send_.data(), send_.bytes(), receive_.data(), receive_.bytes());
+    allgather.attach(room_->send.data(), room_->send.bytes(), room_->receive.data(),
+                     room_->receive.bytes());
 }
 
 void Buffers::call(Allgather& allgather) const
 {
-    allgather.call(in_place_ ? nullptr : send_.data(), receive_.data(), bytes_);
+    allgather.call(in_place_ ? nullptr : room_->send.data(), room_->receive.data(), bytes_);
 }
 
 void Buffers::prepare(std::uint64_t call_number) const
 {
-    for (int source = 0; source < ranks_; ++source) {
-        write_poison(receive_, static_cast<std::size_t>(source) * bytes_,
-                     {source, call_number, bytes_});
+    for (std::size_t source = 0; source < world_rank_.size(); ++source) {
+        write_poison(room_->receive, source * bytes_, {world_rank_[source], call_number, bytes_});
     }
-    const Block own{rank_, call_number, bytes_};
+    const auto self = static_cast<std::size_t>(rank_);
+    const Block own{world_rank_[self], call_number, bytes_};
     if (in_place_) {
-        write_block(receive_, static_cast<std::size_t>(rank_) * bytes_, own);
+        write_block(room_->receive, self * bytes_, own);
     } else {
-        write_block(send_, 0, own);
+        write_block(room_->send, 0, own);
     }
 }
 
 std::string Buffers::check(std::uint64_t call_number) const
 {
+    const int self = world_rank_[static_cast<std::size_t>(rank_)];
     std::string wrong;
-    for (int source = 0; source < ranks_ && wrong.empty(); ++source) {
-        const Block block{source, call_number, bytes_};
-        const auto mismatch =
-            check_block(receive_, static_cast<std::size_t>(source) * bytes_, block);
+    for (std::size_t source = 0; source < world_rank_.size() && wrong.empty(); ++source) {
+        const Block block{world_rank_[source], call_number, bytes_};
+        const auto mismatch = check_block(room_->receive, source * bytes_, block);
         if (mismatch) {
-            wrong = describe(rank_, call_number, source, block, *mismatch);
+            wrong = describe(self, call_number, block, *mismatch);
         }
     }
     return agree_on_failure(comm_, wrong);

@@ -8,13 +8,27 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 namespace bench {
+
+// The two allocations, of one pair of buffers or of several that take turns.
+struct Room {
+    Room(const Memories& memories, std::size_t send_bytes, std::size_t receive_bytes)
+        : send(*memories.send, send_bytes), receive(*memories.receive, receive_bytes)
+    {
+    }
+    Buffer send;
+    Buffer receive;
+};
 
 class Buffers {
 public:
     Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place);
+    // The fronts of allocations that are large enough.
+    Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place);
 
     // Collective. The reason when a rank had too little memory.
     [[nodiscard]] std::string complete() const;
@@ -31,11 +45,10 @@ public:
 private:
     MPI_Comm comm_;
     int rank_;
-    int ranks_;
-    std::size_t bytes_;  // a rank
+    std::vector<int> world_rank_;  // of each rank: no two in the job send the same bytes
+    std::size_t bytes_;            // a rank
     bool in_place_;
-    Buffer send_;
-    Buffer receive_;
+    std::shared_ptr<const Room> room_;
 };
 
 }  // namespace bench

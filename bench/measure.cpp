@@ -1,24 +1,15 @@
 #include "measure.hpp"
 
 #include "buffers.hpp"
+#include "iterations.hpp"
 #include "timing.hpp"
 
-#include <algorithm>
 #include <vector>
 
 namespace bench {
 namespace {
 
 constexpr long validated_before = 2;
-constexpr long fewest_iterations = 10;
-
-// As many calls as a stable median takes; a small size is cheap and jitters more.
-long usual_iterations(std::size_t bytes)
-{
-    return bytes <= 8 * 1024 ? 1000 : bytes <= 512 * 1024 ? 200 : 100;
-}
-
-long usual_warmup(std::size_t bytes) { return bytes <= 8 * 1024 ? 20 : 5; }
 
 }  // namespace
 
@@ -55,7 +46,7 @@ std::string Bench::validated_calls(const Buffers& buffers, long count)
 
 long Bench::choose_iterations(const Buffers& buffers)
 {
-    const long warmup = options_.warmup >= 0 ? options_.warmup : usual_warmup(buffers.bytes());
+    const long warmup = warmup_iterations(options_, buffers.bytes());
     for (long i = 0; i < warmup; ++i) {
         call(buffers);
     }
@@ -68,11 +59,7 @@ long Bench::choose_iterations(const Buffers& buffers)
     call(buffers);
     double elapsed = (MPI_Wtime() - start) / 2.0;
     MPI_Allreduce(MPI_IN_PLACE, &elapsed, 1, MPI_DOUBLE, MPI_MAX, comm_);
-    const double affordable = options_.seconds / std::max(elapsed, 1e-9);
-    const long usual = usual_iterations(buffers.bytes());
-    return affordable >= static_cast<double>(usual)
-               ? usual
-               : std::max(fewest_iterations, static_cast<long>(affordable));
+    return timed_iterations(options_, buffers.bytes(), elapsed);
 }
 
 void Bench::timed_loop(const Buffers& buffers, Measurement& result)

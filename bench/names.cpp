@@ -13,6 +13,8 @@ const char* name_of(Program program)
         return "gpu_overlap";
     case Program::p2p:
         return "p2p";
+    case Program::levels:
+        return "levels";
     }
     return "bench";
 }

@@ -20,10 +20,12 @@ struct Row {
     unsigned programs;  // that take it
 };
 
-constexpr unsigned mpi = static_cast<unsigned>(Program::allgather);
+constexpr unsigned allgather = static_cast<unsigned>(Program::allgather);
+constexpr unsigned levels = static_cast<unsigned>(Program::levels);
 constexpr unsigned nccl = static_cast<unsigned>(Program::nccl_allgather);
 constexpr unsigned overlap = static_cast<unsigned>(Program::gpu_overlap);
 constexpr unsigned p2p = static_cast<unsigned>(Program::p2p);
+constexpr unsigned mpi = allgather | levels;
 constexpr unsigned gathers = mpi | nccl;
 constexpr unsigned sized = gathers | overlap;
 constexpr unsigned all = sized | p2p;
@@ -153,7 +155,7 @@ const std::vector<Row>& rows()
          gathers},
         {"--validate", "none, few or all", set_validate, gathers},
         {"--in-place", "", flag(&Options::in_place), mpi},
-        {"--loop", "", flag(&Options::loop), gathers},
+        {"--loop", "", flag(&Options::loop), allgather | nccl},
         {"--memory", "host, pinned or device, or two of them (device,host), or mixed", set_memory,
          mpi},
         {"--by", "a list of who serves, as --help names them", set_by, nccl | overlap},
@@ -222,6 +224,9 @@ void set_defaults(Program program, Options& options)
     switch (program) {
     case Program::allgather:
         options.sizes = *parse_sizes("1k:1m");
+        return;
+    case Program::levels:
+        options.sizes = *parse_sizes("256k,1m,4m");
         return;
     case Program::nccl_allgather:
         options.sizes = *parse_sizes("1k,16k,64k,256k,1m,4m,16m,64m,256m,1g");

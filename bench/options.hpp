@@ -7,7 +7,13 @@
 
 namespace bench {
 
-enum class Program : unsigned { allgather = 1, nccl_allgather = 2, gpu_overlap = 4, p2p = 8 };
+enum class Program : unsigned {
+    allgather = 1,
+    nccl_allgather = 2,
+    gpu_overlap = 4,
+    p2p = 8,
+    levels = 16
+};
 enum class Validate { none, few, all };
 enum class LinkSource { absent, measured, given };
 enum class MemoryKind { host, pinned, device };

@@ -70,6 +70,28 @@ Every rank's copy engine pushes into the next rank's GPU, all at once; a rank a 
 Exit status: 0; 1 a wrong byte was received or a call failed; 2 this cannot be run as asked.
 )";
 
+const char* const levels_usage = R"(Usage: mpirun -n P --mca coll hier levels [OPTION...]
+Times the network alone (the rails, all at once), the links alone (the nodes, all at once) and
+MPI_Allgather of all ranks, in turn; in each call the slowest rank of all counts.
+
+  --sizes LIST         bytes a rank: 256k,1m,4m, or 1m:8m (doubling) [256k,1m,4m]
+  --total              sizes are the bytes of all ranks together (rounded down to equal parts)
+  --iterations N       timed rounds of the three calls a size [by size, within --seconds]
+  --seconds X          time budget of one size when --iterations is absent [2]
+  --warmup N           untimed rounds a size [by size]
+  --validate WHICH     none; few: some calls outside the timed loop; all: every call too [few]
+  --in-place           MPI_IN_PLACE; the links alone always are
+  --memory KIND        as for allgather: host, pinned, device, two of them, mixed [host]
+  --csv FILE           append a row a size; the header is written into an empty file
+  --label TEXT         goes into the CSV rows
+  --link-rate RATE     measured, or bytes per second (119.5e6), or bits (1gbit)
+  --measure-link       the same as --link-rate measured
+  --link-seconds X     length of each timed stream of that measurement [2]
+  --ranks-per-node K   virtual nodes of K ranks, for hier too: it sets coll_hier_ranks_per_node
+
+Exit status: 0; 1 a wrong byte was received or hier did not serve; 2 this cannot be run as asked.
+)";
+
 }  // namespace
 
 const char* usage(Program program)
@@ -83,6 +105,8 @@ const char* usage(Program program)
         return overlap_usage;
     case Program::p2p:
         return p2p_usage;
+    case Program::levels:
+        return levels_usage;
     }
     return "";
 }

@@ -14,6 +14,7 @@ typedef struct {
     int* value;
     int initial, least, most;
     int level;
+    bool settable; /* by MPI_T, for communicators whose first eligible call is still to come */
     const char* help;
 } int_row_t;
 
@@ -50,19 +51,19 @@ typedef struct {
 } text_row_t;
 
 static const int_row_t int_rows[] = {
-    {"priority", &self->priority, 95, -1, 100, OPAL_INFO_LVL_3,
+    {"priority", &self->priority, 95, -1, 100, OPAL_INFO_LVL_3, false,
      "Priority of coll/hier; -1 switches it off. Above every stock component by default"},
-    {"verbose", &self->verbose, 0, 0, 100, OPAL_INFO_LVL_3,
+    {"verbose", &self->verbose, 0, 0, 100, OPAL_INFO_LVL_3, false,
      "0: errors only; 1: the groups and transports of each communicator; 10: more"},
-    {"ranks_per_node", &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5,
+    {"ranks_per_node", &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5, true,
      "Cut every host into virtual nodes of this many ranks; 0: hosts as found. For tests and "
-     "tuning; equal on all ranks"},
-    {"depth", &self->config.depth, 0, 0, 1024, OPAL_INFO_LVL_5,
+     "tuning; equal on all ranks. MPI_T may set it: it counts at a communicator's first call"},
+    {"depth", &self->config.depth, 0, 0, 1024, OPAL_INFO_LVL_5, false,
      "Puts in flight from one rank to other nodes; 0: as many as keep the network busy, by the "
      "cost model"},
-    {"timeout", &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5,
+    {"timeout", &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5, false,
      "Seconds without any movement, every rank being in the call, after which it fails; 0: never"},
-    {"trace_call", &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5,
+    {"trace_call", &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5, false,
      "Which call of each communicator coll_hier_trace records, counting from 1 those that "
      "coll/hier serves; 0: every one"},
 };
@@ -125,11 +126,12 @@ static const text_row_t text_rows[] = {
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
 static int register_variable(const char* name, const char* help, mca_base_var_type_t type,
-                             int level, void* value)
+                             int level, bool settable, void* value)
 {
-    const int rc = mca_base_component_var_register(&self->super.collm_version, name, help, type,
-                                                   NULL, 0, 0, (mca_base_var_info_lvl_t)level,
-                                                   MCA_BASE_VAR_SCOPE_READONLY, value);
+    const int rc = mca_base_component_var_register(
+        &self->super.collm_version, name, help, type, NULL, 0,
+        settable ? MCA_BASE_VAR_FLAG_SETTABLE : 0, (mca_base_var_info_lvl_t)level,
+        settable ? MCA_BASE_VAR_SCOPE_ALL_EQ : MCA_BASE_VAR_SCOPE_READONLY, value);
     return 0 > rc ? rc : OMPI_SUCCESS;
 }
 
@@ -148,27 +150,27 @@ int mca_coll_hier_register(void)
     for (size_t i = 0; i < ROWS(int_rows) && OMPI_SUCCESS == rc; i++) {
         *int_rows[i].value = int_rows[i].initial;
         rc = register_variable(int_rows[i].name, int_rows[i].help, MCA_BASE_VAR_TYPE_INT,
-                               int_rows[i].level, int_rows[i].value);
+                               int_rows[i].level, int_rows[i].settable, int_rows[i].value);
     }
     for (size_t i = 0; i < ROWS(size_rows) && OMPI_SUCCESS == rc; i++) {
         *size_rows[i].value = size_rows[i].initial;
         rc = register_variable(size_rows[i].name, size_rows[i].help, MCA_BASE_VAR_TYPE_SIZE_T,
-                               OPAL_INFO_LVL_4, size_rows[i].value);
+                               OPAL_INFO_LVL_4, false, size_rows[i].value);
     }
     for (size_t i = 0; i < ROWS(rate_rows) && OMPI_SUCCESS == rc; i++) {
         *rate_rows[i].value = 0;
         rc = register_variable(rate_rows[i].name, rate_rows[i].help, MCA_BASE_VAR_TYPE_DOUBLE,
-                               OPAL_INFO_LVL_5, rate_rows[i].value);
+                               OPAL_INFO_LVL_5, false, rate_rows[i].value);
     }
     for (size_t i = 0; i < ROWS(choice_rows) && OMPI_SUCCESS == rc; i++) {
         choice_rows[i].text = choice_rows[i].choices[0].text;
         rc = register_variable(choice_rows[i].name, choice_rows[i].help, MCA_BASE_VAR_TYPE_STRING,
-                               OPAL_INFO_LVL_5, &choice_rows[i].text);
+                               OPAL_INFO_LVL_5, false, &choice_rows[i].text);
     }
     for (size_t i = 0; i < ROWS(text_rows) && OMPI_SUCCESS == rc; i++) {
         *text_rows[i].value = text_rows[i].initial;
         rc = register_variable(text_rows[i].name, text_rows[i].help, MCA_BASE_VAR_TYPE_STRING,
-                               OPAL_INFO_LVL_5, text_rows[i].value);
+                               OPAL_INFO_LVL_5, false, text_rows[i].value);
     }
     if (OMPI_SUCCESS == rc) {
         rc = register_counter("allgather_calls", "Calls of MPI_Allgather that coll/hier served",

@@ -1,14 +1,11 @@
 #include "calibrate.hpp"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
-#include "algorithms.hpp"
 #include "quantity.hpp"
-#include "report.hpp"
 
 namespace bench::simulator {
 namespace {
@@ -63,22 +60,6 @@ std::string read_measurements(const std::string& file, std::vector<Measurement>&
         measurements.push_back(std::move(measurement));
     }
     return "";
-}
-
-void print_calibration(const std::vector<Measurement>& measurements)
-{
-    constexpr double us = 1e6;
-    std::printf("%-10s %10s %-12s %12s %12s %8s  %s\n", "layout", "bytes/rank", "algorithm",
-                "simulated us", "measured us", "error", "source");
-    for (const Measurement& m : measurements) {
-        const std::size_t bytes = m.options.sizes[0];
-        const Result result = run_all(m.options, bytes)[0];
-        const double simulated = result.outcome.seconds;
-        std::printf("%-10s %10zu %-12s %12.1f %12.1f %+7.1f%%  %s\n",
-                    text_of(m.options.ranks_of()).c_str(), bytes, result.algorithm.c_str(),
-                    simulated * us, m.seconds * us, (simulated / m.seconds - 1) * 100,
-                    m.source.c_str());
-    }
 }
 
 }  // namespace bench::simulator

@@ -21,7 +21,5 @@ struct Measurement {
 // Empty, or what is wrong, with the line's number.
 [[nodiscard]] std::string read_measurements(const std::string& file,
                                             std::vector<Measurement>& measurements);
-// Prints one line a measurement. Throws std::runtime_error.
-void print_calibration(const std::vector<Measurement>& measurements);
 
 }  // namespace bench::simulator

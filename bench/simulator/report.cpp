@@ -107,4 +107,19 @@ std::string append_csv(const Options& options, std::size_t bytes,
     return is_written ? "" : "--csv " + options.csv + ": " + std::strerror(errno);
 }
 
+void print_calibration(const std::vector<Measurement>& measurements)
+{
+    std::printf("%-10s %10s %-12s %12s %12s %8s  %s\n", "layout", "bytes/rank", "algorithm",
+                "simulated us", "measured us", "error", "source");
+    for (const Measurement& m : measurements) {
+        const std::size_t bytes = m.options.sizes[0];
+        const Result result = run_all(m.options, bytes)[0];
+        const double simulated = result.outcome.seconds;
+        std::printf("%-10s %10zu %-12s %12.1f %12.1f %+7.1f%%  %s\n",
+                    text_of(m.options.ranks_of()).c_str(), bytes, result.algorithm.c_str(),
+                    simulated * us, m.seconds * us, (simulated / m.seconds - 1) * 100,
+                    m.source.c_str());
+    }
+}
+
 }  // namespace bench::simulator

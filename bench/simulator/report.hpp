@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "algorithms.hpp"
+#include "calibrate.hpp"
 
 namespace bench::simulator {
 
@@ -17,5 +18,7 @@ void print_footprint(const Options& options, std::size_t bytes, const Result& re
 // Empty, or why the rows could not be written.
 [[nodiscard]] std::string append_csv(const Options& options, std::size_t bytes,
                                      const std::vector<Result>& results);
+// One line a measurement. Throws std::runtime_error.
+void print_calibration(const std::vector<Measurement>& measurements);
 
 }  // namespace bench::simulator

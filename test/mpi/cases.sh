@@ -135,6 +135,24 @@ case_ trace-unwritable ranks=4 node_size=2 mca="coll_hier_trace /nonexistent/x c
     says="coll_hier_trace: cannot write /nonexistent/x.traced__a_b.0.2.csv: No such file" \
     -- trace --expect hier --writable 0
 
+# What bench/levels sets beside one another are the parts that it names, hier serves them, and nothing is timed that it
+# does not serve. (Nobody asserts how long they take.)
+case_ levels-4-by-2 directory=bench ranks=4 mca="coll_hier_verbose 1" says="network: 2 ranks on 2 nodes \(1,1\)" \
+    -- levels --ranks-per-node 2 --sizes 1,70001 --iterations 3 --validate all
+case_ levels-6-by-2 directory=bench ranks=6 mca="coll_hier_verbose 1" says="links: 2 ranks on 1 node " \
+    -- levels --ranks-per-node 2 --sizes 70001 --iterations 3 --in-place
+case_ levels-5-by-2 directory=bench ranks=5 mca="coll_hier_verbose 1" says="70001 +3 +- +[0-9.]+ +[0-9.]+ +- " \
+    -- levels --ranks-per-node 2 --sizes 70001 --iterations 3 --validate all
+case_ "levels-{3,1}-cyclic" directory=bench layout=3,1 order=cyclic says="70001 +3 +- +[0-9.]+ +[0-9.]+ +- " \
+    -- levels --sizes 70001 --iterations 3 --validate all
+case_ levels-4-by-2-gpu directory=bench ranks=4 gpu=20 -- levels --ranks-per-node 2 --memory device --sizes 70001 --iterations 3
+case_ levels-notices-a-fallback directory=bench ranks=4 mca="coll_hier_min_bytes 250000" status=error \
+    says="hier served 0 of" -- levels --ranks-per-node 2 --sizes 70001 --iterations 3
+case_ levels-notices-an-absent-component directory=bench ranks=2 coll=^hier status=error says="nobody counts" \
+    -- levels --sizes 70001 --iterations 3
+case_ levels-notices-other-nodes directory=bench ranks=4 node_size=2 status=error says="say --ranks-per-node 2" \
+    -- levels --sizes 70001 --iterations 3
+
 # A value that cannot be is refused by name.
 for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
     "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \

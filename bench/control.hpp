@@ -1,0 +1,27 @@
+// A number that the library under test lets a tool set through MPI_T.
+#pragma once
+
+#include <mpi.h>
+
+#include <optional>
+
+namespace bench {
+
+class Control {
+public:
+    explicit Control(const char* name);
+    Control(const Control&) = delete;
+    Control& operator=(const Control&) = delete;
+    ~Control();
+
+    // This process's value; nothing when the library has no such variable.
+    [[nodiscard]] std::optional<int> read() const;
+    // False when it cannot be set.
+    [[nodiscard]] bool write(int value) const;
+
+private:
+    bool tools_ = false;
+    MPI_T_cvar_handle handle_ = MPI_T_CVAR_HANDLE_NULL;
+};
+
+}  // namespace bench
