@@ -52,6 +52,7 @@ struct mca_coll_hier_module_t {
     mca_coll_base_module_allgather_fn_t previous_allgather;
     mca_coll_base_module_t* previous_allgather_module;
     mca_coll_hier_state_t state;
+    bool has_told_of_small_calls;
     hier_team* team;
     mca_coll_hier_staging_t send_staging, receive_staging;
 };

@@ -9,6 +9,7 @@
 
 #include "ompi/datatype/ompi_datatype.h"
 #include "opal/runtime/opal_progress.h"
+#include "opal/util/output.h"
 
 typedef struct {
     mca_coll_hier_module_t* module;
@@ -183,6 +184,23 @@ static bool find_memory(mca_coll_hier_elements_t* elements)
     return 0 <= is_reachable;
 }
 
+/* Which path runs, and why: a line for the first such call of a communicator. */
+static void tell_of_small_call(call_t* call)
+{
+    mca_coll_hier_module_t* module = call->module;
+    if (module->has_told_of_small_calls) {
+        return;
+    }
+    module->has_told_of_small_calls = true;
+    if (0 == ompi_comm_rank(call->comm)) {
+        opal_output_verbose(1, mca_coll_hier_component.output,
+                            "coll:hier: communicator %s: %zu bytes in all are less than "
+                            "coll_hier_min_bytes (%zu): the previous module serves such calls%s",
+                            call->comm->c_name, call->total, mca_coll_hier_component.min_bytes,
+                            call->receive.is_reachable ? "" : ", through memory of the host");
+    }
+}
+
 /* Threads may be at it on several communicators. */
 static void count(unsigned long long* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
 
@@ -227,6 +245,9 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     if (!eligible || MCA_COLL_HIER_READY != hier->state) {
         if (1 < size) {
             count(&mca_coll_hier_component.allgather_fallbacks);
+            if (!eligible) {
+                tell_of_small_call(&call);
+            }
         }
         if (!is_known) {
             return OMPI_ERROR;

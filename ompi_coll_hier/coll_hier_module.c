@@ -11,6 +11,7 @@ static void construct(mca_coll_hier_module_t* module)
     module->previous_allgather = NULL;
     module->previous_allgather_module = NULL;
     module->state = MCA_COLL_HIER_FRESH;
+    module->has_told_of_small_calls = false;
     module->team = NULL;
     module->send_staging = module->receive_staging = (mca_coll_hier_staging_t){NULL, 0, false};
 }
