@@ -28,6 +28,7 @@ Group split(const hier_bootstrap& bootstrap, int which, int color, int key)
 // What has to be equal on all ranks for their plans to fit together.
 struct Agreed {
     std::uint64_t chunk_bytes;
+    std::uint64_t eager_bytes;
     std::int32_t ranks_per_node;
     std::int32_t inter;
     std::int32_t intra;
@@ -37,6 +38,7 @@ struct Agreed {
 const char* first_difference(const Agreed& a, const Agreed& b)
 {
     if (a.chunk_bytes != b.chunk_bytes) return "coll_hier_chunk_bytes";
+    if (a.eager_bytes != b.eager_bytes) return "coll_hier_eager_bytes";
     if (a.ranks_per_node != b.ranks_per_node) return "coll_hier_ranks_per_node";
     if (a.inter != b.inter) return "coll_hier_inter";
     if (a.intra != b.intra) return "coll_hier_intra";
@@ -45,8 +47,8 @@ const char* first_difference(const Agreed& a, const Agreed& b)
 
 void compare_settings(const Group& team, const hier_config& config)
 {
-    const auto all = team.allgather(
-        Agreed{config.chunk_bytes, config.ranks_per_node, config.inter, config.intra});
+    const auto all = team.allgather(Agreed{config.chunk_bytes, config.eager_bytes,
+                                           config.ranks_per_node, config.inter, config.intra});
     for (std::size_t r = 1; r < all.size(); r++) {
         const char* differs = first_difference(all[0], all[r]);
         if (differs == nullptr) continue;
@@ -165,8 +167,13 @@ const Team::Prepared& Team::prepare(const Call& call)
     const auto shards = equal_shards(topology_.size(), call.bytes_per_rank);
     const AllgatherChoice choice = choose(call.bytes_per_rank);
     report(call, choice);
-    const AllgatherShape shape{shards,        choice.chunk,     choice.route,
-                               call.in_place, call.has_landing, choice.depth};
+    const AllgatherShape shape{shards,
+                               choice.chunk,
+                               choice.route,
+                               call.in_place,
+                               call.has_landing,
+                               choice.depth,
+                               is_eager(call.bytes_per_rank)};
     auto made =
         std::make_unique<Program>(plan_allgather(topology_, rank_, shape), topology_, rank_);
     if (tracer_) tracer_->reserve(made->size());
@@ -230,6 +237,7 @@ Status Team::start(const hier_allgather_args& args)
     if (has_landing && !failed(status)) status = reserve_landing(binding);
     if (failed(status)) return refuse(status);
     binding.sequence = ++sequence_;
+    binding.eager = is_eager(args.bytes_per_rank);
     const Call call{args.bytes_per_rank, args.send == nullptr, has_landing};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
     const Prepared& prepared = prepare(call);

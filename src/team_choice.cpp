@@ -48,11 +48,12 @@ void Team::report(const Call& call, const AllgatherChoice& choice) const
                      text_of(cost_->choose(bytes, other).seconds).c_str());
     }
     log(HIER_LOG_INFO,
-        "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s; expected %s (network %s, "
+        "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s; expected %s (network %s, "
         "links %s; %s)",
         name_.c_str(), bytes, to_string(choice.route), choice.chunk, choice.depth,
-        call.has_landing ? ", through pinned memory" : "", text_of(choice.seconds).c_str(),
-        text_of(choice.network).c_str(), text_of(choice.links).c_str(), why.c_str());
+        is_eager(bytes) ? ", eager" : "", call.has_landing ? ", through pinned memory" : "",
+        text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),
+        text_of(choice.links).c_str(), why.c_str());
 }
 
 }  // namespace hier

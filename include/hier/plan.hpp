@@ -46,7 +46,7 @@ struct Op {
         // write `slice` into the buffer that `peer` announced, then count it there; done when the
         // source may be reused
         put,
-        drain,       // until every earlier put to `peer` lands without our help
+        drain,       // until what went to `peer` before, puts and all, lands without our help
         await_data,  // until `count` puts of `peer` have arrived
     };
     static constexpr std::int32_t every_peer = -1;
@@ -87,6 +87,8 @@ struct AllgatherShape {
     bool in_place;  // the rank's own shard is in its receive buffer already
     bool landing;   // the rank's network reaches only its landing buffer
     int depth = 2;  // puts on the rail in flight; > 0
+    // Rail peers need not be in the call yet: their network keeps what is early. Equal on all ranks.
+    bool eager = false;
 };
 
 // The overlapped rail + fan-out allgather of `rank`; diagram and bytes per link in

@@ -29,6 +29,7 @@ struct Binding {
     std::size_t send_offset;  // where the first byte of `send` belongs in `receive`
     Region landing = {};  // Place::landing, as long as `receive`; none where the network reaches
                           // `receive` itself
+    bool eager = false;   // rail peers put without waiting until this rank is in the call
 
     std::byte* at(Place place, std::size_t offset) const
     {
@@ -83,8 +84,8 @@ public:
     virtual Status copy(const Transfer& transfer) = 0;
     // Starts what put() and copy() may have gathered.
     virtual void submit(Completions&) {}
-    // As put; done when all puts to `peer` land without our help: whoever then makes no more calls
-    // delays nobody.
+    // As put; done when all puts and announcements to `peer` land without our help: whoever then
+    // makes no more calls delays nobody.
     virtual Status drain(int peer, std::uint32_t op) = 0;
     // The puts of `peer` that have arrived in this collective.
     virtual std::uint32_t arrived(int peer) = 0;

@@ -26,6 +26,9 @@
 // It copies its own S bytes out, once for all next hops, and the (N-1)*S of its rail in. (G ranks a
 // node again; uneven nodes: what enters at it.) Only the copy out delays its rail, by one chunk.
 //
+// Small shards are put without waiting for the peer's announcement (eager): one hop. Its coming is
+// awaited all the same, for who waits should know for whom.
+//
 // Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
 // per local rank (multi-leader / multi-rail), pipelined by chunk.
 #include <algorithm>
@@ -57,14 +60,14 @@ public:
     }
 
 private:
-    using Dependencies = std::initializer_list<std::uint32_t>;
+    using Dependencies = std::vector<std::uint32_t>;
     struct Peer {
         std::uint32_t ready;     // the op that waits for its announcement
         std::uint32_t last_put;  // op
         std::uint32_t puts = 0;
     };
 
-    std::uint32_t add(Op::Kind kind, Level level, int peer, Dependencies after = {})
+    std::uint32_t add(Op::Kind kind, Level level, int peer, const Dependencies& after = {})
     {
         Op op{};
         op.kind = kind;
@@ -73,7 +76,7 @@ private:
         op.peer = peer;
         op.first_dependency = static_cast<std::uint32_t>(plan_.dependencies.size());
         op.dependencies = static_cast<std::uint32_t>(after.size());
-        plan_.dependencies.insert(plan_.dependencies.end(), after);
+        plan_.dependencies.insert(plan_.dependencies.end(), after.begin(), after.end());
         plan_.ops.push_back(op);
         return static_cast<std::uint32_t>(plan_.ops.size() - 1);
     }
@@ -144,6 +147,7 @@ private:
 
     void put(Level level, int peer_rank, Peer& peer, int owner, Slice slice, Dependencies after)
     {
+        if (level == Level::node || !shape_.eager) after.push_back(peer.ready);
         const std::uint32_t op = add(Op::Kind::put, level, peer_rank, after);
         plan_.ops[op].slice = slice;
         plan_.ops[op].count = ++peer.puts;
@@ -151,7 +155,7 @@ private:
         peer.last_put = op;
     }
 
-    std::uint32_t copy(Place from, Place to, Slice slice, Dependencies after = {})
+    std::uint32_t copy(Place from, Place to, Slice slice, const Dependencies& after = {})
     {
         const std::uint32_t op = add(Op::Kind::copy, Level::node, rank_, after);
         plan_.ops[op].slice = slice;
@@ -175,7 +179,8 @@ private:
             const int sender = previous_hop(source);
             if (std::find(told.begin(), told.end(), sender) != told.end()) return;
             told.push_back(sender);
-            add(Op::Kind::announce, Level::rail, sender);
+            const std::uint32_t op = add(Op::Kind::announce, Level::rail, sender);
+            if (shape_.eager) told_[sender] = op;
         });
         if (topo_.ranks_on(node_).size() > 1) {
             add(Op::Kind::announce, Level::node, Op::every_peer);
@@ -190,11 +195,9 @@ private:
         for_each_next_hop(rank_, [&](int next) {
             for_each_chunk(rank_, [&](Slice slice) {
                 Peer& peer = rail_peer(next);
-                if (shape_.landing) {
-                    put(Level::rail, next, peer, rank_, slice, {copy_out(slice), peer.ready});
-                } else {
-                    put(Level::rail, next, peer, rank_, slice, {peer.ready});
-                }
+                Dependencies after;
+                if (shape_.landing) after.push_back(copy_out(slice));
+                put(Level::rail, next, peer, rank_, slice, std::move(after));
             });
         });
     }
@@ -204,7 +207,7 @@ private:
         for_each_chunk(rank_, [&](Slice slice) {
             for_each_node_peer([&](int rank) {
                 Peer& peer = local_[rank];
-                put(Level::node, rank, peer, rank_, slice, {peer.ready});
+                put(Level::node, rank, peer, rank_, slice, {});
             });
         });
     }
@@ -227,11 +230,11 @@ private:
                                    : arrived;
                 for_each_next_hop(source, [&](int next) {
                     Peer& peer = rail_peer(next);
-                    put(Level::rail, next, peer, source, slice, {arrived, peer.ready});
+                    put(Level::rail, next, peer, source, slice, {arrived});
                 });
                 for_each_node_peer([&](int rank) {
                     Peer& peer = local_[rank];
-                    put(Level::node, rank, peer, source, slice, {received, peer.ready});
+                    put(Level::node, rank, peer, source, slice, {received});
                 });
             });
         });
@@ -253,8 +256,11 @@ private:
 
     void drain()
     {
-        for (const auto& [rank, peer] : rail_)
-            add(Op::Kind::drain, Level::rail, rank, {peer.last_put});
+        // Eager: no data is later than our announcement, which might stay with us.
+        std::map<int, Dependencies> last;
+        for (const auto& [rank, announced] : told_) last[rank].push_back(announced);
+        for (const auto& [rank, peer] : rail_) last[rank].push_back(peer.last_put);
+        for (const auto& [rank, ops] : last) add(Op::Kind::drain, Level::rail, rank, ops);
     }
 
     const Topology& topo_;
@@ -264,6 +270,7 @@ private:
     Plan plan_;
     std::map<int, Peer> rail_;
     std::map<int, Peer> local_;
+    std::map<int, std::uint32_t> told_;                // eager: the op that announces to a rank
     std::map<int, std::uint32_t> received_;            // per rail sender
     std::map<std::size_t, std::uint32_t> copied_out_;  // op, by the offset of the chunk
 };

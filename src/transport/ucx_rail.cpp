@@ -19,12 +19,15 @@ UcxRail::UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector
     flights_.reserve(most);
     free_flights_.reserve(most);
     done_.reserve(most);
+    const std::lock_guard lock(worker_->mutex());
+    worker_->add_sink(reinterpret_cast<std::uint64_t>(&board_.failure()), *this);
 }
 
 // What is in flight now was given up: UCX may still report it when we are gone.
 UcxRail::~UcxRail()
 {
     const std::lock_guard lock(worker_->mutex());
+    worker_->remove_sink(reinterpret_cast<std::uint64_t>(&board_.failure()));
     if (in_flight_ > 0) abandon_flights();
     peers_.clear();
     memory_.reset();
@@ -75,6 +78,11 @@ Status UcxRail::begin(const Binding& binding)
 {
     const std::lock_guard lock(worker_->mutex());
     binding_ = binding;
+    is_bound_ = true;
+    if (binding.eager) {
+        take_early();
+        return own_failure_;
+    }
     const Region& into = binding.rail_target();
     ucs_status_t status = memory_.map(worker_->context(), into.base, into.length);
     std::vector<std::byte>& key = packed_key_;
@@ -103,11 +111,16 @@ void UcxRail::end()
 {
     const std::lock_guard lock(worker_->mutex());
     memory_.reset();
+    is_bound_ = false;
 }
 
 Status UcxRail::announce(int peer_index)
 {
     const std::lock_guard lock(worker_->mutex());
+    if (binding_.eager) {
+        const Status status = send_message(peer_index, no_op, {}, nullptr, 0);
+        return failed(status) ? status : Status::ok;
+    }
     Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
     Flight& flight = take_flight(peer_index, no_op);
     flight.signal_to = peer.board + offsetof(RailSlot, ready);
@@ -123,6 +136,8 @@ Status UcxRail::announce(int peer_index)
 Status UcxRail::ready(int peer_index)
 {
     Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
+    if (binding_.eager)
+        return RailBoard::read(peer.called) >= binding_.sequence ? Status::ok : Status::in_progress;
     RailSlot& slot = board_.slot(static_cast<std::size_t>(peer_index));
     if (RailBoard::read(slot.ready) < binding_.sequence) return Status::in_progress;
     const Announcement& theirs = slot.announcement;
@@ -150,6 +165,11 @@ Status UcxRail::put(const Transfer& transfer)
     const std::lock_guard lock(worker_->mutex());
     Peer& peer = peers_[static_cast<std::size_t>(transfer.peer)];
     const std::byte* from = binding_.at(transfer.from, transfer.slice.offset);
+    if (binding_.eager) {
+        return send_message(transfer.peer, transfer.op,
+                            {.offset = transfer.slice.offset, .count = transfer.count}, from,
+                            transfer.slice.length);
+    }
     Flight& flight = take_flight(transfer.peer, transfer.op);
     flight.signal_to = peer.board + offsetof(RailSlot, arrivals);
     flight.signal = peer.last_signal = Signal::encode(binding_.sequence, transfer.count);
@@ -167,14 +187,16 @@ Status UcxRail::drain(int peer, std::uint32_t op)
 {
     if (worker_->signal_order() == SignalOrder::by_fence) return Status::ok;
     const std::lock_guard lock(worker_->mutex());
+    if (binding_.eager) return send_message(peer, op, {}, nullptr, 0);
     return send_word(peer, op, offsetof(RailSlot, arrivals),
                      peers_[static_cast<std::size_t>(peer)].last_signal);
 }
 
 std::uint32_t UcxRail::arrived(int peer)
 {
-    return Signal::count(RailBoard::read(board_.slot(static_cast<std::size_t>(peer)).arrivals),
-                         binding_.sequence);
+    const auto i = static_cast<std::size_t>(peer);
+    if (binding_.eager) return Signal::count(RailBoard::read(peers_[i].got), binding_.sequence);
+    return Signal::count(RailBoard::read(board_.slot(i).arrivals), binding_.sequence);
 }
 
 Status UcxRail::progress(Completions& completions)

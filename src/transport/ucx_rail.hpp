@@ -8,6 +8,9 @@
 //   receiver -> sender   announcement, when buffer or rkey changed; then ready = sequence
 //   sender -> receiver   data, then arrivals = {sequence, count}; several in flight
 //
+// Small calls are eager: data and signal are one message, which UCX hands to take_message() over
+// there; what comes before its call is kept. (src/transport/ucx_eager.cpp)
+//
 // An announcement is overwritten only in the next collective, which its writer enters after
 // everything that the sender put by means of it has arrived.
 #pragma once
@@ -26,7 +29,7 @@
 
 namespace hier {
 
-class UcxRail final : public Transport {
+class UcxRail final : public Transport, private MessageSink {
 public:
     // `is_remote[i]`: rank i of the rail's group is on another node. `board` has a slot for each.
     UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_remote,
@@ -74,6 +77,8 @@ private:
         std::uint64_t known = 0;  // version of the peer's announcement that buffer_key is for
         UcxRemoteKey buffer_key;
         std::uint64_t last_signal = 0;  // sent to the peer
+        std::uint64_t called = 0;       // highest eager call that the peer is in
+        std::uint64_t got = 0;          // Signal: of its messages
         bool lost = false;  // a transfer has failed: what is signalled later would cover for it
     };
     // Something on its way: data and its signal, an announcement and its ready word, or a drain.
@@ -85,12 +90,23 @@ private:
         bool signal_after_flush = false;
         std::uint64_t signal_to = 0;
         std::uint64_t signal = 0;  // the word itself: stays put until it is sent
+        MessageHead head{};        // of a message: likewise
         Status status = Status::ok;
     };
     struct Done {
         std::uint32_t op;
         Status status;
     };
+
+    // A message of a later call than the one that we are in.
+    struct Early {
+        MessageHead head;
+        std::vector<std::byte> data;
+    };
+    Status send_message(int peer, std::uint32_t op, MessageHead head, const std::byte* data,
+                        std::size_t bytes);
+    void take_message(const MessageHead& head, const std::byte* data, std::size_t bytes) override;
+    void take_early();
 
     Status send_word(int peer, std::uint32_t op, std::size_t offset, std::uint64_t word);
     static void on_complete(void* request, ucs_status_t status, void* user_data);
@@ -123,6 +139,9 @@ private:
     std::size_t in_flight_ = 0;
 
     Binding binding_{};
+    bool is_bound_ = false;     // a collective is running
+    std::vector<Early> early_;  // as many as ever waited at a time; those in use come first
+    std::size_t early_used_ = 0;
     UcxMemory memory_;  // the receive buffer of the running collective
     std::vector<std::byte> packed_key_;
     Announcement announcement_{};

@@ -149,7 +149,7 @@ void UcxWorker::make_context()
 
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
-    params.features = UCP_FEATURE_RMA;
+    params.features = UCP_FEATURE_RMA | UCP_FEATURE_AM;
     params.mt_workers_shared = 0;
     ucp_context_h context = nullptr;
     const ucs_status_t status = ucp_init(&params, config, &context);
@@ -171,6 +171,13 @@ void UcxWorker::make_worker()
     ucp_worker_h worker = nullptr;
     check(ucp_worker_create(context(), &params, &worker), "creating a UCX worker");
     worker_.reset(worker);
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                         UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.id = MessageSink::id;
+    handler.cb = on_message;
+    handler.arg = this;
+    check(ucp_worker_set_am_recv_handler(worker, &handler), "taking messages from UCX");
 
     ucp_address_t* address = nullptr;
     std::size_t length = 0;
@@ -179,6 +186,21 @@ void UcxWorker::make_worker()
     address_.resize(length);
     std::memcpy(address_.data(), address, length);
     ucp_worker_release_address(worker, address);
+}
+
+// Messages are short and eager (UCP_AM_SEND_FLAG_EAGER): the data is here.
+ucs_status_t UcxWorker::on_message(void* worker, const void* head, std::size_t head_bytes,
+                                   void* data, std::size_t bytes, const ucp_am_recv_param_t* param)
+{
+    if (head_bytes != sizeof(MessageHead) || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
+        return UCS_OK;
+    MessageHead known;
+    std::memcpy(&known, head, sizeof known);
+    auto& sinks = static_cast<UcxWorker*>(worker)->sinks_;
+    const auto sink = sinks.find(known.sink);
+    if (sink != sinks.end())
+        sink->second->take_message(known, static_cast<const std::byte*>(data), bytes);
+    return UCS_OK;
 }
 
 ucp_ep_h UcxWorker::connect(const std::vector<std::byte>& peer_address)

@@ -25,6 +25,27 @@ enum class SignalOrder {
     by_flush,  // several lanes, or unknown ones: the data is flushed first
 };
 
+// What a message says of itself.
+struct MessageHead {
+    std::uint64_t sink = 0;  // its receiver: the address by which that is known
+    std::uint64_t sequence = 0;
+    std::uint64_t offset = 0;  // of the data in the receive buffer
+    std::uint64_t total = 0;   // bytes of the receive buffer
+    std::uint32_t from = 0;    // index among the receiver's peers
+    std::uint32_t count = 0;   // as a signal's
+};
+
+// Gets the messages that are for it, under the worker's mutex.
+class MessageSink {
+public:
+    static constexpr unsigned id = 1;  // of UCX's active messages
+    virtual void take_message(const MessageHead& head, const std::byte* data,
+                              std::size_t bytes) = 0;
+
+protected:
+    ~MessageSink() = default;
+};
+
 class UcxWorker {
 public:
     // The process's worker for this choice. Throws SetupError.
@@ -55,6 +76,9 @@ public:
     // Has half a connection: UCX may abort when such a worker is destroyed, so the process keeps it.
     void keep() { is_kept_ = true; }
 
+    void add_sink(std::uint64_t address, MessageSink& sink) { sinks_[address] = &sink; }
+    void remove_sink(std::uint64_t address) { sinks_.erase(address); }
+
     // Throws SetupError.
     ucp_ep_h connect(const std::vector<std::byte>& peer_address);
 
@@ -68,6 +92,8 @@ private:
 
     void make_context();
     void make_worker();
+    static ucs_status_t on_message(void* worker, const void* head, std::size_t head_bytes,
+                                   void* data, std::size_t bytes, const ucp_am_recv_param_t* param);
 
     std::mutex mutex_;
     std::atomic<bool> is_kept_{false};
@@ -78,6 +104,7 @@ private:
         worker_;  // destroys its connections
     std::vector<std::byte> address_;
     std::map<std::vector<std::byte>, ucp_ep_h> connections_;
+    std::map<std::uint64_t, MessageSink*> sinks_;
 };
 
 // Throws SetupError with UCX's own text.

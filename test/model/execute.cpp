@@ -122,6 +122,7 @@ void Machine::announce(int rank, const Op& op)
         const Channel channel{Level::rail, rank, op.peer};
         const auto number = static_cast<std::uint32_t>(announcements_.size());
         announcements_.push_back({channel, call});
+        at(rank).peers[index(op.peer)].called++;
         events_.push_on(channel, {Event::Kind::announcement, rank, number});
         return;
     }
@@ -137,8 +138,9 @@ void Machine::put(int rank, std::uint32_t op)
     RankState& me = at(rank);
     const Op& what = me.plan->ops[op];
     // Older: only an earlier collective's buffer. Newer: the peer has left this one.
+    const bool is_kept = what.level == Level::rail && call_of(rank).eager;
     Fault fault = Fault::put_unannounced;
-    if (me.announced[index(what.peer)][index(what.level)] == me.call)
+    if (is_kept || me.announced[index(what.peer)][index(what.level)] == me.call)
         fault = fault_of_read(rank, what);
     if (fault != Fault::none) return fail(fault, me.call, rank, static_cast<int>(op));
     me.peers[index(what.peer)].issued[index(what.level)]++;
@@ -189,7 +191,8 @@ void Machine::done(int rank, std::uint32_t op)
 void Machine::begin_drain(int rank, std::uint32_t op)
 {
     const Op& what = at(rank).plan->ops[op];
-    at(rank).drains.push_back({op, at(rank).peers[index(what.peer)].issued[index(what.level)]});
+    const RankState::Peer& peer = at(rank).peers[index(what.peer)];
+    at(rank).drains.push_back({op, peer.issued[index(what.level)], peer.called});
     end_drains(rank);
 }
 
@@ -200,7 +203,8 @@ void Machine::end_drains(int rank)
     for (std::size_t i = 0; i < drains.size();) {
         const RankState::Drain drain = drains[i];
         const Op& op = at(rank).plan->ops[drain.op];
-        if (at(rank).peers[index(op.peer)].landed[index(op.level)] < drain.puts) {
+        const RankState::Peer& peer = at(rank).peers[index(op.peer)];
+        if (peer.landed[index(op.level)] < drain.puts || peer.heard < drain.announcements) {
             i++;
             continue;
         }

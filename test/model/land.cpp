@@ -34,10 +34,17 @@ void Machine::launch(Flight flight)
     if (may_land) push(Event::Kind::payload, number);
 }
 
-// A rail moves only while both of its ends make progress.
+// A rail moves only while both of its ends make progress; what is early for a call that takes it so
+// is kept until that.
 bool Machine::park(const Channel& channel, const Event& event)
 {
     if (channel.level == Level::node) return false;
+    const int call = event.kind == Event::Kind::announcement ? announcements_[event.index].call
+                                                             : flights_[event.index].call;
+    if (calls_[index(call)].eager && at(channel.to).call < call) {
+        at(channel.to).parked.push_back(event);
+        return true;
+    }
     for (const int end : {channel.from, channel.to}) {
         if (at(end).inside) continue;
         at(end).parked.push_back(event);
@@ -107,6 +114,10 @@ void Machine::land_announcement(const Event& event)
     int& last = at(a.channel.to).announced[index(a.channel.from)][index(Level::rail)];
     if (a.call > last) last = a.call;
     offer_blocked(a.channel.to);
+    if (at(a.channel.from).call == a.call) {
+        at(a.channel.from).peers[index(a.channel.to)].heard++;
+        end_drains(a.channel.from);
+    }
 }
 
 // Nothing can happen any more, and one channel has stopped. What had arrived on it must be with

@@ -20,10 +20,13 @@ struct RankState {
         std::array<std::uint32_t, 2> issued{};   // puts to the peer
         std::array<std::uint32_t, 2> landed{};   // of those
         std::array<std::uint32_t, 2> arrived{};  // signals of the peer
+        std::uint32_t called = 0;                // announcements to the peer over the rail
+        std::uint32_t heard = 0;                 // of those, by the peer
     };
     struct Drain {
         std::uint32_t op;
-        std::uint32_t puts;  // issued when it began
+        std::uint32_t puts;           // issued when it began
+        std::uint32_t announcements;  // likewise
     };
     struct Copy {
         std::uint32_t op;

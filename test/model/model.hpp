@@ -40,6 +40,7 @@ struct Call {
     Route route = Route::direct;
     std::vector<bool> in_place;  // by rank
     std::vector<bool> landing;   // by rank
+    bool eager = false;          // the network keeps what comes before its call
     std::vector<Plan> plans;     // by rank
 
     bool in_place_at(int rank) const { return in_place[static_cast<std::size_t>(rank)]; }

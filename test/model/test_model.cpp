@@ -30,6 +30,7 @@ Call any_call(const Topology& topology, std::mt19937& random)
     call.route = routes[random() % 2];
     call.in_place = some_of(topology.size(), random);
     call.landing = none_some_or_all_of(topology.size(), random);
+    call.eager = random() % 2 == 0;
     return planned(topology, std::move(call));
 }
 
@@ -42,6 +43,7 @@ Call equal_call(const Topology& topology, Route route, std::size_t bytes,
     call.route = route;
     call.in_place = some_of(topology.size(), random);
     call.landing = landing;
+    call.eager = random() % 2 == 0;
     return planned(topology, std::move(call));
 }
 

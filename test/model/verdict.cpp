@@ -50,9 +50,13 @@ std::string Verdict::text() const
 
 Plan plan_of(const Topology& topology, int rank, const Call& call)
 {
-    return plan_allgather(
-        topology, rank,
-        {call.shards, call.chunk, call.route, call.in_place_at(rank), call.landing_at(rank)});
+    return plan_allgather(topology, rank,
+                          {.shards = call.shards,
+                           .chunk = call.chunk,
+                           .route = call.route,
+                           .in_place = call.in_place_at(rank),
+                           .landing = call.landing_at(rank),
+                           .eager = call.eager});
 }
 
 Call planned(const Topology& topology, Call call)

@@ -34,7 +34,7 @@ std::string make_calls(TeamRank& team, const std::vector<std::size_t>& sizes)
 // ranks, ranks per node
 constexpr int shapes[][2] = {{2, 0}, {2, 1}, {4, 2}, {3, 2}, {5, 2}};
 
-void test_calls(void**)
+void run_calls(std::size_t eager_bytes)
 {
     for (const auto& shape : shapes) {
         const int ranks = shape[0], ranks_per_node = shape[1];
@@ -46,6 +46,7 @@ void test_calls(void**)
                     config.inter = inter;
                     config.intra = intra;
                     config.chunk_bytes = 64 << 10;
+                    config.eager_bytes = eager_bytes;
                     TeamRank team(self, config);
                     const auto fault = make_calls(team, {1, 100, 70001, 300000, 1});
                     team.end();
@@ -56,18 +57,29 @@ void test_calls(void**)
     }
 }
 
+void test_calls(void**) { run_calls(0); }
+// Small ones in between are eager, then all of them, in several messages a put.
+void test_eager_calls(void**)
+{
+    run_calls(100);
+    run_calls(1 << 20);
+}
+
 void test_sizes_that_differ(void**)
 {
-    expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
-        hier_config config = config_for_tests();
-        config.ranks_per_node = 2;
-        TeamRank team(self, config);
-        std::string wrong;
-        const int code = team.call(self.rank() == 1 ? 101 : 100, wrong);
-        if (code != HIER_ERR_MISMATCH && code != HIER_ERR_PEER) return hier_strerror(code);
-        if (team.start_only() != code) return "a broken team takes calls";
-        return "";
-    }))));
+    for (const std::size_t eager_bytes : {0, 100, 1000}) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            hier_config config = config_for_tests();
+            config.ranks_per_node = 2;
+            config.eager_bytes = eager_bytes;
+            TeamRank team(self, config);
+            std::string wrong;
+            const int code = team.call(self.rank() == 1 ? 101 : 100, wrong);
+            if (code != HIER_ERR_MISMATCH && code != HIER_ERR_PEER) return hier_strerror(code);
+            if (team.start_only() != code) return "a broken team takes calls";
+            return "";
+        }))));
+    }
 }
 
 // What a peer still sends to a team that is gone must not land in memory that is somebody else's by
@@ -112,6 +124,7 @@ struct Setting {
 };
 constexpr Setting must_be_equal[] = {
     {"coll_hier_chunk_bytes", [](hier_config& c) { c.chunk_bytes = 4096; }},
+    {"coll_hier_eager_bytes", [](hier_config& c) { c.eager_bytes = 1; }},
     {"coll_hier_ranks_per_node", [](hier_config& c) { c.ranks_per_node = 2; }},
     {"coll_hier_inter", [](hier_config& c) { c.inter = HIER_INTER_RING; }},
     {"coll_hier_intra", [](hier_config& c) { c.intra = HIER_INTRA_SHM; }},
@@ -215,6 +228,7 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_eager_calls),
         cmocka_unit_test(test_sizes_that_differ),
         cmocka_unit_test(test_teams_that_come_and_go),
         cmocka_unit_test(test_description),

@@ -1,0 +1,90 @@
+// Small calls: one message a put, data and signal in one, which its receiver's UCX keeps until
+// somebody looks. All of it under the worker's mutex.
+//
+//   sender                                receiver, in ucp_worker_progress
+//   put        -- {call, count, bytes} -->  in this call: into the rail's target, then counted
+//                                           not yet in it: kept for begin()
+//   announce   -- {call, 0} ------------->  the peer is in the call (nobody waits to put)
+//   drain      -- {call, 0} ------------->  taken only when what went before has gone
+//
+// A rank is at most one call ahead of those that it puts to: it has their shards of the last one.
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "log.hpp"
+#include "transport/ucx_rail.hpp"
+
+namespace hier {
+
+Status UcxRail::send_message(int peer_index, std::uint32_t op, MessageHead head,
+                             const std::byte* data, std::size_t bytes)
+{
+    Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
+    Flight& flight = take_flight(peer_index, op);
+    head.sink = peer.failure;
+    head.from = static_cast<std::uint32_t>((peer.board - peer.failure) / sizeof(RailSlot) - 1);
+    head.sequence = binding_.sequence;
+    head.total = binding_.receive.length;
+    flight.head = head;
+    flight.parts = 1;  // ours, as in launch()
+    if (may_signal(flight)) {
+        ucp_request_param_t param{};
+        param.op_attr_mask =
+            UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+        param.cb.send = on_complete;
+        param.user_data = &flight;
+        param.flags = UCP_AM_SEND_FLAG_EAGER;
+        track(flight,
+              ucp_am_send_nbx(peer.endpoint, MessageSink::id, &flight.head, sizeof flight.head,
+                              data, bytes, &param),
+              "message");
+        (void)may_signal(flight);
+    }
+    if (--flight.parts > 0) return Status::in_progress;
+    const Status status = flight.status;
+    release(flight);
+    return status;
+}
+
+void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::size_t bytes)
+{
+    if (head.from >= peers_.size()) return;
+    const std::uint64_t current = is_bound_ ? binding_.sequence : 0;
+    if (head.sequence < current) return;  // a drain's
+    if (head.sequence > current) {
+        if (early_used_ == early_.size()) early_.emplace_back();
+        Early& early = early_[early_used_++];
+        early.head = head;
+        early.data.assign(data, data + bytes);
+        return;
+    }
+    Peer& peer = peers_[head.from];
+    const Region& into = binding_.rail_target();
+    if (!binding_.eager || head.total != binding_.receive.length) {
+        log(HIER_LOG_ERROR,
+            "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at rail rank "
+            "%u",
+            binding_.receive.length, static_cast<std::size_t>(head.total), head.from);
+        own_failure_ = Status::mismatch;
+        return;
+    }
+    std::atomic_ref(peer.called).store(head.sequence, std::memory_order_release);
+    if (bytes == 0) return;
+    if (head.offset > into.length || bytes > into.length - head.offset) return;
+    std::memcpy(into.base + head.offset, data, bytes);
+    std::atomic_ref(peer.got).store(Signal::encode(head.sequence, head.count),
+                                    std::memory_order_release);
+}
+
+// What came before begin(). Of a call that is later still nothing can have come.
+void UcxRail::take_early()
+{
+    const std::size_t kept = std::exchange(early_used_, std::size_t{0});
+    for (std::size_t i = 0; i < kept; i++) {
+        const Early& early = early_[i];
+        take_message(early.head, early.data.data(), early.data.size());
+    }
+}
+
+}  // namespace hier
