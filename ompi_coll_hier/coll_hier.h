@@ -79,9 +79,12 @@ void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool
 void mca_coll_hier_release(mca_coll_hier_staging_t* staging);
 void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging);
 void mca_coll_hier_release_abandoned(void); /* when the component closes */
-/* The first `bytes` bytes of the elements, one after the other, from or to memory of the host. */
-int mca_coll_hier_pack(void* packed, size_t bytes, const mca_coll_hier_elements_t* from);
-int mca_coll_hier_unpack(const void* packed, size_t bytes, const mca_coll_hier_elements_t* to);
+/* The first `bytes` bytes of the elements, one after the other, from or to staging memory, which is
+ * abandoned after an error. Packed, they begin `at` bytes behind its start. */
+int mca_coll_hier_pack(mca_coll_hier_staging_t* staging, size_t at, size_t bytes,
+                       const mca_coll_hier_elements_t* from);
+int mca_coll_hier_unpack(mca_coll_hier_staging_t* staging, size_t bytes,
+                         const mca_coll_hier_elements_t* to);
 
 /* coll_hier_allgather.c */
 int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,

@@ -88,7 +88,7 @@ static int pack_send(const call_t* call, void** packed)
     }
     *packed = base;
     memset(base + usable, 0, call->shard_bytes - usable);
-    return mca_coll_hier_pack(base, usable, &call->send);
+    return mca_coll_hier_pack(&call->module->send_staging, 0, usable, &call->send);
 }
 
 /* Memory of the host for the result, with the own shard in it when the call is in place. */
@@ -103,8 +103,9 @@ static int stage_receive(const call_t* call, void** staged)
     if (!call->in_place) {
         return OMPI_SUCCESS;
     }
-    char* const own = base + call->shard_bytes * (size_t)ompi_comm_rank(call->comm);
-    return mca_coll_hier_pack(own, call->shard_bytes, &call->own);
+    return mca_coll_hier_pack(&call->module->receive_staging,
+                              call->shard_bytes * (size_t)ompi_comm_rank(call->comm),
+                              call->shard_bytes, &call->own);
 }
 
 static int by_team(const call_t* call)
@@ -132,7 +133,7 @@ static int by_team(const call_t* call)
     if (OMPI_SUCCESS != rc && !receive_is_direct) {
         mca_coll_hier_abandon(&call->module->receive_staging);
     } else if (!receive_is_direct) {
-        rc = mca_coll_hier_unpack(args.recv, call->total, &call->receive);
+        rc = mca_coll_hier_unpack(&call->module->receive_staging, call->total, &call->receive);
         if (OMPI_SUCCESS != rc) {
             hier_allgather_refuse(call->module->team); /* the next: whoever fails may not come */
         }
@@ -140,8 +141,10 @@ static int by_team(const call_t* call)
     return OMPI_SUCCESS == rc ? size_mismatch(call) : rc;
 }
 
-/* The stock modules read and write buffers by the CPU. A failure before the call of theirs leaves the
- * others waiting, as it does in every module; they learn of it when this rank aborts. */
+/* The stock modules read and write buffers by the CPU. Nothing of a call of theirs can tell the others
+ * that this rank cannot take part: so staging gives up only where there is no memory at all, where a
+ * GPU's data can be had in no way, or where a copy of it does not end. Then the others wait, as they
+ * would in every module, and learn of it when this rank aborts. */
 static int by_previous(const call_t* call, const void* sbuf, hier_count_t scount,
                        struct ompi_datatype_t* sdtype, void* rbuf, hier_count_t rcount,
                        struct ompi_datatype_t* rdtype)
@@ -169,19 +172,16 @@ static int by_previous(const call_t* call, const void* sbuf, hier_count_t scount
                                         module->previous_allgather_module);
     }
     if (OMPI_SUCCESS == rc && stage_result) {
-        rc = mca_coll_hier_unpack(staged, call->total, &call->receive);
+        rc = mca_coll_hier_unpack(&module->receive_staging, call->total, &call->receive);
     }
     return OMPI_SUCCESS == rc && stage_send ? size_mismatch(call) : rc;
 }
 
-/* False: the GPU's runtime cannot tell; it has been logged. */
-static bool find_memory(mca_coll_hier_elements_t* elements)
+static void find_memory(mca_coll_hier_elements_t* elements)
 {
     ptrdiff_t offset, true_extent;
     ompi_datatype_get_true_extent(elements->type, &offset, &true_extent);
-    const int is_reachable = hier_memory_is_reachable((char*)elements->base + offset);
-    elements->is_reachable = 0 != is_reachable;
-    return 0 <= is_reachable;
+    elements->is_reachable = 0 != hier_memory_is_reachable((char*)elements->base + offset);
 }
 
 /* Which path runs, and why: a line for the first such call of a communicator. */
@@ -232,7 +232,10 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
         return hier->previous_allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
                                         hier->previous_allgather_module);
     }
-    const bool is_known = find_memory(&call.receive) && (in_place || find_memory(&call.send));
+    find_memory(&call.receive);
+    if (!in_place) {
+        find_memory(&call.send);
+    }
     ompi_datatype_get_extent(rdtype, &lower_bound, &extent);
     call.own =
         (mca_coll_hier_elements_t){(char*)rbuf + (ptrdiff_t)rcount * extent * ompi_comm_rank(comm),
@@ -249,15 +252,8 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
                 tell_of_small_call(&call);
             }
         }
-        if (!is_known) {
-            return OMPI_ERROR;
-        }
         return by_previous(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype);
     }
     count(&mca_coll_hier_component.allgather_calls);
-    if (!is_known) {
-        hier_allgather_refuse(hier->team);
-        return OMPI_ERROR;
-    }
     return by_team(&call);
 }

@@ -62,7 +62,9 @@ static const int_row_t int_rows[] = {
      "Puts in flight from one rank to other nodes; 0: as many as keep the network busy, by the "
      "cost model"},
     {"timeout", &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5, false,
-     "Seconds without any movement, every rank being in the call, after which it fails; 0: never"},
+     "Seconds without any movement, every rank being in the call, after which it fails; also of "
+     "one "
+     "copy on a device; 0: never"},
     {"trace_call", &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5, false,
      "Which call of each communicator coll_hier_trace records, counting from 1 those that "
      "coll/hier serves; 0: every one"},

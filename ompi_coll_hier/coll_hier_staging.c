@@ -16,20 +16,19 @@ bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, pt
     return ompi_datatype_is_contiguous_memory_layout(type, count > 1 ? 2 : 1);
 }
 
+/* Where pinned memory is wanted and there is none, pageable memory does, more slowly: the others may be
+ * in the call already. */
 void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool pinned)
 {
     if (staging->bytes < bytes || (pinned && !staging->is_pinned)) {
         mca_coll_hier_release(staging);
-        if (pinned) {
-            staging->base = hier_memory_allocate_pinned(bytes);
-        } else if (0 != posix_memalign(&staging->base, 4096, bytes)) {
+        staging->base = pinned ? hier_memory_allocate_pinned(bytes) : NULL;
+        staging->is_pinned = NULL != staging->base;
+        if (!staging->is_pinned && 0 != posix_memalign(&staging->base, 4096, bytes)) {
             staging->base = NULL;
-        }
-        if (NULL == staging->base) {
             return NULL;
         }
         staging->bytes = bytes;
-        staging->is_pinned = pinned;
     }
     return staging->base;
 }
@@ -98,6 +97,12 @@ static int convert(opal_convertor_t* convertor, convert_fn_t step, char* packed,
     return OMPI_SUCCESS;
 }
 
+static int copy(const hier_memory_piece* pieces, size_t count)
+{
+    const int rc = hier_memory_copy(pieces, count);
+    return HIER_OK == rc ? OMPI_SUCCESS : HIER_ERR_TIMEOUT == rc ? OMPI_ERR_TIMEOUT : OMPI_ERROR;
+}
+
 /* As above by a device's copy engines, piece by piece; gaps between elements are not touched. There
  * may be more elements than `bytes`. */
 static int convert_on_device(opal_convertor_t* convertor, char* packed, size_t bytes, bool is_pack)
@@ -123,8 +128,9 @@ static int convert_on_device(opal_convertor_t* convertor, char* packed, size_t b
             piece->bytes = iov[used].iov_len < left ? iov[used].iov_len : left;
             done += piece->bytes;
         }
-        if (HIER_OK != hier_memory_copy(pieces, used)) {
-            return OMPI_ERROR;
+        const int rc = copy(pieces, used);
+        if (OMPI_SUCCESS != rc) {
+            return rc;
         }
     }
     return done == bytes ? OMPI_SUCCESS : OMPI_ERROR;
@@ -138,7 +144,7 @@ static int convert_elements(char* packed, size_t bytes, const mca_coll_hier_elem
         mca_coll_hier_is_dense(elements->type, elements->count, &offset)) {
         char* const start = (char*)elements->base + offset;
         const hier_memory_piece piece = {is_pack ? packed : start, is_pack ? start : packed, bytes};
-        return HIER_OK == hier_memory_copy(&piece, 1) ? OMPI_SUCCESS : OMPI_ERROR;
+        return copy(&piece, 1);
     }
     opal_convertor_t convertor;
     OBJ_CONSTRUCT(&convertor, opal_convertor_t);
@@ -159,12 +165,27 @@ static int convert_elements(char* packed, size_t bytes, const mca_coll_hier_elem
     return rc;
 }
 
-int mca_coll_hier_pack(void* packed, size_t bytes, const mca_coll_hier_elements_t* from)
+/* After an error a copy may still be at it: the memory is nobody's then. */
+static int keep_from_copies(int rc, mca_coll_hier_staging_t* staging)
 {
-    return 0 == bytes ? OMPI_SUCCESS : convert_elements((char*)packed, bytes, from, true);
+    if (OMPI_SUCCESS != rc) {
+        mca_coll_hier_abandon(staging);
+    }
+    return rc;
 }
 
-int mca_coll_hier_unpack(const void* packed, size_t bytes, const mca_coll_hier_elements_t* to)
+int mca_coll_hier_pack(mca_coll_hier_staging_t* staging, size_t at, size_t bytes,
+                       const mca_coll_hier_elements_t* from)
 {
-    return 0 == bytes ? OMPI_SUCCESS : convert_elements((char*)packed, bytes, to, false);
+    return 0 == bytes ? OMPI_SUCCESS
+                      : keep_from_copies(
+                            convert_elements((char*)staging->base + at, bytes, from, true), staging);
+}
+
+int mca_coll_hier_unpack(mca_coll_hier_staging_t* staging, size_t bytes,
+                         const mca_coll_hier_elements_t* to)
+{
+    return 0 == bytes
+               ? OMPI_SUCCESS
+               : keep_from_copies(convert_elements((char*)staging->base, bytes, to, false), staging);
 }

@@ -1,6 +1,7 @@
 // The C interface. No exception leaves this file.
 #include "hier/hier.h"
 
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <new>
@@ -9,6 +10,7 @@
 #include "engine.hpp"
 #include "gpu/runtime.hpp"
 #include "log.hpp"
+#include "memory/readable.hpp"
 #include "team.hpp"
 #include "transport/peer_mappings.hpp"
 #include "transport/retired_rails.hpp"
@@ -63,6 +65,7 @@ void hier_init(const hier_config* config)
 {
     hier::set_log(config->log_level, config->log);
     hier::gpu::choose_runtime(config->gpu);
+    hier::gpu::limit_waits(std::chrono::seconds(config->timeout));
 }
 
 int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap, hier_team** team)
@@ -131,8 +134,8 @@ void hier_finalize(void)
 int hier_memory_is_reachable(const void* address)
 {
     hier::Allocation allocation;
-    const hier::Status status = hier::gpu::inspect(address, allocation);
-    if (hier::failed(status)) return code_of(status);
+    if (hier::failed(hier::gpu::inspect(address, allocation)))
+        return hier::is_readable(address) ? 1 : 0;
     return allocation.kind == hier::MemoryKind::device ? 0 : 1;
 }
 

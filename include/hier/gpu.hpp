@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,7 +49,7 @@ struct Word {
 // is done in any order among lanes. No compute unit takes part where the runtime allows that.
 class Queue {
 public:
-    // Waits for what was started.
+    // Waits for what was started, but not longer than its bound: what runs on keeps its streams.
     virtual ~Queue() = default;
 
     // Starts copies between any two of: device memory, mapped memory of other processes, memory of
@@ -60,6 +61,9 @@ public:
     // ok: what the ticket stands for is done, the host sees it, and kernels that start from now on
     // do. in_progress, or an error.
     virtual Status reached(std::uint64_t ticket) = 0;
+    // Blocking. timed_out: it has not been reached within the bound, and may go on reading and
+    // writing. The queue then takes no more.
+    virtual Status wait(std::uint64_t ticket) = 0;
     virtual bool stores_words() const = 0;
 };
 
@@ -81,7 +85,8 @@ public:
     virtual Status map(const IpcHandle& handle, int device, std::byte*& base) const = 0;
     virtual void unmap(std::byte* base, int device) const = 0;
 
-    // nullptr: the cause has been logged.
+    // nullptr: the cause has been logged. To give memory back is to wait for all copies: while a
+    // queue has one that does not end within its bound, the memory stays.
     virtual std::byte* allocate_device(int device, std::size_t bytes) const = 0;
     virtual void free_device(int device, std::byte* memory) const = 0;
     // Memory of the host that all devices reach; `device` is any that is in use.
@@ -89,18 +94,24 @@ public:
     virtual void free_pinned(int device, std::byte* memory) const = 0;
     // The same for memory, page-aligned, that is there already.
     virtual Status register_host(int device, void* memory, std::size_t bytes) const = 0;
-    virtual void unregister_host(int device, void* memory) const = 0;
+    // False: it has to stay where it is, as copies may still use it.
+    virtual bool unregister_host(int device, void* memory) const = 0;
 
-    virtual std::unique_ptr<Queue> make_queue(int device) const = 0;
+    // `bound`: how long it is waited for; 0: for ever.
+    virtual std::unique_ptr<Queue> make_queue(int device,
+                                              std::chrono::milliseconds bound) const = 0;
+    // Blocking, without a queue: for what a queue fails to do. Slow, and without a bound.
+    virtual Status copy_plainly(std::span<const Copy> copies) const = 0;
     // Must device memory that others have written be made visible to kernels by a ticket of this
     // rank's own queue (start() without copies), once all of it has arrived?
     virtual bool needs_acquire() const = 0;
 };
 
-// What a module exports, under this name. nullptr: there is no device, or its runtime does not
-// work; `reason` tells. `log` takes what goes wrong later.
-inline constexpr const char* entry_point = "hier_gpu_open_1";
+// What a module exports, under this name. nullptr: there is no device, or (`is_broken`) the runtime
+// does not say whether there is, and may the next time; `reason` tells. `log` takes what goes wrong
+// later.
+inline constexpr const char* entry_point = "hier_gpu_open_2";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
-                          std::size_t reason_bytes);
+                          std::size_t reason_bytes, bool& is_broken);
 
 }  // namespace hier::gpu

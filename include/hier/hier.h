@@ -41,7 +41,8 @@ typedef struct hier_config {
     int inter;          /* HIER_INTER_*: route between nodes; auto: by the cost model */
     int intra;          /* HIER_INTRA_*: host memory inside a node */
     int gpu;     /* HIER_GPU_*: runtime of device memory; auto: the one that the process uses */
-    int timeout; /* seconds without movement, all ranks being in the call; 0: no end */
+    int timeout; /* seconds without movement, all ranks being in the call, and of a copy on a device;
+                  * 0: no end */
     const char* net_devices;    /* UCX names, comma-separated; "auto" */
     const char* net_transports; /* UCX names, comma-separated; "auto" */
     const char* trace;  /* a directory, or what the files' names begin with; "" or NULL: none */
@@ -111,7 +112,8 @@ void hier_quiesce(void);
  * Local. */
 void hier_finalize(void);
 
-/* 1: the CPU reaches this memory; 0: it is a device's. Or an error. */
+/* 1: the CPU reaches this memory; 0: it is a device's. Where the GPU's runtime fails to tell, which
+ * has been logged, the kernel does. */
 int hier_memory_is_reachable(const void* address);
 
 typedef struct hier_memory_piece {
@@ -120,7 +122,8 @@ typedef struct hier_memory_piece {
     size_t bytes;
 } hier_memory_piece;
 
-/* Blocking copies; one end of each at least is device memory. */
+/* Blocking copies; one end of each at least is device memory. After HIER_ERR_TIMEOUT they may go on
+ * reading and writing, and the process copies no more for that device. */
 int hier_memory_copy(const hier_memory_piece* pieces, size_t count);
 /* Memory of the host from which and to which devices copy best, page-aligned; NULL: there is none.
  * Only once device memory has been seen. */

@@ -77,8 +77,10 @@ Status DeviceRuntime::map(const IpcHandle& handle, int device, std::byte*& base)
     return Status::ok;
 }
 
+// What gives memory back would wait for copies that do not end: then it stays.
 void DeviceRuntime::unmap(std::byte* base, int device) const
 {
+    if (!StreamQueue::finish_all()) return;
     const DeviceScope scope(device);
     // Fails where the application has taken its device down already, and then there is nothing left.
     if (hipIpcCloseMemHandle(base) != hipSuccess) (void)hipGetLastError();
@@ -96,6 +98,7 @@ std::byte* DeviceRuntime::allocate_device(int device, std::size_t bytes) const
 
 void DeviceRuntime::free_device(int device, std::byte* memory) const
 {
+    if (!StreamQueue::finish_all()) return;
     const DeviceScope scope(device);
     (void)hipFree(memory);
 }
@@ -112,6 +115,7 @@ std::byte* DeviceRuntime::allocate_pinned(int device, std::size_t bytes) const
 
 void DeviceRuntime::free_pinned(int device, std::byte* memory) const
 {
+    if (!StreamQueue::finish_all()) return;
     const DeviceScope scope(device);
     (void)hipHostFree(memory);
 }
@@ -124,29 +128,44 @@ Status DeviceRuntime::register_host(int device, void* memory, std::size_t bytes)
     return error == hipSuccess ? Status::ok : failed_with(error, "registering host memory");
 }
 
-void DeviceRuntime::unregister_host(int device, void* memory) const
+bool DeviceRuntime::unregister_host(int device, void* memory) const
 {
+    if (!StreamQueue::finish_all()) return false;
     const DeviceScope scope(device);
     (void)hipHostUnregister(memory);
+    return true;
 }
 
-std::unique_ptr<Queue> DeviceRuntime::make_queue(int device) const
+std::unique_ptr<Queue> DeviceRuntime::make_queue(int device, std::chrono::milliseconds bound) const
 {
     try {
-        return std::make_unique<StreamQueue>(device);
+        return std::make_unique<StreamQueue>(device, bound);
     } catch (const std::exception&) {
         return nullptr;
     }
+}
+
+// (CUDA comes back from a copy out of pageable memory before it has landed.)
+Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
+{
+    hipError_t error = hipSuccess;
+    for (const Copy& c : copies) {
+        if (error == hipSuccess) error = hipMemcpy(c.to, c.from, c.bytes, hipMemcpyDefault);
+    }
+    if (error == hipSuccess) error = hipStreamSynchronize(nullptr);
+    return error == hipSuccess ? Status::ok : failed_with(error, "copying without a stream");
 }
 
 }  // namespace hier::gpu
 
 // The one name that a module exports.
 extern "C" __attribute__((visibility("default"))) hier::gpu::Runtime*
-hier_gpu_open_1(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes);
+hier_gpu_open_2(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
+                bool& is_broken);
 
-extern "C" hier::gpu::Runtime* hier_gpu_open_1(void (*log)(int level, const char* line),
-                                               char* reason, std::size_t reason_bytes)
+extern "C" hier::gpu::Runtime* hier_gpu_open_2(void (*log)(int level, const char* line),
+                                               char* reason, std::size_t reason_bytes,
+                                               bool& is_broken)
 {
     using namespace hier::gpu;
     static Runtime* opened =
@@ -163,6 +182,7 @@ extern "C" hier::gpu::Runtime* hier_gpu_open_1(void (*log)(int level, const char
     if (error == hipSuccess) error = hipRuntimeGetVersion(&version);
     if (error != hipSuccess || devices == 0) {
         (void)hipGetLastError();
+        is_broken = error != hipSuccess && error != hipErrorNoDevice;
         std::snprintf(reason, reason_bytes, "%s",
                       error == hipSuccess ? "no device" : hipGetErrorString(error));
         return nullptr;
@@ -170,6 +190,7 @@ extern "C" hier::gpu::Runtime* hier_gpu_open_1(void (*log)(int level, const char
     try {
         opened = new DeviceRuntime(devices, version);
     } catch (const std::exception&) {
+        is_broken = true;
         std::snprintf(reason, reason_bytes, "out of memory");
     }
     return opened;

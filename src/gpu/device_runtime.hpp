@@ -23,8 +23,9 @@ public:
     std::byte* allocate_pinned(int device, std::size_t bytes) const override;
     void free_pinned(int device, std::byte* memory) const override;
     Status register_host(int device, void* memory, std::size_t bytes) const override;
-    void unregister_host(int device, void* memory) const override;
-    std::unique_ptr<Queue> make_queue(int device) const override;
+    bool unregister_host(int device, void* memory) const override;
+    std::unique_ptr<Queue> make_queue(int device, std::chrono::milliseconds bound) const override;
+    Status copy_plainly(std::span<const Copy> copies) const override;
     bool needs_acquire() const override { return platform_needs_acquire; }
 
 private:

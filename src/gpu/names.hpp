@@ -14,6 +14,7 @@ using hipIpcMemHandle_t = cudaIpcMemHandle_t;
 using hipMemcpyKind = cudaMemcpyKind;
 using hipStream_t = cudaStream_t;
 
+HIER_SAME_NAMES(ErrorNoDevice);
 HIER_SAME_NAMES(ErrorNotReady);
 HIER_SAME_NAMES(EventDisableTiming);
 constexpr auto hipHostMallocDefault = cudaHostAllocDefault;
@@ -46,6 +47,7 @@ constexpr auto hipErrorOutOfMemory = cudaErrorMemoryAllocation;
 #define hipIpcGetMemHandle cudaIpcGetMemHandle
 #define hipIpcOpenMemHandle cudaIpcOpenMemHandle
 #define hipMalloc cudaMalloc
+#define hipMemcpy cudaMemcpy
 #define hipMemcpyAsync cudaMemcpyAsync
 #define hipRuntimeGetVersion cudaRuntimeGetVersion
 #define hipSetDevice cudaSetDevice

@@ -1,6 +1,7 @@
 // Where ROCm and CUDA differ: platform_rocm.cpp and platform_cuda.cpp.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <span>
 
@@ -32,9 +33,13 @@ private:
     hipError_t error_ = hipSuccess;
 };
 
+// Waits for all that the stream has been given, `bound` at most, 0 standing for ever. False: it is
+// still running. What has failed is over, too.
+bool finish(hipStream_t stream, std::chrono::milliseconds bound);
+
 // Finds out, once in a process and by a trial where need be, which copies can be used. `stream` is
-// one of `device`, which is current.
-hipError_t platform_try(hipStream_t stream);
+// one of the current device. hipErrorNotReady: the trial has not ended within the bound.
+hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound);
 
 // The stream that takes the copies of a lane, from 0.
 std::size_t stream_of(int lane);

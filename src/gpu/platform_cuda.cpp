@@ -158,7 +158,7 @@ DeviceScope::DeviceScope(int device)
 
 DeviceScope::~DeviceScope() { driver.context_set(reinterpret_cast<CUcontext>(saved_)); }
 
-hipError_t platform_try(hipStream_t) { return hipSuccess; }
+hipError_t platform_try(hipStream_t, std::chrono::milliseconds) { return hipSuccess; }
 
 // Behind a switch, one stream for all peers is the fastest: each copy gets the whole port.
 std::size_t stream_of(int lane)

@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <memory>
 #include <mutex>
-#include <vector>
 
 #include "gpu/platform.hpp"
 #include "gpu/report.hpp"
@@ -88,50 +86,82 @@ const hipMemcpyKind no_compute_unit = [] {
 }();
 std::atomic<bool> has_no_compute_unit{false};
 
-struct DeviceFree {
-    void operator()(void* memory) const { (void)hipFree(memory); }
+// Of the trial: two pieces of device memory, and one of the host's, pinned, so that nothing waits
+// but where it is said.
+class Scratch {
+public:
+    static constexpr std::size_t words = 16 << 10, bytes = words * sizeof(std::uint32_t);
+
+    Scratch() = default;
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    ~Scratch()
+    {
+        if (is_kept_) return;
+        (void)hipFree(here);
+        (void)hipFree(there);
+        (void)hipHostFree(host);
+    }
+    hipError_t allocate()
+    {
+        hipError_t error = hipMalloc(&here, bytes);
+        if (error == hipSuccess) error = hipMalloc(&there, bytes);
+        if (error == hipSuccess) error = hipHostMalloc(&host, 2 * bytes, hipHostMallocDefault);
+        return error;
+    }
+    std::uint32_t* sent() const { return static_cast<std::uint32_t*>(host); }
+    std::uint32_t* received() const { return sent() + words; }
+    void keep() { is_kept_ = true; }  // a copy may still be at it
+
+    void* here = nullptr;
+    void* there = nullptr;
+    void* host = nullptr;
+
+private:
+    bool is_kept_ = false;
 };
 
 // Copies a pattern there, across and back.
-hipError_t try_no_compute_unit(hipStream_t stream, bool& works)
+hipError_t try_no_compute_unit(hipStream_t stream, std::chrono::milliseconds bound, bool& works)
 {
-    constexpr std::size_t bytes = 64 << 10;
-    std::vector<std::uint32_t> sent(bytes / sizeof(std::uint32_t)), received(sent.size());
-    for (std::size_t i = 0; i < sent.size(); i++)
-        sent[i] = static_cast<std::uint32_t>(i * 2654435761u + 1);
-    std::unique_ptr<void, DeviceFree> memory[2];
-    for (auto& m : memory) {
-        void* allocated = nullptr;
-        const hipError_t error = hipMalloc(&allocated, bytes);
-        if (error != hipSuccess) return error;
-        m.reset(allocated);
+    Scratch memory;
+    hipError_t error = memory.allocate();
+    if (error != hipSuccess) return error;
+    for (std::size_t i = 0; i < Scratch::words; i++) {
+        memory.sent()[i] = static_cast<std::uint32_t>(i * 2654435761u + 1);
+        memory.received()[i] = 0;
     }
-    void* const here = memory[0].get();
-    void* const there = memory[1].get();
-    hipError_t error = hipMemcpyAsync(here, sent.data(), bytes, hipMemcpyDefault, stream);
-    if (error == hipSuccess &&
-        hipMemcpyAsync(there, here, bytes, no_compute_unit, stream) != hipSuccess) {
-        (void)hipGetLastError();
-        return hipStreamSynchronize(stream);
+    const std::size_t bytes = Scratch::bytes;
+    error = hipMemcpyAsync(memory.here, memory.sent(), bytes, hipMemcpyDefault, stream);
+    const bool is_taken =
+        error == hipSuccess &&
+        hipMemcpyAsync(memory.there, memory.here, bytes, no_compute_unit, stream) == hipSuccess;
+    if (error == hipSuccess && !is_taken) (void)hipGetLastError();
+    if (is_taken)
+        error = hipMemcpyAsync(memory.received(), memory.there, bytes, hipMemcpyDefault, stream);
+    if (!finish(stream, bound)) {
+        memory.keep();
+        return hipErrorNotReady;
     }
-    if (error == hipSuccess)
-        error = hipMemcpyAsync(received.data(), there, bytes, hipMemcpyDefault, stream);
-    const hipError_t end = hipStreamSynchronize(stream);
+    const hipError_t end = hipStreamQuery(stream);
     if (error == hipSuccess) error = end;
-    works = error == hipSuccess && received == sent;
+    works = error == hipSuccess && is_taken &&
+            std::equal(memory.sent(), memory.sent() + Scratch::words, memory.received());
     return error;
 }
 
 }  // namespace
 
-hipError_t platform_try(hipStream_t stream)
+hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound)
 {
     static std::mutex mutex;
-    static bool tried = false;
+    static bool tried = false, is_stuck = false;
     const std::lock_guard lock(mutex);
     if (tried) return hipSuccess;
+    if (is_stuck) return hipErrorNotReady;  // once is long enough
     bool works = false;
-    const hipError_t error = try_no_compute_unit(stream, works);
+    const hipError_t error = try_no_compute_unit(stream, bound, works);
+    is_stuck = error == hipErrorNotReady;
     if (error != hipSuccess) return error;
     has_no_compute_unit = works;
     tried = true;

@@ -10,6 +10,7 @@
 
 #include "hier/hier.h"
 #include "log.hpp"
+#include "memory/readable.hpp"
 
 namespace hier::gpu {
 namespace {
@@ -29,7 +30,9 @@ std::mutex mutex;
 std::atomic<Runtime*> opened{nullptr};
 std::atomic<int> chosen{HIER_GPU_AUTO};
 std::atomic<int> last_device{-1};
+std::atomic<bool> is_silent{false};  // the last search found a runtime that did not work
 std::map<int, std::unique_ptr<Queue>> queues;
+std::atomic<std::chrono::milliseconds> wait_bound{std::chrono::milliseconds(0)};
 
 void log_line(int level, const char* line) { log(level, "%s", line); }
 
@@ -59,14 +62,14 @@ void* open_module(const char* name, std::string& reason)
     return nullptr;
 }
 
-Runtime* open(const Candidate& candidate, std::string& reasons)
+Runtime* open(const Candidate& candidate, std::string& reasons, bool& is_broken)
 {
     std::string reason;
     Runtime* runtime = nullptr;
     if (void* module = open_module(candidate.module, reason)) {
         char text[256] = "it has another version";
         const auto entry = reinterpret_cast<Open>(dlsym(module, entry_point));
-        if (entry != nullptr) runtime = entry(log_line, text, sizeof text);
+        if (entry != nullptr) runtime = entry(log_line, text, sizeof text, is_broken);
         if (runtime == nullptr) reason = text;
     }
     if (runtime == nullptr) {
@@ -103,14 +106,16 @@ Runtime* search(bool only_loaded, std::string& reasons)
     const std::lock_guard lock(mutex);
     const int choice = chosen;
     if (opened != nullptr || choice == HIER_GPU_NONE) return opened;
+    bool any_is_broken = false;
     for (const Candidate& c : candidates) {
         if ((choice != HIER_GPU_AUTO && choice != c.choice) || *c.library == '\0') continue;
         if (only_loaded && choice == HIER_GPU_AUTO && !is_loaded(c.library)) continue;
-        if (Runtime* found = open(c, reasons)) {
+        if (Runtime* found = open(c, reasons, any_is_broken)) {
             opened = found;
             break;
         }
     }
+    is_silent = opened == nullptr && any_is_broken;
     static bool told = false;
     if (opened == nullptr && choice != HIER_GPU_AUTO && !told) {
         told = true;
@@ -123,6 +128,8 @@ Runtime* search(bool only_loaded, std::string& reasons)
 }  // namespace
 
 void choose_runtime(int choice) { chosen = choice; }
+
+void limit_waits(std::chrono::milliseconds bound) { wait_bound = bound; }
 
 Runtime* runtime()
 {
@@ -143,11 +150,27 @@ Runtime* find_runtime(std::string& reason)
     return search(false, reason);
 }
 
+// Nobody says what it is; but the host's it is not when the CPU does not reach it.
+static Status inspect_without(const void* address, const Runtime*& r)
+{
+    if (!is_silent || is_readable(address)) return Status::ok;
+    std::string reasons;
+    r = search(true, reasons);
+    if (r != nullptr) return Status::ok;
+    log(HIER_LOG_ERROR,
+        "a buffer that is not in the host's memory, and no GPU runtime that works: %s",
+        reasons.c_str());
+    return Status::transport_error;
+}
+
 Status inspect(const void* address, Allocation& allocation)
 {
     allocation = {};
     const Runtime* r = runtime();
-    if (r == nullptr) return Status::ok;
+    if (r == nullptr) {
+        const Status status = inspect_without(address, r);
+        if (r == nullptr) return status;
+    }
     const Status status = r->inspect(address, allocation);
     if (allocation.kind != MemoryKind::host && allocation.device >= 0)
         last_device.store(allocation.device, std::memory_order_relaxed);
@@ -160,13 +183,12 @@ Queue* queue(int device)
 {
     const std::lock_guard lock(mutex);
     std::unique_ptr<Queue>& q = queues[device];
-    if (!q && opened != nullptr) q = opened.load()->make_queue(device);
+    if (!q && opened != nullptr) q = opened.load()->make_queue(device, wait_bound);
     return q.get();
 }
 
-Status copy_now(std::span<const Copy> copies)
+static Status copy_by_queue(std::span<const Copy> copies)
 {
-    if (copies.empty()) return Status::ok;
     Allocation target, source;
     Status status = inspect(copies[0].to, target);
     if (!failed(status)) status = inspect(copies[0].from, source);
@@ -177,10 +199,17 @@ Status copy_now(std::span<const Copy> copies)
     std::uint64_t ticket = 0;
     status = q->start(copies, {}, ticket);
     if (failed(status)) return status;
-    do {
-        status = q->reached(ticket);
-    } while (status == Status::in_progress);
-    return status;
+    return q->wait(ticket);
+}
+
+// These stage a call whose other ranks may be in it already: nothing is given up easily.
+Status copy_now(std::span<const Copy> copies)
+{
+    if (copies.empty()) return Status::ok;
+    const Status status = copy_by_queue(copies);
+    const Runtime* r = opened;
+    if (!failed(status) || status == Status::timed_out || r == nullptr) return status;
+    return r->copy_plainly(copies);
 }
 
 void release_runtime()

@@ -22,7 +22,9 @@ Status inspect(const void* address, Allocation& allocation);
 int used_device();
 // The process's queue of this device. nullptr: the cause has been logged.
 Queue* queue(int device);
-// Blocking, each from or into memory of one and the same device.
+// How long copies are waited for, by queues that are made from then on; 0: for ever.
+void limit_waits(std::chrono::milliseconds bound);
+// Blocking, within that bound, each from or into memory of one and the same device.
 Status copy_now(std::span<const Copy> copies);
 // Gives up what the process holds; nothing is running any more.
 void release_runtime();

@@ -13,12 +13,13 @@ constexpr std::size_t most_streams = 64;
 
 }  // namespace
 
-StreamQueue::StreamQueue(int device) : device_(device)
+StreamQueue::StreamQueue(int device, std::chrono::milliseconds bound)
+    : device_(device), bound_(bound)
 {
     const DeviceScope scope(device);
     hipError_t error = scope.error();
     if (error == hipSuccess) error = open(0);
-    if (error == hipSuccess) error = platform_try(streams_[0].handle);
+    if (error == hipSuccess) error = platform_try(streams_[0].handle, bound);
     if (error == hipSuccess && can_store_words(device)) {
         void* words = nullptr;
         error = hipHostMalloc(&words, most_streams * sizeof *words_, hipHostMallocDefault);
@@ -28,19 +29,30 @@ StreamQueue::StreamQueue(int device) : device_(device)
                 new (&words_[i]) std::atomic<std::uint64_t>(0);
         }
     }
-    if (error == hipSuccess) return;
-    if (!streams_.empty()) (void)hipStreamDestroy(streams_[0].handle);
+    if (error == hipSuccess) {
+        enlist();
+        return;
+    }
+    const hipStream_t first = streams_.empty() ? nullptr : streams_[0].handle;
+    if (first != nullptr && hipStreamQuery(first) != hipErrorNotReady)
+        (void)hipStreamDestroy(first);
     (void)failed_with(error, "no streams for copies");
     throw std::runtime_error(hipGetErrorString(error));
 }
 
 StreamQueue::~StreamQueue()
 {
+    strike_off();
     const DeviceScope scope(device_);
+    if (!finish()) {
+        // Destroying any of this would wait, as would what gives memory back.
+        leave_streams();
+        for (Mark& mark : marks_) (void)mark.event.release();
+        for (Event& event : spare_events_) (void)event.release();
+        return;
+    }
     for (const Stream& s : streams_) {
-        if (s.handle == nullptr) continue;
-        (void)hipStreamSynchronize(s.handle);
-        (void)hipStreamDestroy(s.handle);
+        if (s.handle != nullptr) (void)hipStreamDestroy(s.handle);
     }
     marks_.clear();
     spare_events_.clear();
@@ -66,9 +78,8 @@ Status StreamQueue::failed_start(const char* what, hipError_t error)
     for (Stream& s : streams_) {
         s.copies.clear();
         s.words.clear();
-        if (s.handle != nullptr) (void)hipStreamSynchronize(s.handle);
     }
-    return status;
+    return finish_locked() ? status : failure_;
 }
 
 Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> words,
@@ -145,6 +156,11 @@ Status StreamQueue::look(const Mark& mark)
 Status StreamQueue::reached(std::uint64_t ticket)
 {
     const std::lock_guard lock(mutex_);
+    return reached_locked(ticket);
+}
+
+Status StreamQueue::reached_locked(std::uint64_t ticket)
+{
     for (auto mark = marks_.begin(); mark != marks_.end();) {
         if (mark->ticket != ticket) {
             ++mark;

@@ -18,12 +18,16 @@ using Event = std::unique_ptr<hipEvent_t, EventDestroy>;
 class StreamQueue final : public Queue {
 public:
     // Throws std::runtime_error.
-    explicit StreamQueue(int device);
+    StreamQueue(int device, std::chrono::milliseconds bound);
     ~StreamQueue() override;
+    // Waits for all queues, for each within its bound, and within none where that has been exceeded
+    // before. False: something is still running.
+    static bool finish_all();
 
     Status start(std::span<const Copy> copies, std::span<const Word> words,
                  std::uint64_t& ticket) override;
     Status reached(std::uint64_t ticket) override;
+    Status wait(std::uint64_t ticket) override;
     bool stores_words() const override { return words_ != nullptr; }
 
 private:
@@ -46,8 +50,19 @@ private:
     // ok, in_progress or an error.
     Status look(const Mark& mark);
     Status failed_start(const char* what, hipError_t error);
+    // stream_waits.cpp
+    Status reached_locked(std::uint64_t ticket);
+    bool is_idle() const;
+    bool finish();
+    bool finish_locked();
+    void give_up();
+    void enlist();
+    void strike_off();
+    void leave_streams() const;
 
     int device_;
+    std::chrono::milliseconds bound_;
+    bool is_stuck_ = false;  // something has run for longer
     std::mutex mutex_;
     std::vector<Stream> streams_;
     std::vector<Mark> marks_;  // not yet seen to be reached

@@ -12,8 +12,7 @@ PinnedMemory::~PinnedMemory() { release(); }
 void PinnedMemory::release()
 {
     if (data_ != nullptr && is_registered_) {
-        gpu::runtime()->unregister_host(device_, data_);
-        munmap(data_, bytes_);
+        if (gpu::runtime()->unregister_host(device_, data_)) munmap(data_, bytes_);
     } else if (data_ != nullptr) {
         gpu::runtime()->free_pinned(device_, data_);
     }

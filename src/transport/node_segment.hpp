@@ -55,6 +55,7 @@ public:
     NodeSlot& slot(int rank) const;
     NodeFlag& flag(int receiver, int sender) const;
     const SharedMemory& memory() const { return memory_; }
+    void keep() { memory_.keep(); }
 
 private:
     int rank_;

@@ -33,6 +33,7 @@ protected:
     explicit NodeTransport(std::shared_ptr<NodeSegment> segment) : segment_(std::move(segment)) {}
 
     const NodeSegment& segment() const { return *segment_; }
+    void keep_segment() { segment_->keep(); }  // until the process ends
     bool is_alone() const { return segment_ == nullptr; }
     const Binding& binding() const { return binding_; }
     const std::byte* source(const Transfer& transfer) const;

@@ -26,8 +26,9 @@ SdmaTransport::SdmaTransport(std::shared_ptr<NodeSegment> segment,
 
 SdmaTransport::~SdmaTransport()
 {
-    if (registered_by_ >= 0)
-        gpu::runtime()->unregister_host(registered_by_, segment().memory().data());
+    if (registered_by_ >= 0 &&
+        !gpu::runtime()->unregister_host(registered_by_, segment().memory().data()))
+        keep_segment();
 }
 
 const char* SdmaTransport::name() const { return name_.c_str(); }

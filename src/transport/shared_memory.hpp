@@ -26,6 +26,8 @@ public:
     std::size_t size() const { return size_; }
     // Once all have mapped it: nothing stays behind, however the processes end.
     void unlink();
+    // Stays mapped until the process ends.
+    void keep() { data_ = nullptr; }
 
 private:
     std::string name_;

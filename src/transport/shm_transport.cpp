@@ -34,7 +34,8 @@ void ShmTransport::place_cells(int numa) const
 
 ShmTransport::~ShmTransport()
 {
-    if (registered_by_ >= 0) gpu::runtime()->unregister_host(registered_by_, memory_.data());
+    if (registered_by_ >= 0 && !gpu::runtime()->unregister_host(registered_by_, memory_.data()))
+        memory_.keep();
 }
 
 ShmTransport::Queue& ShmTransport::queue(int from, int to) const

@@ -34,6 +34,14 @@ public:
     // The owner has been told that these bytes are there.
     void confirm(Slice s) { set(s, State::known); }
 
+    bool has_landed(Slice s) const
+    {
+        for (std::size_t i = s.offset; i < s.offset + s.length; i++) {
+            if (bytes_[i] == State::absent) return false;
+        }
+        return true;
+    }
+
     // Bytes that landed, but whose signal has not, are not held: that they are there is luck.
     bool holds(Slice s) const
     {

@@ -9,9 +9,26 @@ bool Machine::is_stalled(const Flight& flight) const
            flight.number > schedule_.number;
 }
 
+// Is it this put whose network breaks its promise?
+bool Machine::meets(Schedule::Kind hazard, const Flight& flight) const
+{
+    return schedule_.kind == hazard && flight.channel == schedule_.channel &&
+           flight.number == schedule_.number;
+}
+
+// What follows on the channel lands as if it had landed.
+void Machine::lose(std::uint32_t number)
+{
+    Flight& flight = flights_[number];
+    flight.payload_done = flight.signal_done = true;
+    flying_--;
+    if (flight.after != Flight::none) push(Event::Kind::payload, flight.after);
+}
+
 void Machine::push(Event::Kind kind, std::uint32_t flight)
 {
     if (is_stalled(flights_[flight])) return;
+    if (meets(Schedule::Kind::signal_first, flights_[flight])) kind = Event::Kind::signal;
     events_.push_on(flights_[flight].channel, {kind, flights_[flight].channel.from, flight});
 }
 
@@ -70,8 +87,10 @@ void Machine::land_payload(const Event& event)
         return fail(Fault::stray, flight.call, flight.channel.from, op);
     }
 
+    if (meets(Schedule::Kind::chunk_lost, flight)) return lose(event.index);
     const std::size_t part = next_part(flight.slice.length, flight.landed);
-    if (!target_of(flight.channel).write({flight.slice.offset + flight.landed, part})) {
+    const bool is_lost = meets(Schedule::Kind::data_lost, flight);
+    if (!is_lost && !target_of(flight.channel).write({flight.slice.offset + flight.landed, part})) {
         return fail(Fault::written_twice, flight.call, flight.channel.from, op);
     }
     flight.landed += part;
@@ -92,6 +111,12 @@ void Machine::land_signal(const Event& event)
     if (!target.inside || target.call != flight.call) {
         return fail(Fault::stray, flight.call, from, static_cast<int>(flight.op));
     }
+
+    // On a rail a signal is the number of all chunks so far.
+    const bool covers_a_loss =
+        flight.before != Flight::none && meets(Schedule::Kind::chunk_lost, flights_[flight.before]);
+    if (covers_a_loss || !target_of(flight.channel).has_landed(flight.slice))
+        return fail(Fault::signal_without_data, flight.call, from, static_cast<int>(flight.op));
 
     flight.signal_done = true;
     flying_--;

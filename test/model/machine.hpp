@@ -104,6 +104,8 @@ private:
     void land_announcement(const Event& event);
     Buffer& target_of(const Channel& channel);
     bool is_stalled(const Flight& flight) const;
+    bool meets(Schedule::Kind hazard, const Flight& flight) const;
+    void lose(std::uint32_t flight);
     void check_forwarded();
 
     // In two parts at most: more show nothing new.

@@ -19,7 +19,8 @@
 //     more of the target: a transport whose acknowledgements need the target's progress must see
 //     to that itself
 //
-// Not modelled: failing transfers. That every rank reports them is the executor's duty, not the
+// A network that does not keep these promises is another kind of schedule, and rejected
+// (test_network.cpp). Not modelled: failing transfers. That every rank reports them is the executor's duty, not the
 // plan's.
 #pragma once
 
@@ -74,8 +75,11 @@ enum class Fault : std::uint8_t {
     stray,           // a put lands when its target is not in that collective
     deadlock,
     not_forwarded,  // a chunk that arrived stays until another one arrives
+    // Of no plan: the network breaks its promise.
+    signal_without_data,
 };
-constexpr std::size_t faults = static_cast<std::size_t>(Fault::not_forwarded) + 1;
+constexpr std::size_t faults = static_cast<std::size_t>(Fault::signal_without_data) + 1;
+constexpr std::size_t faults_of_plans = static_cast<std::size_t>(Fault::not_forwarded) + 1;
 
 const char* to_string(Fault fault);
 
@@ -106,6 +110,10 @@ struct Schedule {
         slow_channel,  // puts of `channel` land only when nothing else can happen
         // Only the first `number` puts of `channel` land; these must be forwarded nevertheless.
         stalled,
+        // The network breaks its promise: of put `number` of `channel`
+        signal_first,  // the signal lands before the data
+        data_lost,     // the signal lands, the data never
+        chunk_lost,    // nothing lands; what follows on the channel does
     };
     Kind kind = Kind::uniform;
     unsigned seed = 0;

@@ -239,7 +239,7 @@ void test_mutants(void**)
     assert_true(bag.mutants > 10000);
     assert_int_equal(bag.mutants, bag.caught);
     // Each rule of the model rejects something; else it could be taken out and nobody would see.
-    for (std::size_t f = 1; f < faults; f++) {
+    for (std::size_t f = 1; f < faults_of_plans; f++) {
         if (bag.by_fault[f] == 0) print_error("never seen: %s\n", to_string(static_cast<Fault>(f)));
         assert_int_not_equal(bag.by_fault[f], 0);
     }

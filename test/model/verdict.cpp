@@ -35,6 +35,8 @@ const char* to_string(Fault fault)
         return "deadlock";
     case Fault::not_forwarded:
         return "a chunk that arrived is not forwarded until another one arrives";
+    case Fault::signal_without_data:
+        return "signal without its data";
     }
     return "unknown fault";
 }

@@ -101,6 +101,10 @@ done
 case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1
 case_ gpu-failing-copies-3-by-0 ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --most 15
 case_ gpu-failing-copies-4-by-2 ranks=4 node_size=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --async 1 --most 15
+# In the previous module nobody can be told of a failure: staging gets round every one.
+case_ gpu-faults-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" -- gpu_faults --victim 1 --harmless 1
+case_ gpu-failing-copies-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
+    -- gpu_faults --async 1 --most 15 --harmless 1
 
 # Ways to choose the component, and to leave it out.
 case_ coll-priority ranks=4 node_size=2 coll=- mca="coll_hier_priority 95" -- exact --expect hier --sizes 1,4097

@@ -84,6 +84,7 @@ std::uint64_t live(const char* what)
 }
 
 void fail_at(std::uint64_t call) { simulated<void(std::uint64_t)>("hip_sim_fail_at")(call); }
+void hang_at(std::uint64_t copy) { simulated<void(std::uint64_t)>("hip_sim_hang_copy_at")(copy); }
 
 std::byte* device_memory(std::size_t bytes)
 {

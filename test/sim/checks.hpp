@@ -44,6 +44,7 @@ int signal_of(const std::function<void()>& what);
 std::uint64_t calls();
 std::uint64_t live(const char* what);
 void fail_at(std::uint64_t call);
+void hang_at(std::uint64_t copy);
 
 // Device memory and streams, which a check that throws may leave behind.
 std::byte* device_memory(std::size_t bytes);
@@ -84,6 +85,7 @@ void test_ipc_refusals(void**);
 void test_failing_calls(void**);
 void test_failing_rank(void**);
 void test_failing_copy(void**);
+void test_hanging_copy(void**);
 void test_last_error(void**);
 void test_report(void**);
 void test_no_device(void**);

@@ -1,7 +1,9 @@
 // Copies, fills and stores. In pieces, not always from front to back, so that whoever looks before
 // the end sees a part.
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "calls.hpp"
 #include "hip_sim.h"
@@ -85,12 +87,36 @@ template <class Piece> void in_pieces(std::size_t bytes, Random& random, Piece&&
     }
 }
 
-// A copy that fails does its first piece.
-bool transfer(std::byte* to, const std::byte* from, std::size_t bytes, bool fails, Random& random)
+std::atomic<std::uint64_t> asynchronous_copies{0};
+
+std::atomic<std::uint64_t>& failing_copy()
 {
+    static std::atomic<std::uint64_t> copy{options().failing_copy};
+    return copy;
+}
+
+std::atomic<std::uint64_t>& hanging_copy()
+{
+    static std::atomic<std::uint64_t> copy{options().hanging_copy};
+    return copy;
+}
+
+// Copies that are not asynchronous have no number.
+void hang(std::uint64_t copy)
+{
+    while (copy != 0 && copy == hanging_copy())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// A copy that fails or hangs does its first piece.
+bool transfer(std::byte* to, const std::byte* from, std::size_t bytes, bool fails,
+              std::uint64_t number, Random& random)
+{
+    if (bytes == sizeof(std::uint64_t) && !fails) hang(number);
     if (bytes == sizeof(std::uint64_t) && !fails && move_word(to, from)) return true;
     in_pieces(bytes, random, [&](std::size_t offset, std::size_t length) {
         std::memmove(to + offset, from + offset, length);
+        hang(number);
         return !fails;
     });
     return !fails;
@@ -112,16 +138,6 @@ hipError_t start(hipStream_t stream, Operation operation, bool is_awaited)
     return is_awaited ? wait_for({mark}) : hipSuccess;
 }
 
-std::atomic<std::uint64_t> asynchronous_copies{0};
-
-std::atomic<std::uint64_t>& failing_copy()
-{
-    static std::atomic<std::uint64_t> copy{options().failing_copy};
-    return copy;
-}
-
-bool is_the_failing_copy() { return ++asynchronous_copies == failing_copy(); }
-
 hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
                 hipStream_t stream, bool is_asynchronous)
 {
@@ -134,11 +150,13 @@ hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kin
     if (!is_asynchronous && number == no_cu) return hipErrorInvalidValue;
 
     totals.copies++;
-    const bool fails = is_asynchronous && is_the_failing_copy();
+    const std::uint64_t place = is_asynchronous ? ++asynchronous_copies : 0;
+    const bool fails = is_asynchronous && place == failing_copy();
     // Pageable memory is read whenever the stream gets there, and written before this returns.
-    return start(stream,
-                 {[=](Random& r) { return transfer(target.at, source.at, bytes, fails, r); }, {}},
-                 !is_asynchronous || target.is_pageable);
+    return start(
+        stream,
+        {[=](Random& r) { return transfer(target.at, source.at, bytes, fails, place, r); }, {}},
+        !is_asynchronous || target.is_pageable);
 }
 
 hipError_t set(void* to, int value, std::size_t bytes, hipStream_t stream, bool is_awaited)
@@ -170,6 +188,8 @@ hipError_t write(hipStream_t stream, void* to, std::uint64_t value, unsigned fla
 std::uint64_t hip_sim_copies() { return asynchronous_copies; }
 
 void hip_sim_fail_copy_at(std::uint64_t copy) { failing_copy() = copy; }
+
+void hip_sim_hang_copy_at(std::uint64_t copy) { hanging_copy() = copy; }
 
 hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind)
 {

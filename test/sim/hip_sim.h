@@ -21,6 +21,10 @@ void hip_sim_fail_at(uint64_t call);
 uint64_t hip_sim_copies(void);
 void hip_sim_fail_copy_at(uint64_t copy);
 
+/* The copy of this number stops half-way, and so does all that is behind it in its stream, until
+ * another number is given; 0: none. In place of HIP_SIM_HANG_ASYNC. */
+void hip_sim_hang_copy_at(uint64_t copy);
+
 /* How many there are now of: allocations, pinned, registrations, mappings, streams, events. */
 uint64_t hip_sim_live(const char* what);
 

@@ -37,6 +37,7 @@ Options read()
         number("HIP_SIM_FAIL_RANK", 0, no_rank - 1) == rank) {
         o.failing_call = number("HIP_SIM_FAIL", 0, UINT64_MAX);
         o.failing_copy = number("HIP_SIM_FAIL_ASYNC", 0, UINT64_MAX);
+        o.hanging_copy = number("HIP_SIM_HANG_ASYNC", 0, UINT64_MAX);
     }
     if (const char* report = std::getenv("HIP_SIM_REPORT")) o.report = report;
     return o;

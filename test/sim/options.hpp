@@ -8,7 +8,8 @@
 //   HIP_SIM_NOCU=1           hipMemcpyAsync takes hipMemcpyDeviceToDeviceNoCU, as from ROCm 6.1 on
 //   HIP_SIM_FAIL=n           the n-th counted call fails and does nothing
 //   HIP_SIM_FAIL_ASYNC=n     the n-th hipMemcpyAsync fails when it is done
-//   HIP_SIM_FAIL_RANK=r      both in the process of this OMPI_COMM_WORLD_RANK alone
+//   HIP_SIM_HANG_ASYNC=n     the n-th hipMemcpyAsync stops half-way, until the program lets it go on
+//   HIP_SIM_FAIL_RANK=r      these in the process of this OMPI_COMM_WORLD_RANK alone
 //   HIP_SIM_REPORT=DIR       a process that used the runtime writes DIR/PID when it exits
 #pragma once
 
@@ -25,6 +26,7 @@ struct Options {
     bool has_no_cu_kind = false;
     std::uint64_t failing_call = 0;
     std::uint64_t failing_copy = 0;
+    std::uint64_t hanging_copy = 0;
     std::string report;
 };
 

@@ -124,6 +124,33 @@ void test_failing_copy(void**)
     }));
 }
 
+// Half of it is there, and what is behind it in its stream waits.
+void test_hanging_copy(void**)
+{
+    expect_no_reason(run_alone({{"HIP_SIM_HANG_ASYNC", "2"}}, [] {
+        auto* const from = device_memory(1000);
+        auto* const to = device_memory(1000);
+        put(from, pattern(1000, 1));
+        const auto hanging = stream();
+        const auto well = stream();
+        const auto first = event();
+        gives(hipMemcpyAsync(to, from, 1000, hipMemcpyDefault, hanging));
+        gives(hipEventRecord(first, hanging));
+        gives(hipMemcpyAsync(to, from, 1000, hipMemcpyDefault, hanging));
+        gives(hipMemcpyAsync(to, from, 1000, hipMemcpyDefault, well));
+        gives(hipStreamSynchronize(well));
+        gives(hipEventSynchronize(first));
+        gives(hipStreamQuery(hanging), hipErrorNotReady);
+        hang_at(0);
+        gives(hipStreamSynchronize(hanging));
+        hang_at(4);
+        gives(hipMemcpyAsync(to, from, 1000, hipMemcpyDefault, well));
+        gives(hipStreamQuery(well), hipErrorNotReady);
+        hang_at(0);
+        gives(hipDeviceSynchronize());
+    }));
+}
+
 void test_last_error(void**)
 {
     expect_no_reason(run_alone({}, [] {

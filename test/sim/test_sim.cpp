@@ -34,6 +34,7 @@ int main()
         cmocka_unit_test(test_failing_calls),
         cmocka_unit_test(test_failing_rank),
         cmocka_unit_test(test_failing_copy),
+        cmocka_unit_test(test_hanging_copy),
         cmocka_unit_test(test_last_error),
         cmocka_unit_test(test_report),
         cmocka_unit_test(test_no_device),

@@ -60,13 +60,7 @@ int TeamRank::call(std::size_t bytes, std::vector<std::byte>& send, std::byte* r
     const int number = calls_++;
     for (std::size_t i = 0; i < bytes; i++) send[i] = value(self_.rank(), number, i);
     std::fill(recv, recv + bytes * static_cast<std::size_t>(self_.size()), std::byte{0});
-    const hier_allgather_args args{send.data(), recv, bytes};
-    int code = hier_allgather_start(team_, &args);
-    (void)await([&] {
-        if (code == HIER_IN_PROGRESS) (void)hier_progress();
-        if (code == HIER_IN_PROGRESS) code = hier_team_test(team_);
-        return code != HIER_IN_PROGRESS;
-    });
+    const int code = call_raw(send.data(), recv, bytes);
     for (int r = 0; r < self_.size() && code == HIER_OK; r++) {
         for (std::size_t i = 0; i < bytes; i++) {
             if (recv[static_cast<std::size_t>(r) * bytes + i] == value(r, number, i)) continue;
@@ -75,6 +69,18 @@ int TeamRank::call(std::size_t bytes, std::vector<std::byte>& send, std::byte* r
             return code;
         }
     }
+    return code;
+}
+
+int TeamRank::call_raw(const std::byte* send, std::byte* recv, std::size_t bytes)
+{
+    const hier_allgather_args args{send, recv, bytes};
+    int code = hier_allgather_start(team_, &args);
+    (void)await([&] {
+        if (code == HIER_IN_PROGRESS) (void)hier_progress();
+        if (code == HIER_IN_PROGRESS) code = hier_team_test(team_);
+        return code != HIER_IN_PROGRESS;
+    });
     return code;
 }
 

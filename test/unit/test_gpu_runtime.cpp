@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <stdexcept>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "forked.hpp"
@@ -98,6 +100,66 @@ void test_no_device(void**)
     }));
 }
 
+// A runtime that does not say how many devices there are may have some.
+struct Broken {
+    Broken()
+    {
+        if (const auto fault = load(); !fault.empty()) throw std::runtime_error(fault);
+        void* const library = dlopen(HIER_TEST_SIMULATED, RTLD_NOW | RTLD_NOLOAD);
+        const auto find = [&](auto*& function, const char* name) {
+            function =
+                reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+        };
+        find(fail_at, "hip_sim_fail_at");
+        find(calls, "hip_sim_calls");
+        int (*allocate)(void**, std::size_t) = nullptr;
+        find(allocate, "hipMalloc");
+        if (allocate(&device, 64) != 0) throw std::runtime_error("no device memory");
+        // Loading the module makes for a second search.
+        for (int i = 0; i < 2; i++) {
+            fail_next();
+            if (gpu::runtime() != nullptr) throw std::runtime_error("it works");
+        }
+    }
+    void fail_next() const { fail_at(calls() + 1); }
+    void (*fail_at)(std::uint64_t);
+    std::uint64_t (*calls)();
+    void* device = nullptr;
+    int host = 0;
+};
+
+// The next question is asked anew.
+void test_a_runtime_that_fails_once(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        const Broken it;
+        if (hier_memory_is_reachable(&it.host) != 1) return "a variable is no host memory";
+        if (gpu::runtime() != nullptr) return "asked anew for the host's memory";
+        if (hier_memory_is_reachable(it.device) != 0) return "not known as a device's";
+        return gpu::runtime() != nullptr && gpu::used_device() == 0 ? "" : "no runtime";
+    }));
+}
+
+// While it fails, device memory is an error, and never passes for the host's.
+void test_a_runtime_that_goes_on_failing(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) -> std::string {
+        setenv("HIER_GPU_MODULES", HIER_TEST_MODULES, 0);
+        const Broken it;
+        for (int i = 0; i < 3; i++) {
+            it.fail_next();
+            Allocation found;
+            if (gpu::inspect(it.device, found) != Status::transport_error) return "no error";
+            it.fail_next();
+            if (hier_memory_is_reachable(it.device) != 0) return "it passes for the host's";
+            if (hier_memory_is_reachable(&it.host) != 1) return "a variable is no host memory";
+        }
+        return ForkedRank::is_logged("no GPU runtime that works: hier_gpu_rocm.so: hipErrorUnknown")
+                   ? ""
+                   : ForkedRank::log_lines();
+    }))));
+}
+
 void test_no_module(void**)
 {
     expect_no_reason(quietly([]() -> std::string {
@@ -126,9 +188,14 @@ void test_left_out(void**)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_library), cmocka_unit_test(test_a_library_that_is_loaded_later),
-        cmocka_unit_test(test_threads),    cmocka_unit_test(test_no_device),
-        cmocka_unit_test(test_no_module),  cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_no_library),
+        cmocka_unit_test(test_a_library_that_is_loaded_later),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_no_device),
+        cmocka_unit_test(test_a_runtime_that_fails_once),
+        cmocka_unit_test(test_a_runtime_that_goes_on_failing),
+        cmocka_unit_test(test_no_module),
+        cmocka_unit_test(test_left_out),
     };
     return cmocka_run_group_tests_name("gpu_runtime", tests, nullptr, nullptr);
 }

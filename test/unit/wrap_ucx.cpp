@@ -1,5 +1,5 @@
-// Set-up, memory and keys. The linker flags are in the build's list: one --wrap for each function
-// here and in wrap_ucx_puts.cpp.
+// Set-up. The linker flags are in the build's list: one --wrap for each function here, in
+// wrap_ucx_keys.cpp and in wrap_ucx_puts.cpp.
 #include "wrap_ucx.hpp"
 
 #include <ucp/api/ucp.h>
@@ -93,14 +93,7 @@ REAL_AND_WRAPPED(ucs_status_t, ucp_worker_create, ucp_context_h, const ucp_worke
 REAL_AND_WRAPPED(void, ucp_worker_destroy, ucp_worker_h);
 REAL_AND_WRAPPED(ucs_status_t, ucp_worker_get_address, ucp_worker_h, ucp_address_t**, size_t*);
 REAL_AND_WRAPPED(void, ucp_worker_release_address, ucp_worker_h, ucp_address_t*);
-REAL_AND_WRAPPED(ucs_status_t, ucp_worker_fence, ucp_worker_h);
 REAL_AND_WRAPPED(ucs_status_t, ucp_ep_create, ucp_worker_h, const ucp_ep_params_t*, ucp_ep_h*);
-REAL_AND_WRAPPED(ucs_status_t, ucp_mem_map, ucp_context_h, const ucp_mem_map_params_t*, ucp_mem_h*);
-REAL_AND_WRAPPED(ucs_status_t, ucp_mem_unmap, ucp_context_h, ucp_mem_h);
-REAL_AND_WRAPPED(ucs_status_t, ucp_rkey_pack, ucp_context_h, ucp_mem_h, void**, size_t*);
-REAL_AND_WRAPPED(void, ucp_rkey_buffer_release, void*);
-REAL_AND_WRAPPED(ucs_status_t, ucp_ep_rkey_unpack, ucp_ep_h, const void*, ucp_rkey_h*);
-REAL_AND_WRAPPED(void, ucp_rkey_destroy, ucp_rkey_h);
 
 ucs_status_t __wrap_ucp_config_read(const char* prefix, const char* file, ucp_config_t** out)
 {
@@ -166,57 +159,8 @@ void __wrap_ucp_worker_release_address(ucp_worker_h worker, ucp_address_t* addre
     __real_ucp_worker_release_address(worker, address);
 }
 
-ucs_status_t __wrap_ucp_worker_fence(ucp_worker_h worker)
-{
-    return ucx.fails(UcxCall::fence) ? failure : __real_ucp_worker_fence(worker);
-}
-
 ucs_status_t __wrap_ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t* params, ucp_ep_h* out)
 {
     return ucx.fails(UcxCall::ep_create) ? failure : __real_ucp_ep_create(worker, params, out);
-}
-
-ucs_status_t __wrap_ucp_mem_map(ucp_context_h context, const ucp_mem_map_params_t* params,
-                                ucp_mem_h* out)
-{
-    if (ucx.fails(UcxCall::mem_map)) return failure;
-    const ucs_status_t status = __real_ucp_mem_map(context, params, out);
-    if (status == UCS_OK) ucx.mappings++;
-    return status;
-}
-
-ucs_status_t __wrap_ucp_mem_unmap(ucp_context_h context, ucp_mem_h memory)
-{
-    ucx.mappings--;
-    return __real_ucp_mem_unmap(context, memory);
-}
-
-ucs_status_t __wrap_ucp_rkey_pack(ucp_context_h context, ucp_mem_h memory, void** out,
-                                  size_t* bytes)
-{
-    if (ucx.fails(UcxCall::rkey_pack)) return failure;
-    const ucs_status_t status = __real_ucp_rkey_pack(context, memory, out, bytes);
-    if (status == UCS_OK) ucx.packed++;
-    return status;
-}
-
-void __wrap_ucp_rkey_buffer_release(void* packed)
-{
-    ucx.packed--;
-    __real_ucp_rkey_buffer_release(packed);
-}
-
-ucs_status_t __wrap_ucp_ep_rkey_unpack(ucp_ep_h endpoint, const void* packed, ucp_rkey_h* out)
-{
-    if (ucx.fails(UcxCall::rkey_unpack)) return failure;
-    const ucs_status_t status = __real_ucp_ep_rkey_unpack(endpoint, packed, out);
-    if (status == UCS_OK) ucx.keys++;
-    return status;
-}
-
-void __wrap_ucp_rkey_destroy(ucp_rkey_h key)
-{
-    ucx.keys--;
-    __real_ucp_rkey_destroy(key);
 }
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace hier::test {
@@ -37,11 +38,48 @@ enum class UcxFailure {
 // What happens to puts of data, that is, to all but single words.
 enum class Lanes {
     one,      // as UCX does
-    several,  // they go out at the next flush, or after some turns of the worker
-    // As `several`, but a flush does nothing for large puts: what a missing flush looks like.
-    several_and_no_flush,
-    loses_data,   // large puts are done and never sent
-    loses_chunks  // nor is any word behind a large put
+    several,  // they go out at the next flush or fence, or after some turns of the worker
+    // As `several`, but flushes and fences do nothing for large puts: what a missing one looks
+    // like.
+    several_unordered,
+    loses_data,      // large puts are done and never sent
+    loses_signals,   // large puts are sent, no word behind one is
+    loses_chunks,    // neither are
+    loses_one_chunk  // the next large put and the word behind it; then `one`
+};
+
+// Registrations that end with their memory, as a NIC's do, which those of TCP and shared memory do
+// not: what is put by a key of memory that has been given back goes nowhere. One object for all
+// ranks, made before they are.
+class Registrations {
+public:
+    Registrations();
+    ~Registrations();
+    Registrations(const Registrations&) = delete;
+    Registrations& operator=(const Registrations&) = delete;
+
+    // Here and on this rank: memory that may be given back.
+    void watch(int rank, const void* begin, std::size_t bytes);
+    // Here: it has been given back, whatever is there by now.
+    void renew();
+    // Puts so far, by any rank, by the key of memory that is no more.
+    unsigned stale_puts() const;
+
+    // For the wrappers.
+    struct Key {
+        std::uint64_t owner;  // none: of memory that stays
+        std::uint64_t generation;
+    };
+    static constexpr std::uint64_t none = ~0ull;
+    Key key_of(const void* begin) const;
+    bool is_stale(const Key& key);
+
+private:
+    struct Shared;
+    Shared* shared_;
+    std::uint64_t rank_ = none;
+    const std::byte* begin_ = nullptr;
+    std::size_t bytes_ = 0;
 };
 
 struct WrappedUcx {
@@ -53,7 +91,9 @@ struct WrappedUcx {
     std::size_t calls(UcxCall call) const { return calls_[static_cast<std::size_t>(call)]; }
 
     Lanes lanes = Lanes::one;
-    const char* transports = nullptr;  // given to UCX whatever the core asks for
+    const char* transports = nullptr;        // given to UCX whatever the core asks for
+    Registrations* registrations = nullptr;  // none: UCX's own
+    bool packs_old_keys = false;  // for an address as for the first time, as a careless cache does
 
     // For the wrappers.
     bool fails(UcxCall call);
@@ -70,5 +110,8 @@ private:
 };
 
 extern WrappedUcx ucx;  // of this process
+
+// Of a key that was unpacked here.
+bool is_stale(const void* key);
 
 }  // namespace hier::test

@@ -1,4 +1,4 @@
-// Puts, flushes and their requests.
+// Puts, flushes, fences and their requests.
 #include <ucp/api/ucp.h>
 
 #include <cstddef>
@@ -36,7 +36,7 @@ std::set<void*> stands;
 std::vector<Stand*> failing;  // at the next turn of the worker
 ucp_ep_h broken = nullptr;    // until then: what is behind a failed put fails, too
 std::vector<Lagging*> lagging;
-bool lost = false;  // whatever is put from now on
+bool behind_large = false;  // on a network that loses something
 
 ucs_status_ptr_t count_request(ucs_status_ptr_t request)
 {
@@ -56,6 +56,31 @@ ucs_status_ptr_t fail_later(ucp_ep_h endpoint, const ucp_request_param_t* param)
 
 bool is_data(std::size_t bytes) { return bytes != word; }
 
+bool is_lost(std::size_t bytes)
+{
+    const bool is_large = bytes >= large;
+    switch (ucx.lanes) {
+    case Lanes::one:
+    case Lanes::several:
+    case Lanes::several_unordered:
+        behind_large = false;
+        return false;
+    case Lanes::loses_data:
+        return is_large;
+    case Lanes::loses_signals:
+        behind_large = behind_large || is_large;
+        return behind_large && !is_large;
+    case Lanes::loses_chunks:
+        behind_large = behind_large || is_large;
+        return behind_large;
+    case Lanes::loses_one_chunk:  // its signal is what comes next on its lane
+        if (is_large) behind_large = true;
+        if (behind_large && !is_large) ucx.lanes = Lanes::one;
+        return behind_large;
+    }
+    return false;
+}
+
 }  // namespace
 
 extern "C" {
@@ -66,6 +91,8 @@ ucs_status_ptr_t __real_ucp_put_nbx(ucp_ep_h, const void*, size_t, uint64_t, ucp
                                     const ucp_request_param_t*);
 ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h, const void*, size_t, uint64_t, ucp_rkey_h,
                                     const ucp_request_param_t*);
+ucs_status_t __real_ucp_worker_fence(ucp_worker_h);
+ucs_status_t __wrap_ucp_worker_fence(ucp_worker_h);
 ucs_status_ptr_t __real_ucp_ep_flush_nbx(ucp_ep_h, const ucp_request_param_t*);
 ucs_status_ptr_t __wrap_ucp_ep_flush_nbx(ucp_ep_h, const ucp_request_param_t*);
 void __real_ucp_request_free(void*);
@@ -109,27 +136,38 @@ ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h endpoint, const void* data, size_t 
         return ucx.fails_later() ? fail_later(endpoint, param) : UCS_STATUS_PTR(failure);
     }
     if (endpoint == broken) return fail_later(endpoint, param);
-    const bool loses = ucx.lanes == Lanes::loses_data || ucx.lanes == Lanes::loses_chunks;
-    lost = (lost || bytes >= large) && ucx.lanes == Lanes::loses_chunks;
-    if (lost || (loses && bytes >= large)) return nullptr;
-    if (!is_data(bytes) || ucx.lanes == Lanes::one || loses)
+    if (is_lost(bytes) || is_stale(key)) return nullptr;
+    const bool may_lag = ucx.lanes == Lanes::several || ucx.lanes == Lanes::several_unordered;
+    if (!is_data(bytes) || !may_lag)
         return count_request(__real_ucp_put_nbx(endpoint, data, bytes, to, key, param));
     const auto* from = static_cast<const std::byte*>(data);
     lagging.push_back(new Lagging{endpoint, {from, from + bytes}, to, key, 0});
     return nullptr;
 }
 
-// What lags behind goes out before the flush.
+// What lags behind, to one peer or (null) to all, goes out before what comes next.
+static void send_lagging(ucp_ep_h endpoint)
+{
+    std::erase_if(lagging, [&](Lagging* put) {
+        const bool stays = ucx.lanes == Lanes::several_unordered && put->bytes.size() >= large;
+        if ((endpoint != nullptr && put->endpoint != endpoint) || stays) return false;
+        send_put(put);
+        return true;
+    });
+}
+
+ucs_status_t __wrap_ucp_worker_fence(ucp_worker_h worker)
+{
+    if (ucx.fails(UcxCall::fence)) return failure;
+    send_lagging(nullptr);
+    return __real_ucp_worker_fence(worker);
+}
+
 ucs_status_ptr_t __wrap_ucp_ep_flush_nbx(ucp_ep_h endpoint, const ucp_request_param_t* param)
 {
     if (ucx.fails(UcxCall::flush))
         return ucx.fails_later() ? fail_later(endpoint, param) : UCS_STATUS_PTR(failure);
-    std::erase_if(lagging, [&](Lagging* put) {
-        const bool stays = ucx.lanes == Lanes::several_and_no_flush && put->bytes.size() >= large;
-        if (put->endpoint != endpoint || stays) return false;
-        send_put(put);
-        return true;
-    });
+    send_lagging(endpoint);
     return count_request(__real_ucp_ep_flush_nbx(endpoint, param));
 }
 

@@ -1,0 +1,115 @@
+// The model takes no broken network for a good one: right plans, one put of which meets a hazard,
+// each in turn, on every channel.
+#include <random>
+#include <string>
+#include <vector>
+
+#include "hunt.hpp"
+#include "model.hpp"
+#include "shapes.hpp"
+
+#include "../unit/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::model;
+using hier::test::expect_no_reason;
+using hier::test::keep;
+
+// How many hazards were met.
+struct Met {
+    int times = 0;
+    int as_signal_without_data = 0;
+    int as_deadlock = 0;
+};
+
+std::string text_of(const Topology& topology, const Call& call, const Schedule& schedule)
+{
+    const Channel& c = schedule.channel;
+    return "put " + std::to_string(schedule.number) + " from " + std::to_string(c.from) + " to " +
+           std::to_string(c.to) + (c.level == Level::rail ? " on the rail" : " on the node") +
+           ", nodes of ranks " + describe(topology) +
+           (call.route == Route::ring ? ", ring" : ", direct");
+}
+
+// Every put of a call of bytes, alone; what is wrong, or "".
+std::string meet_everywhere(const Topology& topology, const Call& call, Schedule::Kind hazard,
+                            Met& met)
+{
+    const std::vector<Call> calls = {call, call};
+    for (int from = 0; from < topology.size(); from++) {
+        for (const Op& op : call.plan(from).ops) {
+            if (op.kind != Op::Kind::put) continue;
+            for (unsigned seed = 0; seed < 3; seed++) {
+                const Schedule schedule{hazard, seed, {op.level, from, op.peer}, op.count};
+                const Verdict verdict = run(topology, calls, schedule);
+                met.times++;
+                met.as_signal_without_data += verdict.fault == Fault::signal_without_data;
+                met.as_deadlock += verdict.fault == Fault::deadlock;
+                if (verdict.fault == Fault::none)
+                    return "not seen: " + text_of(topology, call, schedule);
+            }
+        }
+    }
+    return "";
+}
+
+const char* each_is_seen(Schedule::Kind hazard, Met& met)
+{
+    std::mt19937 random(1);
+    for (const auto& cut :
+         std::vector<std::vector<int>>{{3}, {2, 2}, {3, 1}, {1, 1, 1}, {2, 3, 1}}) {
+        const Topology topology(nodes_of_sizes(cut));
+        for (const Route route : {Route::direct, Route::ring}) {
+            Call call;
+            call.chunk = 3;
+            call.shards = equal_shards(topology.size(), 3 * call.chunk + 1);
+            call.route = route;
+            call.in_place = some_of(topology.size(), random);
+            call.landing = none_some_or_all_of(topology.size(), random);
+            const auto why = meet_everywhere(topology, planned(topology, call), hazard, met);
+            if (!why.empty()) return keep(why);
+        }
+    }
+    return nullptr;
+}
+
+void test_signal_before_data(void**)
+{
+    Met met;
+    expect_no_reason(each_is_seen(Schedule::Kind::signal_first, met));
+    assert_true(met.times > 1000);
+    assert_int_equal(met.as_signal_without_data, met.times);
+}
+
+void test_lost_data(void**)
+{
+    Met met;
+    expect_no_reason(each_is_seen(Schedule::Kind::data_lost, met));
+    assert_true(met.times > 1000);
+    assert_int_equal(met.as_signal_without_data, met.times);
+}
+
+// Without its signal: somebody waits for ever, which the executor ends by its time-out; or, on a
+// rail, the next signal counts it.
+void test_lost_chunk(void**)
+{
+    Met met;
+    expect_no_reason(each_is_seen(Schedule::Kind::chunk_lost, met));
+    assert_true(met.as_deadlock > 100);
+    assert_true(met.as_signal_without_data > 100);
+    assert_int_equal(met.as_deadlock + met.as_signal_without_data, met.times);
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_signal_before_data),
+        cmocka_unit_test(test_lost_data),
+        cmocka_unit_test(test_lost_chunk),
+    };
+    return cmocka_run_group_tests_name("model_network", tests, nullptr, nullptr);
+}
