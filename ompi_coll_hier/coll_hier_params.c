@@ -112,6 +112,12 @@ static choice_row_t choice_rows[] = {
       {HIER_GPU_ROCM, "rocm"},
       {HIER_GPU_CUDA, "cuda"}},
      "Runtime of device memory: none, rocm, cuda, auto (the one that the application has loaded)"},
+    {"gpu_direct",
+     &self->config.gpu_direct,
+     "auto",
+     {{HIER_GPU_DIRECT_AUTO, "auto"}, {HIER_GPU_DIRECT_ON, "on"}, {HIER_GPU_DIRECT_OFF, "off"}},
+     "Let the network read and write device memory itself: on (wherever UCX knows that memory), off "
+     "(through pinned memory), auto (on over RDMA with UCX 1.16 or newer)"},
 };
 
 static const text_row_t text_rows[] = {

@@ -84,8 +84,12 @@ NetworkChoice network_choice(const hier_config& config, const std::vector<PeerRe
         wanted = of_ucx;
     }
     const Sharing host = sharing(records, topology, rank);
-    return choose_network(devices(), wanted, config.net_transports, default_route_interface(),
-                          host.positions, host.self);
+    NetworkChoice choice = choose_network(devices(), wanted, config.net_transports,
+                                          default_route_interface(), host.positions, host.self);
+    const bool is_direct = config.gpu_direct == HIER_GPU_DIRECT_ON ||
+                           (config.gpu_direct == HIER_GPU_DIRECT_AUTO && is_rdma(choice));
+    if (is_direct && gpu::runtime() != nullptr) choice.memory = memory_transports();
+    return choice;
 }
 
 std::string describe_place(const std::vector<PeerRecord>& records, const Topology& topology,

@@ -83,6 +83,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     RateRecord slowest = records[0];
     for (const RateRecord& r : records) {
         has_devices = has_devices && r.uses_device != 0;
+        slowest.stages = std::max(slowest.stages, r.stages);
         if (r.nic < slowest.nic) {
             slowest.nic = r.nic;
             slowest.nic_is = r.nic_is;
@@ -103,7 +104,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.copy_issue = has_devices ? device_issue : 0;
     rates.streams = has_devices ? device_streams : 1;
     rates.own = has_devices ? device_memory : rates.link;
-    rates.stage = has_devices && topology.nodes() > 1 ? device_stage : 0;
+    rates.stage = has_devices && slowest.stages != 0 ? device_stage : 0;
 
     if (topology.nodes() > 1) {
         team.text = format("%d network device%s a node at %.4g GB/s (%s), %.3g us; ", rates.nics,

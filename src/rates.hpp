@@ -14,13 +14,15 @@
 
 namespace hier {
 
-// What a rank tells the others. Compared and sent as bytes, so no padding.
+// What a rank tells the others, as bytes: no padding.
 struct RateRecord {
     std::uint64_t device;  // equal for the ranks of a host that share a network device
     double nic, nic_latency, nic_issue;
     double link;               // stated; 0: not
     std::int32_t nic_is;       // Source
     std::int32_t uses_device;  // 1: a GPU
+    std::int32_t stages;       // 1: its network does not reach device memory
+    std::int32_t unused;
     enum Source : std::int32_t { stated, told, assumed };
 };
 static_assert(std::is_trivially_copyable_v<RateRecord>);

@@ -125,15 +125,19 @@ void Team::make_rail(const Group& rail, const std::vector<PeerRecord>& records)
     });
     rail_.reset(new UcxRail(worker, std::move(board), is_remote,
                             config_.depth > 0 ? config_.depth : AllgatherCost::most_depth));
+    rail.agree("preparing for device memory", [&] {
+        const gpu::Runtime* runtime = gpu::runtime();
+        if (runtime != nullptr) rail_->allow_direct(config_.gpu_direct, *runtime);
+    });
     rail_->connect(rail, config_.progress);
 }
 
 TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& records)
 {
     const bool uses_device = records[static_cast<std::size_t>(rank_)].has_device != 0;
-    const RateRecord own =
-        rail_ ? own_rates(config_, uses_device, rail_->choice(), rail_->network_rate())
-              : own_rates(config_, uses_device, {}, {});
+    RateRecord own = rail_ ? own_rates(config_, uses_device, rail_->choice(), rail_->network_rate())
+                           : own_rates(config_, uses_device, {}, {});
+    own.stages = rail_ && !rail_->reaches_devices() ? 1 : 0;
     return team_rates(team.allgather(own), topology_);
 }
 
@@ -148,6 +152,7 @@ void Team::describe(const std::vector<PeerRecord>& records, const std::string& r
                topology_.nodes(), topology_.nodes() > 1 ? "s" : "", nodes.c_str(),
                topology_.rails(), topology_.rails() > 1 ? "s" : "", node_->name());
     if (rail_) description_ += format(", %s between nodes", rail_->name().c_str());
+    if (rail_ && !rail_->device_memory().empty()) description_ += ", " + rail_->device_memory();
     const std::string place =
         describe_place(records, topology_, rank_, rail_ ? &rail_->choice() : nullptr);
     const PeerRecord& self = records[static_cast<std::size_t>(rank_)];
@@ -232,12 +237,14 @@ Status Team::start(const hier_allgather_args& args)
     const bool is_device = binding.receive.memory.kind == MemoryKind::device ||
                            binding.send.memory.kind == MemoryKind::device;
     if (is_device && !takes_device_memory()) return Status::bad_argument;
-    // The network reaches the host's memory only.
-    const bool has_landing = is_device && topology_.nodes() > 1;
-    if (has_landing && !failed(status)) status = reserve_landing(binding);
+    // Where the network does not reach device memory, it lands in the host's.
+    const bool is_eager_call = is_eager(args.bytes_per_rank);  // a message lands by the CPU
+    const bool has_landing = is_device && topology_.nodes() > 1 && !failed(status) &&
+                             (is_eager_call || !rail_->register_devices(binding));
+    if (has_landing) status = reserve_landing(binding);
     if (failed(status)) return refuse(status);
     binding.sequence = ++sequence_;
-    binding.eager = is_eager(args.bytes_per_rank);
+    binding.eager = is_eager_call;
     const Call call{args.bytes_per_rank, args.send == nullptr, has_landing};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
     const Prepared& prepared = prepare(call);

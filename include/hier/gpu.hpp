@@ -25,6 +25,16 @@ struct IpcHandle {
     bool operator==(const IpcHandle&) const = default;
 };
 
+enum class Platform : std::uint8_t { rocm, cuda };
+
+// What it takes for a device, its copy engines included, to see what a NIC has written into its
+// memory. A signal proves only that the data was sent.
+enum class RdmaFlush : std::uint8_t {
+    none,        // it sees that of itself
+    by_runtime,  // Runtime::flush_rdma()
+    by_read,     // the NIC has to read from that memory
+};
+
 struct Copy {
     void* to;
     const void* from;
@@ -72,7 +82,8 @@ public:
     virtual ~Runtime() = default;
 
     virtual const char* name() const = 0;  // with its version
-    virtual int devices() const = 0;       // > 0
+    virtual Platform platform() const = 0;
+    virtual int devices() const = 0;  // > 0
     virtual int current_device() const = 0;
     virtual std::string pci_address(int device) const = 0;  // 0000:1b:00.0; empty: unknown
 
@@ -105,6 +116,10 @@ public:
     // Must device memory that others have written be made visible to kernels by a ticket of this
     // rank's own queue (start() without copies), once all of it has arrived?
     virtual bool needs_acquire() const = 0;
+
+    virtual RdmaFlush rdma_flush(int device) const = 0;
+    // by_runtime: makes visible what has landed so far. Waits for some us.
+    virtual Status flush_rdma(int device) const = 0;
 };
 
 // What a module exports, under this name. nullptr: there is no device, or (`is_broken`) the runtime

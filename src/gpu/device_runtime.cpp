@@ -136,6 +136,14 @@ bool DeviceRuntime::unregister_host(int device, void* memory) const
     return true;
 }
 
+Status DeviceRuntime::flush_rdma(int device) const
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = flush_rdma_writes();
+    return error == hipSuccess ? Status::ok : failed_with(error, "flushing what a NIC has written");
+}
+
 std::unique_ptr<Queue> DeviceRuntime::make_queue(int device, std::chrono::milliseconds bound) const
 {
     try {

@@ -11,6 +11,7 @@ public:
     DeviceRuntime(int devices, int version);
 
     const char* name() const override { return name_.c_str(); }
+    Platform platform() const override { return gpu::platform; }
     int devices() const override { return devices_; }
     int current_device() const override;
     std::string pci_address(int device) const override;
@@ -27,6 +28,8 @@ public:
     std::unique_ptr<Queue> make_queue(int device, std::chrono::milliseconds bound) const override;
     Status copy_plainly(std::span<const Copy> copies) const override;
     bool needs_acquire() const override { return platform_needs_acquire; }
+    RdmaFlush rdma_flush(int device) const override { return rdma_flush_of(device); }
+    Status flush_rdma(int device) const override;
 
 private:
     int devices_;

@@ -14,6 +14,8 @@ extern const char* const platform_name;
 // Does memory that peers wrote have to be made visible to kernels that start afterwards?
 extern const bool platform_needs_acquire;
 
+extern const Platform platform;
+
 // False, with a cause, where the platform cannot be used.
 bool platform_open(const char*& cause);
 // A pointer that the runtime does not know belongs to the host.
@@ -50,5 +52,8 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies);
 bool can_store_words(int device);
 // Behind everything that the stream has been given, by no kernel.
 hipError_t store_words(hipStream_t stream, std::span<const Word> words);
+
+RdmaFlush rdma_flush_of(int device);
+hipError_t flush_rdma_writes();  // into the current device
 
 }  // namespace hier::gpu

@@ -11,6 +11,7 @@
 namespace hier::gpu {
 
 const char* const platform_name = "CUDA";
+const Platform platform = Platform::cuda;
 const bool platform_needs_acquire = false;
 
 namespace {
@@ -208,6 +209,28 @@ hipError_t store_words(hipStream_t stream, std::span<const Word> words)
         words = words.subspan(count);
     }
     return hipSuccess;
+}
+
+// Only the owner reads what lands: its kernels, and its copy engines, which push it on.
+RdmaFlush rdma_flush_of(int device)
+{
+    int ordering = 0, options = 0;
+    if (cudaDeviceGetAttribute(&ordering, cudaDevAttrGPUDirectRDMAWritesOrdering, device) !=
+            cudaSuccess ||
+        cudaDeviceGetAttribute(&options, cudaDevAttrGPUDirectRDMAFlushWritesOptions, device) !=
+            cudaSuccess) {
+        (void)cudaGetLastError();
+        return RdmaFlush::by_read;
+    }
+    if (ordering >= cudaGPUDirectRDMAWritesOrderingOwner) return RdmaFlush::none;
+    const bool is_offered = (options & cudaFlushGPUDirectRDMAWritesOptionHost) != 0;
+    return is_offered ? RdmaFlush::by_runtime : RdmaFlush::by_read;
+}
+
+hipError_t flush_rdma_writes()
+{
+    return cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
+                                              cudaFlushGPUDirectRDMAWritesToOwner);
 }
 
 }  // namespace hier::gpu

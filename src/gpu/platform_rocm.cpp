@@ -10,6 +10,7 @@
 namespace hier::gpu {
 
 const char* const platform_name = "ROCm";
+const Platform platform = Platform::rocm;
 // Sources differ on whether what a peer's SDMA wrote is visible to a kernel that starts next.
 const bool platform_needs_acquire = true;
 
@@ -208,5 +209,10 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
 bool can_store_words(int) { return false; }
 
 hipError_t store_words(hipStream_t, std::span<const Word>) { return hipErrorInvalidValue; }
+
+// The runtime has no call for it.
+RdmaFlush rdma_flush_of(int) { return RdmaFlush::by_read; }
+
+hipError_t flush_rdma_writes() { return hipErrorInvalidValue; }
 
 }  // namespace hier::gpu

@@ -20,6 +20,7 @@ struct NetworkDevice {
 struct NetworkChoice {
     std::string devices;
     std::string transports;
+    std::string memory = {};  // what else UCX needs to know device memory; empty: it need not
     bool operator==(const NetworkChoice&) const = default;
 };
 
@@ -31,6 +32,12 @@ struct NetworkRate {
 
 // The network devices that UCX finds here. Throws SetupError.
 std::vector<NetworkDevice> network_devices();
+
+// Do all its transports, of which there are some, write by RDMA?
+bool is_rdma(const NetworkChoice& choice);
+// UCX's transports of device memory that are there, comma-separated: without one of them in its
+// list, a context knows the host's memory only. Throws SetupError.
+std::string memory_transports();
 
 // Pure. `devices` and `transports` are the settings, "auto" or a list of UCX's names;
 // `default_interface` is the interface of the default route, if any. RDMA before TCP; of several

@@ -82,6 +82,10 @@ bool UcxRail::post(Flight& flight, const void* data, std::size_t bytes, std::uin
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     param.cb.send = on_complete;
     param.user_data = &flight;
+    if (flight.is_on_device && data != &flight.signal) {
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+        param.memory_type = direct_->memory_type();
+    }
     const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
     return track(flight, ucp_put_nbx(peer.endpoint, data, bytes, to, key.get(), &param), "put");
 }
@@ -105,19 +109,30 @@ bool UcxRail::track(Flight& flight, ucs_status_ptr_t request, const char* what)
     }
     const ucs_status_t status = UCS_PTR_STATUS(request);
     if (status != UCS_OK) {
-        log(HIER_LOG_ERROR, "UCX %s to rail rank %d: %s", what, flight.peer,
-            ucs_status_string(status));
+        report(flight, what, status);
         flight.status = Status::transport_error;
     }
     return true;
+}
+
+void UcxRail::report(const Flight& flight, const char* what, ucs_status_t status)
+{
+    // What was not acknowledged any more, a goodbye say, before the process left.
+    if (status == UCS_ERR_CANCELED && UcxWorker::is_quiet()) return;
+    if (flight.is_probe) {
+        log(HIER_LOG_ERROR, "UCX %s that flushes device memory: %s", what,
+            ucs_status_string(status));
+    } else {
+        log(HIER_LOG_ERROR, "UCX %s to rail rank %d: %s", what, flight.peer,
+            ucs_status_string(status));
+    }
 }
 
 void UcxRail::on_complete(void* request, ucs_status_t status, void* user_data)
 {
     Flight& flight = *static_cast<Flight*>(user_data);
     if (status != UCS_OK) {
-        log(HIER_LOG_ERROR, "UCX transfer to rail rank %d: %s", flight.peer,
-            ucs_status_string(status));
+        report(flight, "transfer", status);
         flight.status = Status::transport_error;
     }
     ucp_request_free(request);
@@ -127,6 +142,7 @@ void UcxRail::on_complete(void* request, ucs_status_t status, void* user_data)
 void UcxRail::part_done(Flight& flight)
 {
     if (--flight.parts > 0) return;
+    if (flight.is_probe) return probe_done(flight);
     if (flight.signal_after_flush && may_signal(flight)) {
         flight.signal_after_flush = false;
         const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];

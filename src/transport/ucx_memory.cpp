@@ -12,13 +12,18 @@ UcxMemory& UcxMemory::operator=(UcxMemory&& other) noexcept
     return *this;
 }
 
-ucs_status_t UcxMemory::map(ucp_context_h context, void* base, std::size_t bytes)
+ucs_status_t UcxMemory::map(ucp_context_h context, void* base, std::size_t bytes,
+                            std::optional<ucs_memory_type_t> type)
 {
     reset();
     ucp_mem_map_params_t params{};
     params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
     params.address = base;
     params.length = bytes;
+    if (type) {
+        params.field_mask |= UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+        params.memory_type = *type;
+    }
     const ucs_status_t status = ucp_mem_map(context, &params, &handle_);
     if (status == UCS_OK) {
         context_ = context;

@@ -4,6 +4,7 @@
 #include <ucp/api/ucp.h>
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace hier {
@@ -18,8 +19,9 @@ public:
     ~UcxMemory() { reset(); }
 
     // Registers `bytes` bytes at `base`, through UCX's own cache: cheap when they are known
-    // already.
-    ucs_status_t map(ucp_context_h context, void* base, std::size_t bytes);
+    // already. `type`: what kind of memory that is; else UCX finds out.
+    ucs_status_t map(ucp_context_h context, void* base, std::size_t bytes,
+                     std::optional<ucs_memory_type_t> type = {});
     // The key with which a peer may write there.
     ucs_status_t pack_key(std::vector<std::byte>& out) const;
     void reset();

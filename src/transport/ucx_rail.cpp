@@ -31,6 +31,7 @@ UcxRail::~UcxRail()
     if (in_flight_ > 0) abandon_flights();
     peers_.clear();
     memory_.reset();
+    direct_.reset();
 }
 
 void UcxRail::abandon_flights()
@@ -84,9 +85,16 @@ Status UcxRail::begin(const Binding& binding)
         return own_failure_;
     }
     const Region& into = binding.rail_target();
-    ucs_status_t status = memory_.map(worker_->context(), into.base, into.length);
+    const bool is_registered = into.memory.kind == MemoryKind::device &&
+                               registered_.base == into.base && registered_.length == into.length;
+    ucs_status_t status = UCS_OK;
     std::vector<std::byte>& key = packed_key_;
-    if (status == UCS_OK) status = memory_.pack_key(key);
+    if (!is_registered) {
+        status = memory_.map(worker_->context(), into.base, into.length);
+        if (status == UCS_OK) status = memory_.pack_key(key);
+    }
+    needs_flush_ = is_registered && direct_->flush_kind() != gpu::RdmaFlush::none;
+    if (needs_flush_) direct_->flush().begin();
     if (status == UCS_OK && key.size() > Announcement::max_key) status = UCS_ERR_EXCEEDS_LIMIT;
     if (status != UCS_OK) {
         log(HIER_LOG_ERROR, "UCX cannot register the receive buffer (%zu bytes): %s", into.length,
@@ -96,7 +104,7 @@ Status UcxRail::begin(const Binding& binding)
     const auto address = reinterpret_cast<std::uint64_t>(into.base);
     Announcement& a = announcement_;
     const bool is_known = a.version > 0 && a.address == address && a.length == into.length &&
-                          a.key_bytes == key.size() &&
+                          announced_id_ == into.memory.id && a.key_bytes == key.size() &&
                           std::memcmp(a.key.data(), key.data(), key.size()) == 0;
     if (is_known) return Status::ok;
     a.address = address;
@@ -104,6 +112,7 @@ Status UcxRail::begin(const Binding& binding)
     a.key_bytes = key.size();
     std::memcpy(a.key.data(), key.data(), key.size());
     a.version++;
+    announced_id_ = into.memory.id;
     return Status::ok;
 }
 
@@ -112,6 +121,8 @@ void UcxRail::end()
     const std::lock_guard lock(worker_->mutex());
     memory_.reset();
     is_bound_ = false;
+    registered_ = {};
+    if (direct_) direct_->end();
 }
 
 Status UcxRail::announce(int peer_index)
@@ -173,6 +184,7 @@ Status UcxRail::put(const Transfer& transfer)
     Flight& flight = take_flight(transfer.peer, transfer.op);
     flight.signal_to = peer.board + offsetof(RailSlot, arrivals);
     flight.signal = peer.last_signal = Signal::encode(binding_.sequence, transfer.count);
+    flight.is_on_device = binding_.region(transfer.from).memory.kind == MemoryKind::device;
     const std::uint64_t to =
         board_.slot(static_cast<std::size_t>(transfer.peer)).announcement.address +
         transfer.slice.offset;
@@ -192,11 +204,16 @@ Status UcxRail::drain(int peer, std::uint32_t op)
                      peers_[static_cast<std::size_t>(peer)].last_signal);
 }
 
+std::uint32_t UcxRail::landed(std::size_t peer)
+{
+    return Signal::count(RailBoard::read(board_.slot(peer).arrivals), binding_.sequence);
+}
+
 std::uint32_t UcxRail::arrived(int peer)
 {
     const auto i = static_cast<std::size_t>(peer);
     if (binding_.eager) return Signal::count(RailBoard::read(peers_[i].got), binding_.sequence);
-    return Signal::count(RailBoard::read(board_.slot(i).arrivals), binding_.sequence);
+    return needs_flush_ ? flushed(i) : landed(i);
 }
 
 Status UcxRail::progress(Completions& completions)

@@ -24,6 +24,7 @@
 #include "hier/topology.hpp"
 #include "hier/transport.hpp"
 #include "transport/rail_board.hpp"
+#include "transport/rail_direct.hpp"
 #include "transport/ucx_memory.hpp"
 #include "transport/ucx_worker.hpp"
 
@@ -40,6 +41,14 @@ public:
     void connect(const Group& group, void (*keep_alive)());
     // Memory that peers may write into: not given back before they have left, as the board.
     void keep(std::shared_ptr<const void> memory) { kept_ = std::move(memory); }
+    // Lets the network read and write device memory itself, where it can. `setting` is a
+    // HIER_GPU_DIRECT_*. Once, before the first collective.
+    void allow_direct(int setting, const gpu::Runtime& runtime);
+    // What becomes of device memory; "" before allow_direct().
+    const std::string& device_memory() const { return device_memory_; }
+    // Registers the device buffers of the collective that begins next. False: the network cannot
+    // reach them, and the binding needs a landing buffer.
+    bool register_devices(const Binding& binding);
     // One step of taking leave (retired_rails.hpp). True: nobody writes to our board any more.
     bool leave();
     ~UcxRail() override;
@@ -58,6 +67,8 @@ public:
     std::uint32_t heard() override;
     void raise(Status status) override;
     const NetworkChoice& choice() const { return worker_->choice(); }
+    // May device memory be put from and to without landing in the host's?
+    bool reaches_devices() const { return direct_ != nullptr; }
     // Of one put, by UCX's own account of the device; after connect().
     NetworkRate network_rate() const;
     std::string name() const
@@ -88,9 +99,12 @@ private:
         int peer = 0;
         int parts = 0;  // requests not yet completed
         bool signal_after_flush = false;
+        bool is_probe = false;      // of RailFlush: `signal` goes to the device and back to `read`
+        bool is_on_device = false;  // the data
         std::uint64_t signal_to = 0;
         std::uint64_t signal = 0;  // the word itself: stays put until it is sent
-        MessageHead head{};        // of a message: likewise
+        std::uint64_t read = 0;
+        MessageHead head{};  // of a message: likewise
         Status status = Status::ok;
     };
     struct Done {
@@ -120,9 +134,16 @@ private:
     bool track(Flight& flight, ucs_status_ptr_t request, const char* what);
     void part_done(Flight& flight);
     bool may_signal(Flight& flight);
+    static void report(const Flight& flight, const char* what, ucs_status_t status);
     void release(Flight& flight);
     void turn_worker();
     void abandon_flights();
+
+    std::uint32_t landed(std::size_t peer);
+    std::uint32_t flushed(std::size_t peer);
+    void start_flush();
+    void probe();
+    void probe_done(Flight& flight);
 
     void exchange_boards(const Group& group);
     void greet(const Group& group, void (*keep_alive)());
@@ -142,9 +163,14 @@ private:
     bool is_bound_ = false;     // a collective is running
     std::vector<Early> early_;  // as many as ever waited at a time; those in use come first
     std::size_t early_used_ = 0;
-    UcxMemory memory_;  // the receive buffer of the running collective
+    UcxMemory memory_;     // the receive buffer of the running collective
+    Region registered_{};  // it has been, with its key, by register_devices()
     std::vector<std::byte> packed_key_;
     Announcement announcement_{};
+    std::uint64_t announced_id_ = 0;      // of device memory: whose announcement that is
+    std::unique_ptr<RailDirect> direct_;  // none: device memory is staged
+    bool needs_flush_ = false;            // what lands in the running collective
+    std::string device_memory_;
     std::shared_ptr<const void> kept_;
     std::uint64_t failure_word_ = 0;
     bool raised_ = false;

@@ -52,7 +52,8 @@ bool knows(const ucp_config_t* config, const char* key)
 
 void configure(ucp_config_t* config, const NetworkChoice& choice)
 {
-    if (!choice.transports.empty()) modify(config, "TLS", choice.transports);
+    const std::string memory = choice.memory.empty() ? "" : "," + choice.memory;
+    if (!choice.transports.empty()) modify(config, "TLS", choice.transports + memory);
     if (!choice.devices.empty()) modify(config, "NET_DEVICES", choice.devices);
     // Never stripe a chunk: its signal could overtake a part of it.
     if (knows(config, "MAX_RMA_RAILS")) modify(config, "MAX_RMA_RAILS", "1");
@@ -161,6 +162,15 @@ void UcxWorker::make_context()
                                 ucs_status_string(status)));
     }
     context_.reset(context);
+}
+
+// What it says is that it recognises such memory, not that the network device can register it.
+bool UcxWorker::knows(ucs_memory_type_t type) const
+{
+    ucp_context_attr_t attributes{};
+    attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+    if (ucp_context_query(context(), &attributes) != UCS_OK) return false;
+    return (attributes.memory_types & UCS_BIT(type)) != 0;
 }
 
 void UcxWorker::make_worker()

@@ -72,6 +72,8 @@ public:
     const std::vector<std::byte>& address() const { return address_; }
     SignalOrder signal_order() const { return order_; }
     const NetworkChoice& choice() const { return choice_; }
+    // Does UCX know this type of memory?
+    bool knows(ucs_memory_type_t type) const;
 
     // Has half a connection: UCX may abort when such a worker is destroyed, so the process keeps it.
     void keep() { is_kept_ = true; }

@@ -79,6 +79,23 @@ for shape in "1 0" "2 0" "3 0" "4 2" "5 2" "6 2" "7 3" "8 3"; do
     done
     ((turn++))
 done
+# The network reads and writes device memory itself: on all ranks, or on the odd ones, the others staging theirs.
+turn=0
+for shape in "4 2" "3 2" "3 1"; do
+    read -r ranks size <<<"$shape"
+    case_ "gpu-direct-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 direct=all \
+        mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1 coll_hier_inter ${inter[turn % 2]}" \
+        says="UCX tcp on [^,]*, device memory directly" \
+        -- gpu --expect hier --meetings 5 --large 1 --direct 1
+    case_ "gpu-direct-on-some-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 direct=odd \
+        mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter ${inter[turn % 2]}" \
+        says="coll_hier_gpu_direct is on, but UCX does not know ROCm memory" \
+        -- gpu --expect hier --meetings 5 --large 1 --direct 2
+    ((turn++))
+done
+case_ gpu-direct-lifetime ranks=4 node_size=2 gpu=20 direct=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- gpu_lifetime --expect hier
+case_ gpu-direct-auto ranks=4 node_size=2 gpu=20 direct=all mca="coll_hier_verbose 1" \
+    says="device memory through pinned memory \(tcp is no RDMA\)" -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-slow-copies ranks=3 node_size=2 gpu=2000 -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-fallback-all ranks=4 node_size=2 gpu=20 mca="coll_hier_min_bytes 1000000000" -- gpu --expect fallback --meetings 3
 case_ gpu-below-min ranks=3 node_size=2 gpu=20 mca="coll_hier_min_bytes 32768" \
@@ -164,7 +181,7 @@ case_ levels-notices-other-nodes directory=bench ranks=4 node_size=2 status=erro
 # A value that cannot be is refused by name.
 for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
     "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
-    "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan"; do
+    "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan" "coll_hier_gpu_direct sideways"; do
     read -r variable value <<<"$bad"
     case_ "refused-${variable#coll_hier_}" mca="$bad" status=error says="$variable.*$value|$value.*$variable" limit=40 \
         -- exact --sizes 1

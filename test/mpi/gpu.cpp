@@ -2,6 +2,10 @@
 // calls every pair meets every other. Several ranks share a device, and none of them has it current.
 #include "gpu_memory.hpp"
 
+#include "../sim/hip_sim.h"
+
+#include <dlfcn.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -108,11 +112,24 @@ void host_first(Exact& exact, MPI_Comm comm)
     }
 }
 
+// Landing buffers are pinned memory; the test's own is one piece of it. `direct`: 1: no rank has another, 2: no odd one.
+void check_landing(Session& session, long direct)
+{
+    const auto live =
+        reinterpret_cast<decltype(&hip_sim_live)>(dlsym(RTLD_DEFAULT, "hip_sim_live"));
+    if (direct == 0 || live == nullptr) {
+        return;
+    }
+    const bool has_none = direct == 1 || session.rank() % 2 == 1;
+    session.check((live("pinned") == 1) == has_none, "%llu pieces of pinned memory",
+                  static_cast<unsigned long long>(live("pinned")));
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
 {
-    Session session(argc, argv, "gpu", {"expect", "min-bytes", "meetings", "large"});
+    Session session(argc, argv, "gpu", {"expect", "min-bytes", "meetings", "large", "direct"});
     Observer observer(session);
     Caller caller(session, observer);
     constexpr std::size_t small[] = {1, 3, 4097, 16384};
@@ -138,6 +155,7 @@ int main(int argc, char** argv)
                       exact.pick_case(i, static_cast<unsigned>(bytes) % pairs, bytes));
         }
     }
+    check_landing(session, session.number("direct", 0));
     MPI_Comm_free(&reversed);
     observer.close();
     return session.finish();

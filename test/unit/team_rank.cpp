@@ -57,10 +57,16 @@ int TeamRank::call(std::size_t bytes, std::string& wrong)
 int TeamRank::call(std::size_t bytes, std::vector<std::byte>& send, std::byte* recv,
                    std::string& wrong)
 {
+    return call(bytes, send.data(), recv, wrong);
+}
+
+int TeamRank::call(std::size_t bytes, std::byte* send, std::byte* recv, std::string& wrong)
+{
     const int number = calls_++;
-    for (std::size_t i = 0; i < bytes; i++) send[i] = value(self_.rank(), number, i);
     std::fill(recv, recv + bytes * static_cast<std::size_t>(self_.size()), std::byte{0});
-    const int code = call_raw(send.data(), recv, bytes);
+    std::byte* own = send != nullptr ? send : recv + static_cast<std::size_t>(self_.rank()) * bytes;
+    for (std::size_t i = 0; i < bytes; i++) own[i] = value(self_.rank(), number, i);
+    const int code = call_raw(send, recv, bytes);
     for (int r = 0; r < self_.size() && code == HIER_OK; r++) {
         for (std::size_t i = 0; i < bytes; i++) {
             if (recv[static_cast<std::size_t>(r) * bytes + i] == value(r, number, i)) continue;

@@ -29,6 +29,8 @@ public:
     int call(std::size_t bytes, std::string& wrong);
     // As above, in memory that the caller keeps: `recv` holds all shards.
     int call(std::size_t bytes, std::vector<std::byte>& send, std::byte* recv, std::string& wrong);
+    // As above; `send` may be null: in place.
+    int call(std::size_t bytes, std::byte* send, std::byte* recv, std::string& wrong);
     // As above, whatever is in the memory, which may be a device's.
     int call_raw(const std::byte* send, std::byte* recv, std::size_t bytes);
     // The code of hier_allgather_start alone, for a team that takes no more.

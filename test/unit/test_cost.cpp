@@ -97,7 +97,7 @@ std::string judge(const Case& c, const std::vector<int>& layout, std::size_t byt
         }
     }
     // Where nodes are uneven, direct puts meet at ports in an order that the formula does not know.
-    const double limit = is_even(layout) ? 1.05 : 1.20;
+    const double limit = is_even(layout) ? 1.08 : 1.20;
     if (chosen <= best * limit) return "";
     std::string shape;
     for (const int ranks : layout) shape += std::to_string(ranks) + " ";

@@ -74,10 +74,18 @@ void test_gpus_only_where_all_use_them(void**)
 {
     std::vector<RateRecord> records(4, record("a", giga, true));
     const Rates gpus = team_rates(records, two_nodes()).rates;
-    assert_true(gpus.copy_issue > 0 && gpus.stage > 0);
+    assert_true(gpus.copy_issue > 0);
     records[2] = record("a", giga, false);
     const Rates mixed = team_rates(records, two_nodes()).rates;
-    assert_true(mixed.copy_issue == 0 && mixed.stage == 0 && mixed.link < gpus.link);
+    assert_true(mixed.copy_issue == 0 && mixed.link < gpus.link);
+}
+
+void test_staged_where_one_has_to(void**)
+{
+    std::vector<RateRecord> records(4, record("a", giga, true));
+    assert_true(team_rates(records, two_nodes()).rates.stage == 0);
+    records[1].stages = 1;
+    assert_true(team_rates(records, two_nodes()).rates.stage > 0);
 }
 
 void test_stated_links(void**)
@@ -98,6 +106,7 @@ int main()
         cmocka_unit_test(test_the_slowest_counts),
         cmocka_unit_test(test_devices_of_the_poorest_node),
         cmocka_unit_test(test_gpus_only_where_all_use_them),
+        cmocka_unit_test(test_staged_where_one_has_to),
         cmocka_unit_test(test_stated_links),
     };
     return cmocka_run_group_tests_name("rates", tests, nullptr, nullptr);

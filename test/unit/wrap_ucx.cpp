@@ -36,6 +36,10 @@ const char* to_string(UcxCall call)
         return "ucp_ep_flush_nbx";
     case UcxCall::fence:
         return "ucp_worker_fence";
+    case UcxCall::get:
+        return "ucp_get_nbx";
+    case UcxCall::context_query:
+        return "ucp_context_query";
     }
     return "?";
 }
@@ -88,6 +92,7 @@ REAL_AND_WRAPPED(ucs_status_t, ucp_config_modify, ucp_config_t*, const char*, co
 REAL_AND_WRAPPED(ucs_status_t, ucp_init_version, unsigned, unsigned, const ucp_params_t*,
                  const ucp_config_t*, ucp_context_h*);
 REAL_AND_WRAPPED(void, ucp_cleanup, ucp_context_h);
+REAL_AND_WRAPPED(ucs_status_t, ucp_context_query, ucp_context_h, ucp_context_attr_t*);
 REAL_AND_WRAPPED(ucs_status_t, ucp_worker_create, ucp_context_h, const ucp_worker_params_t*,
                  ucp_worker_h*);
 REAL_AND_WRAPPED(void, ucp_worker_destroy, ucp_worker_h);
@@ -121,6 +126,15 @@ ucs_status_t __wrap_ucp_init_version(unsigned major, unsigned minor, const ucp_p
     if (ucx.fails(UcxCall::init)) return failure;
     const ucs_status_t status = __real_ucp_init_version(major, minor, params, config, out);
     if (status == UCS_OK) ucx.contexts++;
+    return status;
+}
+
+ucs_status_t __wrap_ucp_context_query(ucp_context_h context, ucp_context_attr_t* attributes)
+{
+    if (ucx.fails(UcxCall::context_query)) return failure;
+    const ucs_status_t status = __real_ucp_context_query(context, attributes);
+    if (status == UCS_OK && ucx.knows_rocm && attributes->field_mask == UCP_ATTR_FIELD_MEMORY_TYPES)
+        attributes->memory_types |= UCS_BIT(UCS_MEMORY_TYPE_ROCM);
     return status;
 }
 

@@ -21,12 +21,15 @@ enum class UcxCall {
     rkey_unpack,
     put,
     flush,
-    fence
+    fence,
+    get,
+    context_query
 };
 inline constexpr UcxCall every_ucx_call[] = {
-    UcxCall::config_read, UcxCall::init,    UcxCall::worker_create, UcxCall::get_address,
-    UcxCall::ep_create,   UcxCall::mem_map, UcxCall::rkey_pack,     UcxCall::rkey_unpack,
-    UcxCall::put,         UcxCall::flush,   UcxCall::fence};
+    UcxCall::config_read,  UcxCall::init,    UcxCall::worker_create, UcxCall::get_address,
+    UcxCall::ep_create,    UcxCall::mem_map, UcxCall::rkey_pack,     UcxCall::rkey_unpack,
+    UcxCall::put,          UcxCall::flush,   UcxCall::fence,         UcxCall::get,
+    UcxCall::context_query};
 const char* to_string(UcxCall call);
 
 enum class UcxFailure {
@@ -91,9 +94,13 @@ struct WrappedUcx {
     std::size_t calls(UcxCall call) const { return calls_[static_cast<std::size_t>(call)]; }
 
     Lanes lanes = Lanes::one;
-    const char* transports = nullptr;        // given to UCX whatever the core asks for
     Registrations* registrations = nullptr;  // none: UCX's own
     bool packs_old_keys = false;  // for an address as for the first time, as a careless cache does
+    const char* transports = nullptr;  // given to UCX whatever the core asks for
+    bool knows_rocm = false;           // what it says of itself
+    // What a put writes to device memory is not there before a get has been done (wrap_ucx_device).
+    bool hides_landings = false;
+    bool reads_flush = true;  // false: not even then, which is what a missing flush looks like
 
     // For the wrappers.
     bool fails(UcxCall call);

@@ -7,8 +7,12 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "wrap_ucx.hpp"
+#include "wrap_ucx_device.hpp"
 
 namespace hier::test {
 
@@ -77,6 +81,8 @@ struct Registered {
 std::map<ucp_mem_h, Registered> registered;
 std::map<const void*, Registrations::Key> first_keys;  // by address
 
+std::set<void*> longer_keys;  // made here
+
 Registrations::Key key_to_pack(ucp_mem_h memory)
 {
     const Registered& what = registered[memory];
@@ -101,13 +107,30 @@ ucs_status_t __wrap_ucp_ep_rkey_unpack(ucp_ep_h, const void*, ucp_rkey_h*);
 void __real_ucp_rkey_destroy(ucp_rkey_h);
 void __wrap_ucp_rkey_destroy(ucp_rkey_h);
 
+// In place of UCX's packed key one with `more` bytes, UCX's own from `at` on.
+static std::byte* longer_key(void*& packed, std::size_t& bytes, std::size_t more, std::size_t at)
+{
+    auto* longer = static_cast<std::byte*>(std::malloc(bytes + more));
+    std::memcpy(longer + at, packed, bytes);
+    __real_ucp_rkey_buffer_release(std::exchange(packed, longer));
+    bytes += more;
+    longer_keys.insert(longer);
+    return longer;
+}
+
 ucs_status_t __wrap_ucp_mem_map(ucp_context_h context, const ucp_mem_map_params_t* params,
                                 ucp_mem_h* out)
 {
     if (ucx.fails(UcxCall::mem_map)) return failure;
-    const ucs_status_t status = __real_ucp_mem_map(context, params, out);
+    ucp_mem_map_params_t actual = *params;
+    const bool is_hidden = ucx.hides_landings && is_shadowed(*params);
+    if (is_hidden) actual.address = shadow_of(*params);
+    // TCP registers all memory of the host, and none of a device.
+    if (ucx.knows_rocm) actual.memory_type = UCS_MEMORY_TYPE_HOST;
+    const ucs_status_t status = __real_ucp_mem_map(context, &actual, out);
     if (status != UCS_OK) return status;
     ucx.mappings++;
+    if (ucx.hides_landings) remember(*out, is_hidden ? actual.address : nullptr);
     if (ucx.registrations != nullptr)
         registered[*out] = {params->address, ucx.registrations->key_of(params->address)};
     return UCS_OK;
@@ -126,21 +149,24 @@ ucs_status_t __wrap_ucp_rkey_pack(ucp_context_h context, ucp_mem_h memory, void*
     const ucs_status_t status = __real_ucp_rkey_pack(context, memory, out, bytes);
     if (status != UCS_OK) return status;
     ucx.packed++;
-    if (ucx.registrations == nullptr) return UCS_OK;
-    const Registrations::Key key = key_to_pack(memory);
-    auto* tagged = static_cast<std::byte*>(std::malloc(sizeof key + *bytes));
-    std::memcpy(tagged, &key, sizeof key);
-    std::memcpy(tagged + sizeof key, *out, *bytes);
-    __real_ucp_rkey_buffer_release(*out);
-    *out = tagged;
-    *bytes += sizeof key;
+    if (ucx.registrations != nullptr) {
+        const Registrations::Key key = key_to_pack(memory);
+        auto* tagged = longer_key(*out, *bytes, sizeof key, sizeof key);
+        std::memcpy(tagged, &key, sizeof key);
+    } else if (const auto trailer = trailer_of(memory); !trailer.empty()) {
+        const std::size_t own = *bytes;
+        auto* followed = longer_key(*out, *bytes, trailer.size(), 0);
+        followed[type_in_keys] = std::byte{UCS_MEMORY_TYPE_ROCM};
+        std::memcpy(followed + own, trailer.data(), trailer.size());
+    }
     return UCS_OK;
 }
 
 void __wrap_ucp_rkey_buffer_release(void* packed)
 {
     ucx.packed--;
-    ucx.registrations != nullptr ? std::free(packed) : __real_ucp_rkey_buffer_release(packed);
+    if (longer_keys.erase(packed) != 0) return std::free(packed);
+    __real_ucp_rkey_buffer_release(packed);
 }
 
 ucs_status_t __wrap_ucp_ep_rkey_unpack(ucp_ep_h endpoint, const void* packed, ucp_rkey_h* out)
@@ -149,11 +175,16 @@ ucs_status_t __wrap_ucp_ep_rkey_unpack(ucp_ep_h endpoint, const void* packed, uc
     Registrations::Key key{};
     const std::size_t tag = ucx.registrations != nullptr ? sizeof key : 0;
     std::memcpy(&key, packed, tag);
-    const ucs_status_t status =
-        __real_ucp_ep_rkey_unpack(endpoint, static_cast<const std::byte*>(packed) + tag, out);
+    const auto own = tag > 0 ? std::vector<std::byte>() : without_trailer(packed);
+    const void* ucx_key = own.empty() ? static_cast<const std::byte*>(packed) + tag : own.data();
+    const ucs_status_t status = __real_ucp_ep_rkey_unpack(endpoint, ucx_key, out);
     if (status != UCS_OK) return status;
     ucx.keys++;
-    if (tag > 0) unpacked[*out] = key;
+    if (tag > 0) {
+        unpacked[*out] = key;
+    } else {
+        take_key(*out, packed);
+    }
     return UCS_OK;
 }
 
@@ -161,6 +192,7 @@ void __wrap_ucp_rkey_destroy(ucp_rkey_h key)
 {
     ucx.keys--;
     unpacked.erase(key);
+    drop_key(key);
     __real_ucp_rkey_destroy(key);
 }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "wrap_ucx.hpp"
+#include "wrap_ucx_device.hpp"
 
 using namespace hier::test;
 
@@ -54,6 +55,13 @@ ucs_status_ptr_t fail_later(ucp_ep_h endpoint, const ucp_request_param_t* param)
     return stand;
 }
 
+// A get on its way, with what it pushes ahead.
+struct Read {
+    ucp_send_nbx_callback_t callback;
+    void* user_data;
+    Landed landed;
+};
+
 bool is_data(std::size_t bytes) { return bytes != word; }
 
 bool is_lost(std::size_t bytes)
@@ -95,6 +103,10 @@ ucs_status_t __real_ucp_worker_fence(ucp_worker_h);
 ucs_status_t __wrap_ucp_worker_fence(ucp_worker_h);
 ucs_status_ptr_t __real_ucp_ep_flush_nbx(ucp_ep_h, const ucp_request_param_t*);
 ucs_status_ptr_t __wrap_ucp_ep_flush_nbx(ucp_ep_h, const ucp_request_param_t*);
+ucs_status_ptr_t __real_ucp_get_nbx(ucp_ep_h, void*, size_t, uint64_t, ucp_rkey_h,
+                                    const ucp_request_param_t*);
+ucs_status_ptr_t __wrap_ucp_get_nbx(ucp_ep_h, void*, size_t, uint64_t, ucp_rkey_h,
+                                    const ucp_request_param_t*);
 void __real_ucp_request_free(void*);
 void __wrap_ucp_request_free(void*);
 
@@ -137,9 +149,12 @@ ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h endpoint, const void* data, size_t 
     }
     if (endpoint == broken) return fail_later(endpoint, param);
     if (is_lost(bytes) || is_stale(key)) return nullptr;
+    to = displaced(key, to);
+    ucp_request_param_t plain = *param;  // here all memory is the host's
+    plain.op_attr_mask &= ~static_cast<std::uint32_t>(UCP_OP_ATTR_FIELD_MEMORY_TYPE);
     const bool may_lag = ucx.lanes == Lanes::several || ucx.lanes == Lanes::several_unordered;
     if (!is_data(bytes) || !may_lag)
-        return count_request(__real_ucp_put_nbx(endpoint, data, bytes, to, key, param));
+        return count_request(__real_ucp_put_nbx(endpoint, data, bytes, to, key, &plain));
     const auto* from = static_cast<const std::byte*>(data);
     lagging.push_back(new Lagging{endpoint, {from, from + bytes}, to, key, 0});
     return nullptr;
@@ -169,6 +184,32 @@ ucs_status_ptr_t __wrap_ucp_ep_flush_nbx(ucp_ep_h endpoint, const ucp_request_pa
         return ucx.fails_later() ? fail_later(endpoint, param) : UCS_STATUS_PTR(failure);
     send_lagging(endpoint);
     return count_request(__real_ucp_ep_flush_nbx(endpoint, param));
+}
+
+static void on_read(void* request, ucs_status_t status, void* user_data)
+{
+    auto* read = static_cast<Read*>(user_data);
+    if (status == UCS_OK && ucx.reads_flush) make_visible(read->landed);
+    read->callback(request, status, read->user_data);
+    delete read;
+}
+
+ucs_status_ptr_t __wrap_ucp_get_nbx(ucp_ep_h endpoint, void* data, size_t bytes, uint64_t from,
+                                    ucp_rkey_h key, const ucp_request_param_t* param)
+{
+    if (ucx.fails(UcxCall::get))
+        return ucx.fails_later() ? fail_later(endpoint, param) : UCS_STATUS_PTR(failure);
+    if (!ucx.hides_landings)
+        return count_request(__real_ucp_get_nbx(endpoint, data, bytes, from, key, param));
+    auto* read = new Read{param->cb.send, param->user_data, landed_so_far()};
+    ucp_request_param_t ours = *param;
+    ours.cb.send = on_read;
+    ours.user_data = read;
+    const auto request = count_request(__real_ucp_get_nbx(endpoint, data, bytes, from, key, &ours));
+    if (UCS_PTR_IS_PTR(request)) return request;
+    if (request == nullptr && ucx.reads_flush) make_visible(read->landed);
+    delete read;
+    return request;
 }
 
 void __wrap_ucp_request_free(void* request)

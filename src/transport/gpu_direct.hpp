@@ -1,0 +1,20 @@
+// May the network read and write device memory itself, without landing in memory of the host?
+#pragma once
+
+#include <string>
+
+namespace hier {
+
+// What there is to know of a rail before any buffer is seen.
+struct DirectFacts {
+    const char* memory;  // "CUDA", "ROCm"
+    const char* transports;
+    bool is_known;         // UCX says that it knows this memory
+    bool is_rdma;          // the transports are RDMA's
+    unsigned ucx_version;  // 100 * major + minor
+};
+
+// Pure. `setting` is a HIER_GPU_DIRECT_*. Why not, in words; "": it may.
+std::string why_not_direct(int setting, const DirectFacts& facts);
+
+}  // namespace hier

@@ -1,0 +1,88 @@
+#include "transport/rail_direct.hpp"
+
+#include "error.hpp"
+#include "log.hpp"
+#include "transport/rail_board.hpp"
+
+namespace hier {
+namespace {
+
+bool is_on_device(const Region& region) { return region.memory.kind == MemoryKind::device; }
+
+bool contains(const Region& outer, const Region& inner)
+{
+    return inner.base >= outer.base && inner.base + inner.length <= outer.base + outer.length;
+}
+
+}  // namespace
+
+ucs_memory_type_t ucx_memory_type(gpu::Platform platform)
+{
+    return platform == gpu::Platform::cuda ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_ROCM;
+}
+
+RailDirect::RailDirect(std::shared_ptr<UcxWorker> worker, std::vector<std::byte> board_key,
+                       std::size_t peers, const gpu::Runtime& runtime, int log_level)
+    : worker_(std::move(worker)), board_key_(std::move(board_key)), runtime_(runtime),
+      type_(ucx_memory_type(runtime.platform())), log_level_(log_level), flush_(peers)
+{
+}
+
+bool RailDirect::take(const Binding& binding, UcxMemory& receive, std::vector<std::byte>& key)
+{
+    const bool sends_other_memory =
+        is_on_device(binding.send) && !contains(binding.receive, binding.send);
+    if (is_hopeless_) return false;
+    if (sends_other_memory && !enter(binding.send, send_, send_key_)) return false;
+    if (!is_on_device(binding.receive)) return true;
+    return enter(binding.receive, receive, key) && prepare_flush(binding.receive);
+}
+
+bool RailDirect::enter(const Region& region, UcxMemory& memory, std::vector<std::byte>& key)
+{
+    if (keys_.is_refused(region.memory)) return false;
+    const char* fault = fault_of(region, memory, key);
+    if (fault == nullptr) return true;
+    memory.reset();
+    return refuse(region, fault);
+}
+
+const char* RailDirect::fault_of(const Region& region, UcxMemory& memory,
+                                 std::vector<std::byte>& key)
+{
+    if (region.memory.id == 0) return "the runtime does not tell one allocation from the next";
+    ucs_status_t status = memory.map(worker_->context(), region.base, region.length, type_);
+    if (status == UCS_OK) status = memory.pack_key(key);
+    if (status != UCS_OK) return ucs_status_string(status);
+    if (key.size() > Announcement::max_key) return "its key is too long";
+    // Over TCP, UCX copies what it sends and what arrives: nothing is registered for good.
+    if (!is_rdma(worker_->choice())) return nullptr;
+    is_hopeless_ = !is_registered_as(board_key_, key);
+    if (is_hopeless_) return "the network device cannot register such memory";
+    return keys_.take(region.memory, key) ? nullptr : "UCX gives the key of memory that was freed";
+}
+
+bool RailDirect::refuse(const Region& region, const char* cause)
+{
+    keys_.refuse(region.memory);
+    log(log_level_, "UCX cannot take %zu bytes of device memory: %s; through pinned memory",
+        region.length, cause);
+    return false;
+}
+
+bool RailDirect::prepare_flush(const Region& receive)
+{
+    const int device = receive.memory.device;
+    if (flush_device_ != device) flush_kind_ = runtime_.rdma_flush(device);
+    flush_device_ = device;
+    if (flush_kind_ != gpu::RdmaFlush::by_read) return true;
+    try {
+        probe_.prepare(*worker_, runtime_, device, type_);
+        return true;
+    } catch (const SetupError& e) {
+        probe_.release();
+        return refuse(receive, e.what());
+    }
+}
+
+}  // namespace hier

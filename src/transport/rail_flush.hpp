@@ -1,0 +1,38 @@
+// Arrivals in device memory, which count only once they have been flushed there.
+//
+//     landed   what has been signalled, peer by peer
+//     flushing a copy of it, taken when a flush starts: what this one covers
+//     visible  the same, when it is done: what the others may build on
+//
+// One flush at a time, for all peers. It may end on another thread: whichever turns the network.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace hier {
+
+class RailFlush {
+public:
+    explicit RailFlush(std::size_t peers) : landed_(peers), flushing_(peers), visible_(peers) {}
+
+    // A new collective, from 0. No flush is running.
+    void begin();
+    void land(std::size_t peer, std::uint32_t count) { landed_[peer] = count; }
+    // Takes in a flush that has ended; those that come later are not covered by it.
+    std::uint32_t visible(std::size_t peer);
+    bool is_idle() const { return state_.load(std::memory_order_acquire) == State::idle; }
+    void start();
+
+    // From any thread. Of the flush that is running: it has done its work, or has to be repeated.
+    void done() { state_.store(State::done, std::memory_order_release); }
+    void repeat() { state_.store(State::idle, std::memory_order_release); }
+
+private:
+    enum class State { idle, running, done };
+    std::vector<std::uint32_t> landed_, flushing_, visible_;
+    std::atomic<State> state_{State::idle};
+};
+
+}  // namespace hier

@@ -1,0 +1,61 @@
+// Preloaded into MPI programs on the simulated runtime: UCX says that it knows ROCm's memory, and
+// takes it for the host's, which it is there for the CPU (HIP_SIM_HIDDEN=0), so that TCP can carry it.
+// HIER_TEST_DIRECT=odd: it says so on odd ranks alone.
+#include <dlfcn.h>
+#include <ucp/api/ucp.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+template <class F> F* real(const char* name)
+{
+    static void* const library = dlopen("libucp.so.0", RTLD_NOW | RTLD_NOLOAD);
+    void* const found = library == nullptr ? nullptr : dlsym(library, name);
+    if (found == nullptr) {
+        std::abort();
+    }
+    return reinterpret_cast<F*>(found);
+}
+
+bool is_told()
+{
+    const char* which = std::getenv("HIER_TEST_DIRECT");
+    const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    const bool only_odd = which != nullptr && std::strcmp(which, "odd") == 0;
+    return !only_odd || rank == nullptr || std::atoi(rank) % 2 == 1;
+}
+
+}  // namespace
+
+extern "C" ucs_status_t ucp_context_query(ucp_context_h context, ucp_context_attr_t* attributes)
+{
+    static auto* const query = real<decltype(ucp_context_query)>("ucp_context_query");
+    const ucs_status_t status = query(context, attributes);
+    const bool is_asked = (attributes->field_mask & UCP_ATTR_FIELD_MEMORY_TYPES) != 0;
+    if (status == UCS_OK && is_asked && is_told()) {
+        attributes->memory_types |= UCS_BIT(UCS_MEMORY_TYPE_ROCM);
+    }
+    return status;
+}
+
+extern "C" ucs_status_t ucp_mem_map(ucp_context_h context, const ucp_mem_map_params_t* params,
+                                    ucp_mem_h* memory)
+{
+    static auto* const map = real<decltype(ucp_mem_map)>("ucp_mem_map");
+    ucp_mem_map_params_t plain = *params;
+    plain.field_mask &= ~static_cast<std::uint64_t>(UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE);
+    return map(context, &plain, memory);
+}
+
+extern "C" ucs_status_ptr_t ucp_put_nbx(ucp_ep_h endpoint, const void* data, std::size_t bytes,
+                                        std::uint64_t to, ucp_rkey_h key,
+                                        const ucp_request_param_t* param)
+{
+    static auto* const put = real<decltype(ucp_put_nbx)>("ucp_put_nbx");
+    ucp_request_param_t plain = *param;
+    plain.op_attr_mask &= ~static_cast<std::uint32_t>(UCP_OP_ATTR_FIELD_MEMORY_TYPE);
+    return put(endpoint, data, bytes, to, key, &plain);
+}
