@@ -56,8 +56,8 @@ struct AllgatherChoice {
 // What is not to be chosen.
 struct AllgatherWish {
     std::optional<Route> route;
-    std::size_t chunk = 0;  // 0: choose
-    int depth = 0;          // 0: choose
+    std::size_t chunk = 0;               // 0: choose
+    int depth = 0;                       // 0: choose
     std::size_t least_chunk = 32 << 10;  // below, a put costs more than its bytes
 };
 
@@ -90,6 +90,7 @@ private:
 
     const Load& load(Route route) const { return load_[route == Route::ring ? 1 : 0]; }
     int window(std::size_t bytes, Route route, std::size_t chunk) const;
+    double largest_chunk(Route route) const;
 
     int nodes_;
     Rates rates_;

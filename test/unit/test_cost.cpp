@@ -193,8 +193,25 @@ bool the_window_covers_the_latency()
     return near >= 2 && far * wire >= wire + 2 * m.nic_latency;
 }
 
+// Puts that are dear are large, and none is larger than that needs.
+bool puts_are_as_large_as_their_cost_wants()
+{
+    Machine m;
+    m.nic_rate = 1e9;
+    m.nics = 1;
+    hier::Rates rates = rates_of(m);
+    rates.nic_issue = 10e-6;
+    const auto topology = make_topology({4, 4});
+    const auto chunk = [&] { return AllgatherCost(topology, rates).choose(64 * mega).chunk; };
+    // Four share the NIC: 500 us on the wire for 10 us of each.
+    const bool is_bounded = chunk() <= 500 * kilo && chunk() >= 64 * kilo;
+    rates.nic_issue = 100e-6;
+    return is_bounded && chunk() > 500 * kilo;
+}
+
 void test_formulas(void**)
 {
+    assert_true(puts_are_as_large_as_their_cost_wants());
     assert_true(wishes_are_granted());
     assert_true(the_window_covers_the_latency());
     assert_true(formulas_hold());
