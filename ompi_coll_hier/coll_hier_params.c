@@ -54,7 +54,9 @@ static const int_row_t int_rows[] = {
     {"priority", &self->priority, 95, -1, 100, OPAL_INFO_LVL_3, false,
      "Priority of coll/hier; -1 switches it off. Above every stock component by default"},
     {"verbose", &self->verbose, 0, 0, 100, OPAL_INFO_LVL_3, false,
-     "0: errors only; 1: the groups and transports of each communicator; 10: more"},
+     "0: errors only; 1: the groups and transports of each communicator, and how calls of each "
+     "size "
+     "go, and why; 10: more"},
     {"ranks_per_node", &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5, true,
      "Cut every host into virtual nodes of this many ranks; 0: hosts as found. For tests and "
      "tuning; equal on all ranks. MPI_T may set it: it counts at a communicator's first call"},
@@ -63,8 +65,7 @@ static const int_row_t int_rows[] = {
      "cost model"},
     {"timeout", &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5, false,
      "Seconds without any movement, every rank being in the call, after which it fails; also of "
-     "one "
-     "copy on a device; 0: never"},
+     "one copy on a device; 0: never"},
     {"trace_call", &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5, false,
      "Which call of each communicator coll_hier_trace records, counting from 1 those that "
      "coll/hier serves; 0: every one"},
@@ -116,7 +117,8 @@ static choice_row_t choice_rows[] = {
      &self->config.gpu_direct,
      "auto",
      {{HIER_GPU_DIRECT_AUTO, "auto"}, {HIER_GPU_DIRECT_ON, "on"}, {HIER_GPU_DIRECT_OFF, "off"}},
-     "Let the network read and write device memory itself: on (wherever UCX knows that memory), off "
+     "Let the network read and write device memory itself: on (wherever UCX knows that memory), "
+     "off "
      "(through pinned memory), auto (on over RDMA with UCX 1.16 or newer)"},
 };
 
@@ -232,9 +234,10 @@ int mca_coll_hier_check_params(void)
         if (!is_default && (*row->value < row->least || *row->value > row->most)) {
             /* Signed, because that is how a negative one was typed. */
             opal_output(0,
-                        "coll:hier: coll_hier_%s is %lld, but must be from %zu to %zu: coll/hier "
-                        "is not used",
-                        row->name, (long long)*row->value, row->least, row->most);
+                        "coll:hier: coll_hier_%s is %lld, but must be %s%zu to %zu: coll/hier is "
+                        "not used",
+                        row->name, (long long)*row->value,
+                        row->initial < row->least ? "0 or from " : "from ", row->least, row->most);
             fine = false;
         }
     }

@@ -94,6 +94,8 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
         if (slowest.link == 0 || (r.link > 0 && r.link < slowest.link)) slowest.link = r.link;
     }
     TeamRates team;
+    team.may_be_eager =
+        std::all_of(records.begin(), records.end(), [](auto& r) { return r.in_order != 0; });
     Rates& rates = team.rates;
     rates.nic = slowest.nic;
     rates.nic_latency = slowest.nic_latency;

@@ -22,7 +22,7 @@ struct RateRecord {
     std::int32_t nic_is;       // Source
     std::int32_t uses_device;  // 1: a GPU
     std::int32_t stages;       // 1: its network does not reach device memory
-    std::int32_t unused;
+    std::int32_t in_order;     // 1: its network delivers in order
     enum Source : std::int32_t { stated, told, assumed };
 };
 static_assert(std::is_trivially_copyable_v<RateRecord>);
@@ -32,7 +32,8 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkC
 
 struct TeamRates {
     Rates rates;
-    std::string text;  // what they are and where they come from
+    bool may_be_eager = true;  // everybody's network delivers in order
+    std::string text;          // what they are and where they come from
 };
 TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology);
 

@@ -91,6 +91,7 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
             .rail_first = std::chrono::microseconds(oversubscribed_ ? 1000 : 0),
         });
     const TeamRates rates = measure(team, records);
+    if (!rates.may_be_eager) config_.eager_bytes = 0;
     cost_.emplace(topology_, rates.rates);
     describe(records, rates.text);
     make_tracer(bootstrap);
@@ -137,6 +138,7 @@ TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& record
     const bool uses_device = records[static_cast<std::size_t>(rank_)].has_device != 0;
     RateRecord own = rail_ ? own_rates(config_, uses_device, rail_->choice(), rail_->network_rate())
                            : own_rates(config_, uses_device, {}, {});
+    own.in_order = rail_ && rail_->is_in_order() ? 1 : 0;
     own.stages = rail_ && !rail_->reaches_devices() ? 1 : 0;
     return team_rates(team.allgather(own), topology_);
 }

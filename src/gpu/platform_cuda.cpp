@@ -211,7 +211,8 @@ hipError_t store_words(hipStream_t stream, std::span<const Word> words)
     return hipSuccess;
 }
 
-// Only the owner reads what lands: its kernels, and its copy engines, which push it on.
+// Only the owner reads what lands: its kernels, and its copy engines, which push it on. (And, in a
+// ring, the NIC that brought it, whose reads do not pass its writes.)
 RdmaFlush rdma_flush_of(int device)
 {
     int ordering = 0, options = 0;

@@ -30,7 +30,7 @@ std::mutex mutex;
 std::atomic<Runtime*> opened{nullptr};
 std::atomic<int> chosen{HIER_GPU_AUTO};
 std::atomic<int> last_device{-1};
-std::atomic<bool> is_silent{false};  // the last search found a runtime that did not work
+std::atomic<bool> found_broken{false};  // by the last search
 std::map<int, std::unique_ptr<Queue>> queues;
 std::atomic<std::chrono::milliseconds> wait_bound{std::chrono::milliseconds(0)};
 
@@ -115,7 +115,7 @@ Runtime* search(bool only_loaded, std::string& reasons)
             break;
         }
     }
-    is_silent = opened == nullptr && any_is_broken;
+    found_broken = opened == nullptr && any_is_broken;
     static bool told = false;
     if (opened == nullptr && choice != HIER_GPU_AUTO && !told) {
         told = true;
@@ -153,7 +153,7 @@ Runtime* find_runtime(std::string& reason)
 // Nobody says what it is; but the host's it is not when the CPU does not reach it.
 static Status inspect_without(const void* address, const Runtime*& r)
 {
-    if (!is_silent || is_readable(address)) return Status::ok;
+    if (!found_broken || is_readable(address)) return Status::ok;
     std::string reasons;
     r = search(true, reasons);
     if (r != nullptr) return Status::ok;

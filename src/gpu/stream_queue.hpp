@@ -50,8 +50,8 @@ private:
     // ok, in_progress or an error.
     Status look(const Mark& mark);
     Status failed_start(const char* what, hipError_t error);
-    // stream_waits.cpp
     Status reached_locked(std::uint64_t ticket);
+    // stream_waits.cpp
     bool is_idle() const;
     bool finish();
     bool finish_locked();

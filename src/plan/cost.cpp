@@ -195,21 +195,26 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wi
             const bool is_pointless = wish.chunk == 0 && rates_.nic_issue > 0 && nodes_ > 1 &&
                                       static_cast<double>(chunk) > most;
             if (is_pointless) continue;
-            const int depth = wish.depth > 0 ? wish.depth : window(bytes, route, chunk);
+            const int depth = window(bytes, route, chunk);
             const AllgatherChoice choice = predict(bytes, route, chunk, depth);
             if (best.chunk == 0 || choice.seconds < best.seconds * worthwhile) best = choice;
         }
     };
+    // Only now: the window is a rank's own affair, and the rest must be the same on all of them.
+    const auto granted = [&](AllgatherChoice choice) {
+        if (wish.depth > 0) choice = predict(bytes, choice.route, choice.chunk, wish.depth);
+        return choice;
+    };
     if (wish.chunk > 0 && nodes_ > 1) {
         consider(std::min(wish.chunk, bytes));
-        return best;
+        return granted(best);
     }
     for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= wish.least_chunk; cuts *= 2) {
         const std::size_t even = (bytes + cuts - 1) / cuts;
         consider(cuts == 1 ? even : (even + page - 1) / page * page);
         if (nodes_ == 1) break;  // nothing to overlap with: every cut only costs
     }
-    return best;
+    return granted(best);
 }
 
 }  // namespace hier

@@ -57,7 +57,7 @@ struct AllgatherChoice {
 struct AllgatherWish {
     std::optional<Route> route;
     std::size_t chunk = 0;               // 0: choose
-    int depth = 0;                       // 0: choose
+    int depth = 0;                       // 0: choose; changes neither route nor chunk
     std::size_t least_chunk = 32 << 10;  // below, a put costs more than its bytes
 };
 
@@ -68,8 +68,8 @@ public:
 
     // Fills in the times. `bytes` of every rank, > 0.
     AllgatherChoice predict(std::size_t bytes, Route route, std::size_t chunk, int depth) const;
-    // The best of both routes and of shards cut into 1, 2, 4, ... chunks; the window that keeps the
-    // NIC busy.
+    // The best of both routes and of shards cut into 1, 2, 4, ... chunks that are no larger than
+    // their cost wants; the window that keeps the NIC busy.
     AllgatherChoice choose(std::size_t bytes, const AllgatherWish& wish = {}) const;
 
     static constexpr int most_depth = 64;  // that is chosen

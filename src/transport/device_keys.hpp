@@ -27,7 +27,8 @@ public:
     void refuse(const Allocation& memory);
     bool is_refused(const Allocation& memory) const;
 
-    static constexpr std::size_t most = 64;  // then the oldest are forgotten
+    static constexpr std::size_t most =
+        64;  // allocations; the oldest are forgotten, and with them what was said of their keys
 
 private:
     struct Entry {

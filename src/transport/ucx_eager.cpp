@@ -22,7 +22,7 @@ Status UcxRail::send_message(int peer_index, std::uint32_t op, MessageHead head,
 {
     Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
     Flight& flight = take_flight(peer_index, op);
-    head.sink = peer.failure;
+    head.sink = peer.sink;
     head.from = static_cast<std::uint32_t>((peer.board - peer.failure) / sizeof(RailSlot) - 1);
     head.sequence = binding_.sequence;
     head.total = binding_.receive.length;
@@ -59,9 +59,10 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
         early.data.assign(data, data + bytes);
         return;
     }
-    Peer& peer = peers_[head.from];
     const Region& into = binding_.rail_target();
-    if (!binding_.eager || head.total != binding_.receive.length) {
+    const bool fits = head.offset <= into.length && bytes <= into.length - head.offset;
+    if (!binding_.eager || head.total != binding_.receive.length || !fits) {
+        if (failed(own_failure_)) return;
         log(HIER_LOG_ERROR,
             "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at rail rank "
             "%u",
@@ -69,9 +70,9 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
         own_failure_ = Status::mismatch;
         return;
     }
+    Peer& peer = peers_[head.from];
     std::atomic_ref(peer.called).store(head.sequence, std::memory_order_release);
     if (bytes == 0) return;
-    if (head.offset > into.length || bytes > into.length - head.offset) return;
     std::memcpy(into.base + head.offset, data, bytes);
     std::atomic_ref(peer.got).store(Signal::encode(head.sequence, head.count),
                                     std::memory_order_release);
@@ -80,9 +81,10 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
 // What came before begin(). Of a call that is later still nothing can have come.
 void UcxRail::take_early()
 {
+    std::swap(early_, taken_);
     const std::size_t kept = std::exchange(early_used_, std::size_t{0});
     for (std::size_t i = 0; i < kept; i++) {
-        const Early& early = early_[i];
+        const Early& early = taken_[i];
         take_message(early.head, early.data.data(), early.data.size());
     }
 }

@@ -20,14 +20,14 @@ UcxRail::UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector
     free_flights_.reserve(most);
     done_.reserve(most);
     const std::lock_guard lock(worker_->mutex());
-    worker_->add_sink(reinterpret_cast<std::uint64_t>(&board_.failure()), *this);
+    sink_ = worker_->add_sink(*this);
 }
 
 // What is in flight now was given up: UCX may still report it when we are gone.
 UcxRail::~UcxRail()
 {
     const std::lock_guard lock(worker_->mutex());
-    worker_->remove_sink(reinterpret_cast<std::uint64_t>(&board_.failure()));
+    worker_->remove_sink(sink_);
     if (in_flight_ > 0) abandon_flights();
     peers_.clear();
     memory_.reset();
@@ -80,10 +80,8 @@ Status UcxRail::begin(const Binding& binding)
     const std::lock_guard lock(worker_->mutex());
     binding_ = binding;
     is_bound_ = true;
-    if (binding.eager) {
-        take_early();
-        return own_failure_;
-    }
+    take_early();
+    if (binding.eager || failed(own_failure_)) return own_failure_;
     const Region& into = binding.rail_target();
     const bool is_registered = into.memory.kind == MemoryKind::device &&
                                registered_.base == into.base && registered_.length == into.length;
@@ -197,7 +195,8 @@ Status UcxRail::put(const Transfer& transfer)
 // may still be stuck when this one is taken is a repetition. A NIC needs no help at all.
 Status UcxRail::drain(int peer, std::uint32_t op)
 {
-    if (worker_->signal_order() == SignalOrder::by_fence) return Status::ok;
+    // (But a message that UCX has queued needs us.)
+    if (worker_->signal_order() == SignalOrder::by_fence && !binding_.eager) return Status::ok;
     const std::lock_guard lock(worker_->mutex());
     if (binding_.eager) return send_message(peer, op, {}, nullptr, 0);
     return send_word(peer, op, offsetof(RailSlot, arrivals),
@@ -218,15 +217,17 @@ std::uint32_t UcxRail::arrived(int peer)
 
 Status UcxRail::progress(Completions& completions)
 {
+    Status failure = Status::ok;
     {
         const std::lock_guard lock(worker_->mutex());
         turn_worker();
         std::swap(done_, reported_);
+        failure = own_failure_;
     }
     for (const Done& done : reported_) completions.complete(done.op, done.status);
     reported_.clear();
     if (raised_) return Status::ok;
-    if (failed(own_failure_)) return own_failure_;
+    if (failed(failure)) return failure;
     return RailBoard::read(board_.failure()) != 0 ? Status::peer_failed : Status::ok;
 }
 

@@ -67,6 +67,8 @@ public:
     std::uint32_t heard() override;
     void raise(Status status) override;
     const NetworkChoice& choice() const { return worker_->choice(); }
+    // Does what goes to a peer arrive there in its order?
+    bool is_in_order() const { return worker_->signal_order() != SignalOrder::by_flush; }
     // May device memory be put from and to without landing in the host's?
     bool reaches_devices() const { return direct_ != nullptr; }
     // Of one put, by UCX's own account of the device; after connect().
@@ -83,6 +85,7 @@ private:
         ucp_ep_h endpoint = nullptr;  // none for ourselves and ranks of our own node
         std::uint64_t board = 0;      // address of our slot on the peer's board
         std::uint64_t failure = 0;    // address of its failure word
+        std::uint64_t sink = 0;       // of its messages
         UcxRemoteKey board_key;
         std::uint64_t told = 0;   // version of our announcement that the peer has
         std::uint64_t known = 0;  // version of the peer's announcement that buffer_key is for
@@ -161,7 +164,9 @@ private:
 
     Binding binding_{};
     bool is_bound_ = false;     // a collective is running
+    std::uint64_t sink_ = 0;    // ours
     std::vector<Early> early_;  // as many as ever waited at a time; those in use come first
+    std::vector<Early> taken_;
     std::size_t early_used_ = 0;
     UcxMemory memory_;     // the receive buffer of the running collective
     Region registered_{};  // it has been, with its key, by register_devices()

@@ -1,4 +1,5 @@
 // How the ranks of a rail find one another.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -11,6 +12,7 @@ namespace {
 
 struct BoardAddress {
     std::uint64_t address;
+    std::uint64_t sink;
     std::uint64_t worker_bytes;  // what follows: the worker's address, then the board's key
 };
 
@@ -39,7 +41,8 @@ void UcxRail::exchange_boards(const Group& group)
         std::vector<std::byte> key;
         check(board_.memory().pack_key(key), "packing the rail board's key");
         const auto& worker = worker_->address();
-        const BoardAddress head{reinterpret_cast<std::uint64_t>(&board_.failure()), worker.size()};
+        const BoardAddress head{reinterpret_cast<std::uint64_t>(&board_.failure()), sink_,
+                                worker.size()};
         mine.assign(bytes_of(head), bytes_of(head) + sizeof head);
         mine.insert(mine.end(), worker.begin(), worker.end());
         mine.insert(mine.end(), key.begin(), key.end());
@@ -58,6 +61,7 @@ void UcxRail::exchange_boards(const Group& group)
             check(peer.board_key.unpack(endpoint, worker + head.worker_bytes),
                   "unpacking the key of a rail peer's board");
             peer.failure = head.address;
+            peer.sink = head.sink;
             peer.board =
                 head.address + (1 + static_cast<std::uint64_t>(group.rank())) * sizeof(RailSlot);
             peer.endpoint = endpoint;  // last: whoever has one can be written to

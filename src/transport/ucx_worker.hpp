@@ -27,7 +27,7 @@ enum class SignalOrder {
 
 // What a message says of itself.
 struct MessageHead {
-    std::uint64_t sink = 0;  // its receiver: the address by which that is known
+    std::uint64_t sink = 0;  // its receiver: the number that the worker there gave it
     std::uint64_t sequence = 0;
     std::uint64_t offset = 0;  // of the data in the receive buffer
     std::uint64_t total = 0;   // bytes of the receive buffer
@@ -78,8 +78,13 @@ public:
     // Has half a connection: UCX may abort when such a worker is destroyed, so the process keeps it.
     void keep() { is_kept_ = true; }
 
-    void add_sink(std::uint64_t address, MessageSink& sink) { sinks_[address] = &sink; }
-    void remove_sink(std::uint64_t address) { sinks_.erase(address); }
+    // Its number, which no other one gets.
+    std::uint64_t add_sink(MessageSink& sink)
+    {
+        sinks_[++last_sink_] = &sink;
+        return last_sink_;
+    }
+    void remove_sink(std::uint64_t number) { sinks_.erase(number); }
 
     // Throws SetupError.
     ucp_ep_h connect(const std::vector<std::byte>& peer_address);
@@ -107,6 +112,7 @@ private:
     std::vector<std::byte> address_;
     std::map<std::vector<std::byte>, ucp_ep_h> connections_;
     std::map<std::uint64_t, MessageSink*> sinks_;
+    std::uint64_t last_sink_ = 0;
 };
 
 // Throws SetupError with UCX's own text.

@@ -178,6 +178,26 @@ bool wishes_are_granted()
     return true;
 }
 
+// Ranks may be given different windows, and have to fit together.
+bool the_window_changes_nothing_else()
+{
+    for (const double nic_latency : {1e-6, 20e-6}) {
+        Machine m;
+        m.nic_latency = nic_latency;
+        const AllgatherCost cost(make_topology({2, 2, 2, 2}), rates_of(m));
+        for (const std::size_t bytes : {64 * kilo, 256 * kilo, mega}) {
+            const auto usual = cost.choose(bytes);
+            for (const int depth : {1, 2, 16}) {
+                hier::AllgatherWish wish;
+                wish.depth = depth;
+                const auto choice = cost.choose(bytes, wish);
+                if (choice.route != usual.route || choice.chunk != usual.chunk) return false;
+            }
+        }
+    }
+    return true;
+}
+
 // Enough puts in flight for the way there and back.
 bool the_window_covers_the_latency()
 {
@@ -213,6 +233,7 @@ void test_formulas(void**)
 {
     assert_true(puts_are_as_large_as_their_cost_wants());
     assert_true(wishes_are_granted());
+    assert_true(the_window_changes_nothing_else());
     assert_true(the_window_covers_the_latency());
     assert_true(formulas_hold());
     assert_true(choices_make_sense());

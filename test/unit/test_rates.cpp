@@ -88,6 +88,15 @@ void test_staged_where_one_has_to(void**)
     assert_true(team_rates(records, two_nodes()).rates.stage > 0);
 }
 
+void test_eager_where_all_deliver_in_order(void**)
+{
+    std::vector<RateRecord> records(4, record("a", giga));
+    for (RateRecord& r : records) r.in_order = 1;
+    assert_true(team_rates(records, two_nodes()).may_be_eager);
+    records[3].in_order = 0;
+    assert_false(team_rates(records, two_nodes()).may_be_eager);
+}
+
 void test_stated_links(void**)
 {
     std::vector<RateRecord> records(4, record("a", giga, true, 350));
@@ -107,6 +116,7 @@ int main()
         cmocka_unit_test(test_devices_of_the_poorest_node),
         cmocka_unit_test(test_gpus_only_where_all_use_them),
         cmocka_unit_test(test_staged_where_one_has_to),
+        cmocka_unit_test(test_eager_where_all_deliver_in_order),
         cmocka_unit_test(test_stated_links),
     };
     return cmocka_run_group_tests_name("rates", tests, nullptr, nullptr);

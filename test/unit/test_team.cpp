@@ -1,5 +1,7 @@
 // Teams through the C interface: what they are made of, what is refused, and set-up that fails on
 // all ranks when it fails on one.
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -67,7 +69,7 @@ void test_eager_calls(void**)
 
 void test_sizes_that_differ(void**)
 {
-    for (const std::size_t eager_bytes : {0, 100, 1000}) {
+    for (const std::size_t eager_bytes : std::vector<std::size_t>{0, 100, 1000}) {
         expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
             hier_config config = config_for_tests();
             config.ranks_per_node = 2;
@@ -152,6 +154,25 @@ void test_settings_that_differ(void**)
     }
 }
 
+// Beyond the limit on one rank alone: what the others sent is there before it enters its call.
+void test_sizes_on_both_sides_of_the_eager_limit(void**)
+{
+    for (int odd = 0; odd < 3; odd++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            hier_config config = config_for_tests();
+            config.eager_bytes = 100;
+            TeamRank team(self, config);
+            for (int i = 0; i < 300 && self.rank() == odd; i++) {
+                (void)hier_progress();
+                usleep(100);
+            }
+            std::string wrong;
+            const int code = team.call(self.rank() == odd ? 101 : 100, wrong);
+            return code == HIER_ERR_MISMATCH || code == HIER_ERR_PEER ? "" : hier_strerror(code);
+        }))));
+    }
+}
+
 // One rank's network is slower than it says to the others: all choose by the slowest, or the chunks
 // of one would not be those that another waits for.
 void test_rates_that_differ(void**)
@@ -233,6 +254,7 @@ int main()
         cmocka_unit_test(test_teams_that_come_and_go),
         cmocka_unit_test(test_description),
         cmocka_unit_test(test_settings_that_differ),
+        cmocka_unit_test(test_sizes_on_both_sides_of_the_eager_limit),
         cmocka_unit_test(test_rates_that_differ),
         cmocka_unit_test(test_node_level_that_fails),
         cmocka_unit_test(test_network_that_is_not_there),
