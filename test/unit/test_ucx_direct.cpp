@@ -4,24 +4,13 @@
 // readable by the CPU.
 #include <string>
 
+#include "count_allocations.hpp"
 #include "gpu_rank.hpp"
 #include "team_rank.hpp"
 #include "wrap_ucx.hpp"
 #include "wrap_ucx_device.hpp"
 
 #include "cmocka.hpp"
-
-static std::size_t allocations = 0;  // by C++: UCX's own are not ours to count
-
-// operator new(std::size_t), as our objects call it; the linker flag is in the build's list.
-extern "C" void* __real__Znwm(std::size_t bytes);
-extern "C" void* __wrap__Znwm(std::size_t bytes);
-
-extern "C" void* __wrap__Znwm(std::size_t bytes)
-{
-    allocations++;
-    return __real__Znwm(bytes);
-}
 
 namespace {
 
