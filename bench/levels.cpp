@@ -39,7 +39,7 @@ std::string describe_fallback(const bench::LevelsMeasurement& m)
     }
     return "at " + std::to_string(m.bytes) + " bytes a rank hier served " +
            std::to_string(*served) + " of " + std::to_string(m.calls) +
-           " calls of a part: give larger --sizes, or set coll_hier_min_bytes to 0";
+           " calls of a part: give larger --sizes, or set coll_hier_min_bytes to 1";
 }
 
 int measure_sizes(int rank, const bench::Options& options, bench::LevelsBench& bench,

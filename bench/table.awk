@@ -78,7 +78,7 @@ function notes(    i) {
         print "FAILED: no figures of hier"
         failed = 1
     } else if (failed) {
-        print "FAILED: hier did not serve every call: set OMPI_MCA_coll_hier_min_bytes=0, or ask for larger --sizes, or give --allow-fallback"
+        print "FAILED: hier did not serve every call: set OMPI_MCA_coll_hier_min_bytes=1, or ask for larger --sizes, or give --allow-fallback"
     }
     if (best_rate && burst > 0) {
         printf "after a rest a link sends up to %s bytes at once, so a call can take %.0f us less than the bound\n",

@@ -103,7 +103,7 @@ function notes(    i) {
         print "FAILED: no figures of hier"
         failed = 1
     } else if (failed) {
-        print "FAILED: hier did not serve every call: set OMPI_MCA_coll_hier_min_bytes=0, or ask for larger --sizes, or give --allow-fallback"
+        print "FAILED: hier did not serve every call: set OMPI_MCA_coll_hier_min_bytes=1, or ask for larger --sizes, or give --allow-fallback"
     }
     if (busy > 10) printf "CAUTION: other programs kept the cores %d%% busy: measure again on a quiet machine\n", busy
 }

@@ -14,8 +14,8 @@ struct mca_coll_hier_component_t {
 
     int priority;
     int verbose;
-    int output; /* stream */
-    size_t min_bytes;
+    int output;       /* stream */
+    size_t min_bytes; /* 0: by the team's cost model */
     hier_config config;
     const char* providers;
 
@@ -26,7 +26,7 @@ typedef struct mca_coll_hier_component_t mca_coll_hier_component_t;
 OMPI_MODULE_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
 
 typedef enum {
-    MCA_COLL_HIER_FRESH,    /* no eligible call yet */
+    MCA_COLL_HIER_FRESH,    /* no call yet that is worth a team */
     MCA_COLL_HIER_BUILDING, /* set-up runs collectives on this very communicator: not for us */
     MCA_COLL_HIER_READY,
     MCA_COLL_HIER_REFUSED /* set-up failed, on all ranks: the previous module for good */
@@ -52,6 +52,8 @@ struct mca_coll_hier_module_t {
     mca_coll_base_module_allgather_fn_t previous_allgather;
     mca_coll_base_module_t* previous_allgather_module;
     mca_coll_hier_state_t state;
+    size_t least_bytes; /* that the team is to serve, of all ranks together */
+    int small_calls;    /* before there was a team */
     bool has_told_of_small_calls;
     hier_team* team;
     mca_coll_hier_staging_t send_staging, receive_staging;
@@ -69,7 +71,7 @@ void mca_coll_hier_add_providers(bool progress_threads, bool mpi_threads);
 /* coll_hier_module.c */
 mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* comm, int* priority);
 
-/* coll_hier_team.c: the team of a communicator, made at its first eligible call */
+/* coll_hier_team.c: the team of a communicator, made at its first call that is worth it */
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
 
 /* coll_hier_staging.c: what is not one piece of memory, or memory that the CPU cannot reach, goes

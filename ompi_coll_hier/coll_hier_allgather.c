@@ -184,19 +184,36 @@ static void find_memory(mca_coll_hier_elements_t* elements)
     elements->is_reachable = 0 != hier_memory_is_reachable((char*)elements->base + offset);
 }
 
+/* Set-up takes milliseconds and memory, and many communicators never have a call but those that
+ * made their parts. The same on all ranks, for they make the same calls. */
+static bool is_worth_a_team(mca_coll_hier_module_t* module, size_t total)
+{
+    enum { large = 32768, many = 16 };
+    const size_t least = mca_coll_hier_component.min_bytes;
+    if (0 < least) {
+        return total >= least;
+    }
+    return total >= large || ++module->small_calls >= many;
+}
+
 /* Which path runs, and why: a line for the first such call of a communicator. */
 static void tell_of_small_call(call_t* call)
 {
     mca_coll_hier_module_t* module = call->module;
-    if (module->has_told_of_small_calls) {
+    const bool is_known = MCA_COLL_HIER_READY == module->state;
+    const bool is_stated = 0 < mca_coll_hier_component.min_bytes;
+    if (module->has_told_of_small_calls || (!is_known && !is_stated)) {
         return;
     }
     module->has_told_of_small_calls = true;
     if (0 == ompi_comm_rank(call->comm)) {
         opal_output_verbose(1, mca_coll_hier_component.output,
-                            "coll:hier: communicator %s: %zu bytes in all are less than "
-                            "coll_hier_min_bytes (%zu): the previous module serves such calls%s",
-                            call->comm->c_name, call->total, mca_coll_hier_component.min_bytes,
+                            "coll:hier: communicator %s: %zu bytes in all are less than %s "
+                            "(%zu): the previous module serves such calls%s",
+                            call->comm->c_name, call->total,
+                            is_stated ? "coll_hier_min_bytes"
+                                      : "what the cost model finds worth it",
+                            is_stated ? mca_coll_hier_component.min_bytes : module->least_bytes,
                             call->receive.is_reachable ? "" : ", through memory of the host");
     }
 }
@@ -241,14 +258,13 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
         (mca_coll_hier_elements_t){(char*)rbuf + (ptrdiff_t)rcount * extent * ompi_comm_rank(comm),
                                    (size_t)rcount, rdtype, call.receive.is_reachable};
 
-    const bool eligible = 1 < size && call.total >= mca_coll_hier_component.min_bytes;
-    if (eligible && MCA_COLL_HIER_FRESH == hier->state) {
+    if (1 < size && MCA_COLL_HIER_FRESH == hier->state && is_worth_a_team(hier, call.total)) {
         mca_coll_hier_build_team(hier, comm);
     }
-    if (!eligible || MCA_COLL_HIER_READY != hier->state) {
+    if (MCA_COLL_HIER_READY != hier->state || call.total < hier->least_bytes) {
         if (1 < size) {
             count(&mca_coll_hier_component.allgather_fallbacks);
-            if (!eligible) {
+            if (MCA_COLL_HIER_REFUSED != hier->state) {
                 tell_of_small_call(&call);
             }
         }

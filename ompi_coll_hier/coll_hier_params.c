@@ -72,9 +72,10 @@ static const int_row_t int_rows[] = {
 };
 
 static const size_row_t size_rows[] = {
-    {"min_bytes", &self->min_bytes, 32768, 0, (size_t)1 << 50,
-     "Total bytes (all ranks together) below which the previous module serves the call; equal on "
-     "all ranks"},
+    {"min_bytes", &self->min_bytes, 0, 1, (size_t)1 << 50,
+     "Total bytes (all ranks together) below which the previous module serves the call; 0: by the "
+     "cost model, once a communicator has had a call of 32 KiB or 16 smaller ones; equal on all "
+     "ranks"},
     {"chunk_bytes", &self->config.chunk_bytes, 0, 4096, (size_t)1 << 30,
      "Largest put between nodes; 0: by the cost model. Equal on all ranks"},
     {"eager_bytes", &self->config.eager_bytes, 16384, 0, (size_t)1 << 20,
@@ -96,9 +97,12 @@ static choice_row_t choice_rows[] = {
     {"inter",
      &self->config.inter,
      "auto",
-     {{HIER_INTER_AUTO, "auto"}, {HIER_INTER_DIRECT, "direct"}, {HIER_INTER_RING, "ring"}},
-     "Route between nodes: direct (one hop to every node), ring (from node to node), auto (by the "
-     "cost model); equal on all ranks"},
+     {{HIER_INTER_AUTO, "auto"},
+      {HIER_INTER_DIRECT, "direct"},
+      {HIER_INTER_RING, "ring"},
+      {HIER_INTER_BUNDLES, "bundles"}},
+     "Route between nodes: direct (one hop to every node), ring (from node to node), bundles (what "
+     "a node's ranks have in one message), auto (by the cost model); equal on all ranks"},
     {"intra",
      &self->config.intra,
      "auto",

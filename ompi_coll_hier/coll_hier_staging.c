@@ -177,15 +177,16 @@ static int keep_from_copies(int rc, mca_coll_hier_staging_t* staging)
 int mca_coll_hier_pack(mca_coll_hier_staging_t* staging, size_t at, size_t bytes,
                        const mca_coll_hier_elements_t* from)
 {
-    return 0 == bytes ? OMPI_SUCCESS
-                      : keep_from_copies(
-                            convert_elements((char*)staging->base + at, bytes, from, true), staging);
+    return 0 == bytes
+               ? OMPI_SUCCESS
+               : keep_from_copies(convert_elements((char*)staging->base + at, bytes, from, true),
+                                  staging);
 }
 
 int mca_coll_hier_unpack(mca_coll_hier_staging_t* staging, size_t bytes,
                          const mca_coll_hier_elements_t* to)
 {
-    return 0 == bytes
-               ? OMPI_SUCCESS
-               : keep_from_copies(convert_elements((char*)staging->base, bytes, to, false), staging);
+    return 0 == bytes ? OMPI_SUCCESS
+                      : keep_from_copies(convert_elements((char*)staging->base, bytes, to, false),
+                                         staging);
 }

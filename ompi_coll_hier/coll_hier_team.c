@@ -1,4 +1,4 @@
-/* The team of a communicator: made at its first eligible call, from groups that the core computes
+/* The team of a communicator: made at its first call that is worth it, from groups that the core computes
  * and Open MPI splits. */
 #include "coll_hier.h"
 
@@ -89,6 +89,9 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
         return;
     }
     module->state = MCA_COLL_HIER_READY;
+    module->least_bytes = 0 < mca_coll_hier_component.min_bytes
+                              ? mca_coll_hier_component.min_bytes
+                              : hier_team_least_bytes(module->team);
     if (0 == ompi_comm_rank(comm)) {
         opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: communicator %s: %s",
                             comm->c_name, hier_team_description(module->team));

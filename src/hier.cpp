@@ -92,6 +92,8 @@ const char* hier_team_description(const hier_team* team)
     return team->team.description().c_str();
 }
 
+size_t hier_team_least_bytes(const hier_team* team) { return team->team.least_bytes(); }
+
 int hier_team_takes_device_memory(const hier_team* team)
 {
     return static_cast<int>(team->team.takes_device_memory());

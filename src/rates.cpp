@@ -5,6 +5,7 @@
 #include <set>
 
 #include "error.hpp"
+#include "transport/host_transport.hpp"
 
 namespace hier {
 namespace {
@@ -14,6 +15,8 @@ constexpr double giga = 1e9;
 // A core that copies into another process.
 constexpr double core_link = 5 * giga;
 constexpr double core_latency = 1e-6;
+// Through cells of shared memory, per peer (4 to 16 cores of one node: 2.4 to 6.7 us in all).
+constexpr double cell_latency = 0.4e-6;
 // A GPU's copy engines behind NVLink or xGMI, several links together; batches as on H200
 // (bench/calibration.csv), where starts hide behind bytes as if there were two streams.
 constexpr double device_link = 200 * giga;
@@ -21,6 +24,8 @@ constexpr double device_latency = 2e-6;
 constexpr double device_issue = 0.5e-6;
 constexpr int device_streams = 2;
 constexpr double device_memory = 1000 * giga;
+// Two copies of a few bytes that the CPU waits for, to the host and back.
+constexpr double device_detour = 20e-6;
 constexpr double device_stage = 25 * giga;  // PCIe 4 x16
 
 // An interface that does not say how fast it is: UCX takes it for one of 100 Mbit/s.
@@ -103,6 +108,9 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.nics = network_devices_of_a_node(records, topology);
     rates.link = slowest.link > 0 ? slowest.link : has_devices ? device_link : core_link;
     rates.link_latency = has_devices ? device_latency : core_latency;
+    rates.small_latency = has_devices ? device_latency : cell_latency;
+    rates.small_bytes = HostTransport::most_through_cells;
+    rates.detour = has_devices ? device_detour : 0;
     rates.copy_issue = has_devices ? device_issue : 0;
     rates.streams = has_devices ? device_streams : 1;
     rates.own = has_devices ? device_memory : rates.link;

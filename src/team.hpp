@@ -42,6 +42,8 @@ public:
     // More ranks on this host than cores: who waits should let others run.
     bool oversubscribed() const { return oversubscribed_; }
     const std::string& description() const { return description_; }
+    // Of all ranks together, below which the caller's other ways are expected to be faster.
+    std::size_t least_bytes() const;
 
 private:
     // What a program is made for.

@@ -13,7 +13,24 @@ std::string text_of(double seconds)
     return seconds < 1e-3 ? format("%.3g us", seconds * 1e6) : format("%.3g ms", seconds * 1e3);
 }
 
-const char* to_string(Route route) { return route == Route::ring ? "ring" : "direct puts"; }
+std::string text_of(Route route)
+{
+    return route == Route::direct ? "direct puts" : to_string(route);
+}
+
+std::optional<Route> forced_route(int inter)
+{
+    switch (inter) {
+    case HIER_INTER_DIRECT:
+        return Route::direct;
+    case HIER_INTER_RING:
+        return Route::ring;
+    case HIER_INTER_BUNDLES:
+        return Route::bundles;
+    default:
+        return std::nullopt;
+    }
+}
 
 }  // namespace
 
@@ -24,9 +41,9 @@ AllgatherWish Team::wish(std::size_t bytes_per_rank) const
         bytes_per_rank / (Signal::max_count / static_cast<std::size_t>(topology_.size())) + 1;
     wish.least_chunk = std::max(wish.least_chunk, countable);
     if (config_.chunk_bytes > 0) wish.chunk = std::max(config_.chunk_bytes, countable);
-    if (config_.inter != HIER_INTER_AUTO)
-        wish.route = config_.inter == HIER_INTER_RING ? Route::ring : Route::direct;
+    wish.route = forced_route(config_.inter);
     wish.depth = config_.depth;
+    wish.eager = is_eager(bytes_per_rank);
     return wish;
 }
 
@@ -35,22 +52,34 @@ AllgatherChoice Team::choose(std::size_t bytes_per_rank) const
     return cost_->choose(bytes_per_rank, wish(bytes_per_rank));
 }
 
+// A power of two a rank: from there on the model finds no size at which the others are faster.
+std::size_t Team::least_bytes() const
+{
+    constexpr std::size_t most = 64 << 10;
+    std::size_t least = 1;
+    for (std::size_t bytes = 1; bytes <= most; bytes *= 2)
+        if (choose(bytes).seconds > cost_->previous(bytes)) least = 2 * bytes;
+    return least == 1 ? 0 : least * static_cast<std::size_t>(topology_.size());
+}
+
 // Once for each size, and again only for one that has been forgotten.
 void Team::report(const Call& call, const AllgatherChoice& choice) const
 {
     if (rank_ != 0 || !log_enabled(HIER_LOG_INFO) || topology_.nodes() == 1) return;
     const std::size_t bytes = call.bytes_per_rank;
-    AllgatherWish other = wish(bytes);
-    std::string why = "coll_hier_inter";
-    if (!other.route) {
-        other.route = choice.route == Route::ring ? Route::direct : Route::ring;
-        why = format("%s: %s", to_string(*other.route),
-                     text_of(cost_->choose(bytes, other).seconds).c_str());
+    const AllgatherWish wished = wish(bytes);
+    std::string why = wished.route ? "coll_hier_inter" : "";
+    for (const Route route : all_routes) {
+        if (wished.route || route == choice.route || !cost_->is_choice(route, wished)) continue;
+        AllgatherWish other = wished;
+        other.route = route;
+        why += format("%s%s: %s", why.empty() ? "" : ", ", text_of(route).c_str(),
+                      text_of(cost_->choose(bytes, other).seconds).c_str());
     }
     log(HIER_LOG_INFO,
         "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s; expected %s (network %s, "
         "links %s; %s)",
-        name_.c_str(), bytes, to_string(choice.route), choice.chunk, choice.depth,
+        name_.c_str(), bytes, text_of(choice.route).c_str(), choice.chunk, choice.depth,
         is_eager(bytes) ? ", eager" : "", call.has_landing ? ", through pinned memory" : "",
         text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),
         text_of(choice.links).c_str(), why.c_str());

@@ -37,7 +37,7 @@ Trace* Team::trace_of(const Prepared& prepared)
     if (!tracer_ || !tracer_->wants(sequence_)) return nullptr;
     const Call& call = prepared.call;
     const AllgatherChoice& choice = prepared.choice;
-    const char* route = !rail_ ? "" : choice.route == Route::ring ? "ring" : "direct";
+    const char* route = !rail_ ? "" : to_string(choice.route);
     return tracer_->begin(
         sequence_, *prepared.program,
         format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# depth,%d\n# route,%s\n# in_place,%d\n"

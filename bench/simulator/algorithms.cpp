@@ -130,6 +130,9 @@ std::vector<Result> run_all(const Options& options, std::size_t bytes)
     case RouteChoice::ring:
         routes = {Route::ring};
         break;
+    case RouteChoice::bundles:
+        routes = {Route::bundles};
+        break;
     case RouteChoice::best:
         routes = {std::nullopt};
         break;
@@ -147,7 +150,7 @@ std::vector<Result> run_all(const Options& options, std::size_t bytes)
             wish.chunk = options.chunk;
             wish.depth = options.machine.depth;
             const auto choice = cost.choose(bytes, wish);
-            results.push_back({choice.route == Route::direct ? "hier-direct" : "hier-ring", choice,
+            results.push_back({std::string("hier-") + to_string(choice.route), choice,
                                run_hier(topology, options, bytes, choice)});
         }
     }

@@ -94,10 +94,9 @@ bool set_chunk(Options& options, std::string_view value)
 bool set_route(Options& options, std::string_view value)
 {
     static constexpr std::pair<std::string_view, RouteChoice> names[] = {
-        {"both", RouteChoice::both},
-        {"model", RouteChoice::best},
-        {"direct", RouteChoice::direct},
-        {"ring", RouteChoice::ring},
+        {"both", RouteChoice::both},       {"model", RouteChoice::best},
+        {"direct", RouteChoice::direct},   {"ring", RouteChoice::ring},
+        {"bundles", RouteChoice::bundles},
     };
     for (const auto& [name, route] : names) {
         if (value == name) {
@@ -160,7 +159,7 @@ const std::vector<Row>& rows()
         {"--skew", duration, time(&Machine::skew)},
         {"--in-place", "", flag(&Options::is_in_place)},
         {"--chunk", "a size (256k) or model", set_chunk},
-        {"--route", "both, direct, ring or model", set_route},
+        {"--route", "both, direct, ring, bundles or model", set_route},
         {"--algorithms", "a list of hier, ring, doubling, leader", set_algorithms},
         {"--full", "", flag(&Options::is_full)},
         {"--csv", "a file name", text(&Options::csv)},
@@ -226,7 +225,7 @@ Runs the plans of an allgather in virtual time, and other algorithms on the same
   --skew TIME          local rank l enters l times this later than the first [0us]
   --in-place           MPI_IN_PLACE
   --chunk SIZE         of ours, or model, what the product's cost model chooses [model]
-  --route WHICH        of ours: both, direct, ring, or model [both]
+  --route WHICH        of ours: both (direct and ring), one of them, bundles, or model [both]
   --algorithms LIST    hier,ring,doubling,leader
   --full               run every rank even where one node stands for all
   --csv FILE           append a row for each algorithm and size

@@ -11,7 +11,7 @@
 
 namespace bench::simulator {
 
-enum class RouteChoice { both, best, direct, ring };
+enum class RouteChoice { both, best, direct, ring, bundles };
 
 struct Options {
     int nodes = 2;

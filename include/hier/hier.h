@@ -24,7 +24,7 @@ enum {
     HIER_ERR_SETUP = -7 /* no team could be made, on any rank; nothing has moved */
 };
 
-enum { HIER_INTER_AUTO = 0, HIER_INTER_DIRECT, HIER_INTER_RING };
+enum { HIER_INTER_AUTO = 0, HIER_INTER_DIRECT, HIER_INTER_RING, HIER_INTER_BUNDLES };
 enum { HIER_INTRA_AUTO = 0, HIER_INTRA_CMA, HIER_INTRA_SHM };
 
 enum { HIER_GPU_AUTO = 0, HIER_GPU_NONE, HIER_GPU_ROCM, HIER_GPU_CUDA };
@@ -41,7 +41,7 @@ typedef struct hier_config {
     int ranks_per_node; /* 0: hosts as found; k: cut each host into virtual nodes of k ranks */
     int inter;          /* HIER_INTER_*: route between nodes; auto: by the cost model */
     int intra;          /* HIER_INTRA_*: host memory inside a node */
-    int gpu;     /* HIER_GPU_*: runtime of device memory; auto: the one that the process uses */
+    int gpu;        /* HIER_GPU_*: runtime of device memory; auto: the one that the process uses */
     int gpu_direct; /* HIER_GPU_DIRECT_*: may the network read and write device memory itself? Each
                      * rank's own affair */
     int timeout; /* seconds without movement, all ranks being in the call, and of a copy on a device;
@@ -85,6 +85,10 @@ int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap,
 void hier_team_destroy(hier_team* team);
 /* One line on the groups and transports of a team. Valid until the team is destroyed. */
 const char* hier_team_description(const hier_team* team);
+
+/* Bytes of all ranks together below which the caller's own allgather is expected to be faster, by
+ * the cost model; equal on all ranks. Such calls are served all the same. */
+size_t hier_team_least_bytes(const hier_team* team);
 
 /* May a call's buffers be memory that the CPU cannot reach? Without that, as in a team made before
  * the process used its GPU, such buffers have to be staged. */

@@ -4,7 +4,8 @@
 // Slice names both ends of a transfer. A *channel* is an ordered pair of ranks on one level; what
 // is put on it is counted from 1, and the receiver waits for counts. On the rail level the puts of
 // a channel are issued, and arrive, in the order of their counts. On the node level only the number
-// of arrivals is known, not which ones they were.
+// of arrivals is known, not which ones they were; but what was issued when another put was done
+// counts after it.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +43,7 @@ struct Op {
         // tell `peer` (every_peer: all of the node) that our receive buffer (rail: our landing
         // buffer, where there is one) may be written
         announce,
-        await_ready,  // until `peer` has announced
+        await_ready,  // until `peer` has announced; eager: until it is known to be in the call
         // write `slice` into the buffer that `peer` announced, then count it there; done when the
         // source may be reused
         put,
@@ -77,7 +78,11 @@ struct Plan {
 enum class Route : std::uint8_t {
     direct,  // from its owner to every node, one hop
     ring,    // from node to node, nodes - 1 hops
+    // With the others of its node: one rank of the node puts them all to one rank of every node
+    bundles,
 };
+inline constexpr Route all_routes[] = {Route::direct, Route::ring, Route::bundles};
+const char* to_string(Route route);  // direct, ring, bundles
 
 struct AllgatherShape {
     std::span<const Slice> shards;  // of every rank; they do not overlap

@@ -80,6 +80,9 @@ public:
     // The one rank at which the shard of `source` enters `node`; `source` itself on its own node.
     // Always on source's rail.
     int entry(int source, int node) const;
+    // The rank of node `from` that puts the node's bundle to node `to`, another one. A node's ranks
+    // take the others in turn, as far as they have a rail of their own.
+    int leader(int from, int to) const;
 
 private:
     static std::size_t index(int i) { return static_cast<std::size_t>(i); }

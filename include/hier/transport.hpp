@@ -75,7 +75,7 @@ public:
     // Lets `peer` (Op::every_peer: all of the group) write into the receive buffer.
     virtual Status announce(int peer) = 0;
     // Has `peer` let us write? in_progress: not yet. mismatch: it has, for a buffer of another
-    // size.
+    // size. Of an eager call: is it in it, as far as its puts or its beat tell?
     virtual Status ready(int peer) = 0;
     // Starts a transfer. ok: done at once; in_progress: `op` is completed later. Done means that
     // the source may be reused.
@@ -117,9 +117,10 @@ struct Signal {
     {
         return sequence << count_bits | count;
     }
-    static constexpr std::uint32_t count(std::uint64_t word, std::uint64_t sequence)
+    static constexpr std::uint64_t sequence(std::uint64_t word) { return word >> count_bits; }
+    static constexpr std::uint32_t count(std::uint64_t word, std::uint64_t of)
     {
-        return word >> count_bits == sequence ? static_cast<std::uint32_t>(word & max_count) : 0;
+        return sequence(word) == of ? static_cast<std::uint32_t>(word & max_count) : 0;
     }
 };
 

@@ -26,8 +26,14 @@
 // It copies its own S bytes out, once for all next hops, and the (N-1)*S of its rail in. (G ranks a
 // node again; uneven nodes: what enters at it.) Only the copy out delays its rail, by one chunk.
 //
-// Small shards are put without waiting for the peer's announcement (eager): one hop. Its coming is
-// awaited all the same, for who waits should know for whom.
+// Bundles, for shards so small that messages cost more than bytes: a node's shards go to each other
+// node in one message, which one rank of each sends and another takes. (N-1)/G messages a rank
+// instead of N-1, for one hop more.
+//
+//     r0, r1 -- push --> leader for node 1 -- put {r0, r1} --> its entry rank -- push --> r2, r3
+//
+// Small shards are put without waiting for the peer, and it announces nothing (eager): one hop. Who
+// waits for data waits for its sender, too, so that he knows for whom.
 //
 // Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
 // per local rank (multi-leader / multi-rail), pipelined by chunk.
@@ -35,6 +41,7 @@
 #include <map>
 
 #include "hier/plan.hpp"
+#include "plan/routing.hpp"
 
 namespace hier {
 namespace {
@@ -42,7 +49,8 @@ namespace {
 class AllgatherPlanner {
 public:
     AllgatherPlanner(const Topology& topology, int rank, const AllgatherShape& shape)
-        : topo_(topology), shape_(shape), rank_(rank), node_(topology.node_of(rank))
+        : topo_(topology), shape_(shape), routing_(topology, shape), rank_(rank),
+          node_(topology.node_of(rank))
     {
         plan_.depth = shape.depth;
     }
@@ -50,9 +58,10 @@ public:
     Plan plan()
     {
         announce();
-        put_own_shard_on_rail();
+        if (!bundles()) put_own_shard_on_rail();
         push_own_shard();
         copy_own_shard();
+        if (bundles()) put_bundles();
         take_remote_shards();
         await_node();
         drain();
@@ -61,9 +70,10 @@ public:
 
 private:
     using Dependencies = std::vector<std::uint32_t>;
+    static constexpr int several = -1;  // owners
     struct Peer {
-        std::uint32_t ready;     // the op that waits for its announcement
-        std::uint32_t last_put;  // op
+        Dependencies before;         // every put: at first, the op that waits for its announcement
+        std::uint32_t last_put = 0;  // op
         std::uint32_t puts = 0;
     };
 
@@ -81,16 +91,6 @@ private:
         return static_cast<std::uint32_t>(plan_.ops.size() - 1);
     }
 
-    Slice shard(int rank) const { return shape_.shards[static_cast<std::size_t>(rank)]; }
-
-    template <class F> void for_each_chunk(int owner, F f) const
-    {
-        const Slice whole = shard(owner);
-        for (std::size_t done = 0; done < whole.length; done += shape_.chunk) {
-            f(Slice{whole.offset + done, std::min(shape_.chunk, whole.length - done)});
-        }
-    }
-
     template <class F> void for_each_node_peer(F f) const
     {
         const auto ranks = topo_.ranks_on(node_);
@@ -98,44 +98,16 @@ private:
         for (std::size_t i = 1; i < ranks.size(); i++) f(ranks[(me + i) % ranks.size()]);
     }
 
-    // Where this rank, holding the shard of `source`, sends it on its rail.
-    template <class F> void for_each_next_hop(int source, F f) const
-    {
-        const int nodes = topo_.nodes();
-        if (shape_.route == Route::ring) {
-            const int next = (node_ + 1) % nodes;
-            if (next != topo_.node_of(source)) f(topo_.entry(source, next));
-        } else if (source == rank_) {
-            for (int i = 1; i < nodes; i++) f(topo_.entry(source, (node_ + i) % nodes));
-        }
-    }
-
-    // Who sends the shard of `source` to this node.
-    int previous_hop(int source) const
-    {
-        if (shape_.route == Route::direct) return source;
-        return topo_.entry(source, (node_ + topo_.nodes() - 1) % topo_.nodes());
-    }
-
-    // The remote shards that enter this node at this rank. Nearest node backwards first, which is
-    // the order in which a ring delivers them and in which a staggered direct exchange does; every
-    // rank of a channel derives the same order.
-    template <class F> void for_each_entering_source(F f) const
-    {
-        const int nodes = topo_.nodes();
-        for (int i = 1; i < nodes; i++) {
-            for (const int source : topo_.ranks_on((node_ + nodes - i) % nodes)) {
-                if (shard(source).length > 0 && topo_.entry(source, node_) == rank_) f(source);
-            }
-        }
-    }
-
     Peer& rail_peer(int rank)
     {
         const auto [it, is_new] = rail_.try_emplace(rank);
-        if (is_new) it->second.ready = add(Op::Kind::await_ready, Level::rail, rank);
+        if (is_new && !shape_.eager)
+            it->second.before = {add(Op::Kind::await_ready, Level::rail, rank)};
         return it->second;
     }
+
+    Slice shard(int rank) const { return routing_.shard(rank); }
+    bool bundles() const { return shape_.route == Route::bundles; }
 
     Place own_place() const { return shape_.in_place ? Place::receive : Place::send; }
 
@@ -147,7 +119,7 @@ private:
 
     void put(Level level, int peer_rank, Peer& peer, int owner, Slice slice, Dependencies after)
     {
-        if (level == Level::node || !shape_.eager) after.push_back(peer.ready);
+        after.insert(after.end(), peer.before.begin(), peer.before.end());
         const std::uint32_t op = add(Op::Kind::put, level, peer_rank, after);
         plan_.ops[op].slice = slice;
         plan_.ops[op].count = ++peer.puts;
@@ -165,38 +137,37 @@ private:
     }
 
     // One copy, however many next hops the chunk has.
-    std::uint32_t copy_out(Slice own_chunk)
+    std::uint32_t copy_out(Place from, Slice chunk, const Dependencies& after = {})
     {
-        const auto [it, is_new] = copied_out_.try_emplace(own_chunk.offset);
-        if (is_new) it->second = copy(own_place(), Place::landing, own_chunk);
+        const auto [it, is_new] = copied_out_.try_emplace(chunk.offset);
+        if (is_new) it->second = copy(from, Place::landing, chunk, after);
         return it->second;
     }
 
     void announce()
     {
         std::vector<int> told;
-        for_each_entering_source([&](int source) {
-            const int sender = previous_hop(source);
+        routing_.for_each_entering(rank_, [&](int source, Slice) {
+            const int sender = routing_.previous_hop(source, node_);
             if (std::find(told.begin(), told.end(), sender) != told.end()) return;
             told.push_back(sender);
-            const std::uint32_t op = add(Op::Kind::announce, Level::rail, sender);
-            if (shape_.eager) told_[sender] = op;
+            add(shape_.eager ? Op::Kind::await_ready : Op::Kind::announce, Level::rail, sender);
         });
         if (topo_.ranks_on(node_).size() > 1) {
             add(Op::Kind::announce, Level::node, Op::every_peer);
             for_each_node_peer([&](int rank) {
-                local_[rank].ready = add(Op::Kind::await_ready, Level::node, rank);
+                local_[rank].before = {add(Op::Kind::await_ready, Level::node, rank)};
             });
         }
     }
 
     void put_own_shard_on_rail()
     {
-        for_each_next_hop(rank_, [&](int next) {
-            for_each_chunk(rank_, [&](Slice slice) {
+        routing_.for_each_next_hop(rank_, rank_, [&](int next) {
+            routing_.for_each_chunk(shard(rank_), [&](Slice slice) {
                 Peer& peer = rail_peer(next);
                 Dependencies after;
-                if (shape_.landing) after.push_back(copy_out(slice));
+                if (shape_.landing) after.push_back(copy_out(own_place(), slice));
                 put(Level::rail, next, peer, rank_, slice, std::move(after));
             });
         });
@@ -204,31 +175,85 @@ private:
 
     void push_own_shard()
     {
-        for_each_chunk(rank_, [&](Slice slice) {
+        std::map<int, Dependencies> pushes;  // by node peer that leads
+        routing_.for_each_chunk(shard(rank_), [&](Slice slice) {
             for_each_node_peer([&](int rank) {
                 Peer& peer = local_[rank];
                 put(Level::node, rank, peer, rank_, slice, {});
+                if (bundles() && routing_.leads(rank)) pushes[rank].push_back(peer.last_put);
             });
         });
+        // A leader takes what comes first for its node's own.
+        for (auto& [rank, ops] : pushes) local_[rank].before = std::move(ops);
     }
 
     void copy_own_shard()
     {
         if (shape_.in_place) return;
-        for_each_chunk(rank_, [&](Slice slice) { copy(Place::send, Place::receive, slice); });
+        routing_.for_each_chunk(shard(rank_), [&](Slice slice) {
+            own_copies_.push_back(copy(Place::send, Place::receive, slice));
+        });
+    }
+
+    // The own node's, by those who lead.
+    void put_bundles()
+    {
+        if (!routing_.leads(rank_)) return;
+        std::map<int, std::uint32_t> here;  // by node peer: its shard has arrived
+        for_each_node_peer([&](int rank) {
+            if (shard(rank).length == 0) return;
+            here[rank] = add(Op::Kind::await_data, Level::node, rank);
+            plan_.ops[here[rank]].count = routing_.chunks(shard(rank));
+        });
+        for (int i = 1; i < topo_.nodes(); i++) {
+            const int to = (node_ + i) % topo_.nodes();
+            if (topo_.leader(node_, to) != rank_) continue;
+            const int next = topo_.entry(rank_, to);
+            for (const Slice whole : routing_.bundle(node_)) {
+                routing_.for_each_chunk(whole, [&](Slice slice) {
+                    Peer& peer = rail_peer(next);
+                    const bool is_own = is_within(slice, shard(rank_));
+                    Dependencies after;
+                    if (!is_own) after = arrivals_of(slice, here);
+                    if (shape_.landing)
+                        after = {copy_out(is_own ? own_place() : Place::receive, slice, after)};
+                    put(Level::rail, next, peer, is_own ? rank_ : several, slice, after);
+                });
+            }
+        }
+    }
+
+    static bool is_within(Slice part, Slice whole)
+    {
+        return part.offset >= whole.offset &&
+               part.offset + part.length <= whole.offset + whole.length;
+    }
+
+    // What has to be done before a part of the own node's bundle is in the receive buffer.
+    Dependencies arrivals_of(Slice part, const std::map<int, std::uint32_t>& here) const
+    {
+        const auto meets = [&](Slice s) {
+            return s.offset < part.offset + part.length && part.offset < s.offset + s.length;
+        };
+        Dependencies after;
+        for (const auto& [rank, arrived] : here)
+            if (meets(shard(rank))) after.push_back(arrived);
+        for (const std::uint32_t op : own_copies_)
+            if (meets(plan_.ops[op].slice)) after.push_back(op);
+        return after;
     }
 
     void take_remote_shards()
     {
-        for_each_entering_source([&](int source) {
-            const int sender = previous_hop(source);
-            for_each_chunk(source, [&](Slice slice) {
+        routing_.for_each_entering(rank_, [&](int source, Slice whole) {
+            const int sender = routing_.previous_hop(source, node_);
+            routing_.for_each_chunk(whole, [&](Slice slice) {
                 const std::uint32_t arrived = add(Op::Kind::await_data, Level::rail, sender);
                 plan_.ops[arrived].count = ++received_[sender];
                 const std::uint32_t received =
                     shape_.landing ? copy(Place::landing, Place::receive, slice, {arrived})
                                    : arrived;
-                for_each_next_hop(source, [&](int next) {
+                routing_.for_each_next_hop(rank_, source, [&](int next) {
                     Peer& peer = rail_peer(next);
                     put(Level::rail, next, peer, source, slice, {arrived});
                 });
@@ -240,37 +265,32 @@ private:
         });
     }
 
-    // A node peer pushes its own shard and every remote one that entered there.
+    // A node peer pushes its own shard and all that entered there.
     void await_node()
     {
-        std::map<int, std::uint32_t> counts;
-        for (int source = 0; source < topo_.size(); source++) {
-            const std::size_t chunks = (shard(source).length + shape_.chunk - 1) / shape_.chunk;
-            counts[topo_.entry(source, node_)] += static_cast<std::uint32_t>(chunks);
-        }
         for_each_node_peer([&](int rank) {
-            if (counts[rank] == 0) return;
-            plan_.ops[add(Op::Kind::await_data, Level::node, rank)].count = counts[rank];
+            std::uint32_t count = routing_.chunks(shard(rank));
+            routing_.for_each_entering(rank,
+                                       [&](int, Slice slice) { count += routing_.chunks(slice); });
+            if (count > 0) plan_.ops[add(Op::Kind::await_data, Level::node, rank)].count = count;
         });
     }
 
     void drain()
     {
-        // Eager: no data is later than our announcement, which might stay with us.
-        std::map<int, Dependencies> last;
-        for (const auto& [rank, announced] : told_) last[rank].push_back(announced);
-        for (const auto& [rank, peer] : rail_) last[rank].push_back(peer.last_put);
-        for (const auto& [rank, ops] : last) add(Op::Kind::drain, Level::rail, rank, ops);
+        for (const auto& [rank, peer] : rail_)
+            add(Op::Kind::drain, Level::rail, rank, {peer.last_put});
     }
 
     const Topology& topo_;
     const AllgatherShape& shape_;
+    AllgatherRouting routing_;
     int rank_;
     int node_;
     Plan plan_;
     std::map<int, Peer> rail_;
     std::map<int, Peer> local_;
-    std::map<int, std::uint32_t> told_;                // eager: the op that announces to a rank
+    Dependencies own_copies_;                          // ops
     std::map<int, std::uint32_t> received_;            // per rail sender
     std::map<std::size_t, std::uint32_t> copied_out_;  // op, by the offset of the chunk
 };

@@ -12,6 +12,13 @@
 //   node end  = i + l + Q((k + e k) (G-1) pushes, own copy, staging)               it never rests
 //   time      = max(rail end, node end)
 //
+// Eager: nobody announces, p is half. Bundles, one of them being b = G S bytes in m messages, f of them leaving
+// a rank and entering at it:
+//
+//   gather    = i + Q(G-1 pushes of S)
+//   time      = max(gather, L; eager: gather) + max(NIC's bytes / B, 2 f m p) + L
+//               + f Q(G-1 pushes of b)
+//
 // Direct puts to uneven nodes: NIC's bytes counts, for each distance, those of the busiest NIC.
 //
 // Source: the pipelined hierarchical allgather's max(inter, intra) + last chunk (Traeff et al.;
@@ -20,6 +27,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -31,16 +39,19 @@ namespace hier {
 struct Rates {
     double nic = 0;  // > 0, each direction
     double nic_latency = 0;
-    double nic_issue = 0;
-    int nics = 0;     // of a node; 0: one a rank. Local rank l uses NIC l % nics
-    double link = 0;  // > 0, of one rank's pushes
+    double nic_issue = 0;  // of a put with its signal; an eager message costs half
+    int nics = 0;          // of a node; 0: one a rank. Local rank l uses NIC l % nics
+    double link = 0;       // > 0, of one rank's pushes
     double link_latency = 0;
+    double small_latency = 0;     // likewise, of shards of up to
+    std::size_t small_bytes = 0;  // this
     double copy_issue = 0;
     int streams = 1;
     double node = 0;   // of all pushes of a node together; 0: only `link` limits
     double own = 0;    // > 0, a copy inside a rank's memory
     double stage = 0;  // to and from the landing buffer; 0: there is none
     double overhead = 0;
+    double detour = 0;  // of the previous module's calls: their memory has to be the host's
 };
 
 struct AllgatherChoice {
@@ -53,12 +64,13 @@ struct AllgatherChoice {
     double links = 0;
 };
 
-// What is not to be chosen.
+// What is not to be chosen, and what the call is like.
 struct AllgatherWish {
     std::optional<Route> route;
     std::size_t chunk = 0;               // 0: choose
     int depth = 0;                       // 0: choose; changes neither route nor chunk
     std::size_t least_chunk = 32 << 10;  // below, a put costs more than its bytes
+    bool eager = false;                  // puts do not wait for their receivers
 };
 
 // Pure; a value that depends on nothing but its arguments.
@@ -67,15 +79,21 @@ public:
     AllgatherCost(const Topology& topology, const Rates& rates);
 
     // Fills in the times. `bytes` of every rank, > 0.
-    AllgatherChoice predict(std::size_t bytes, Route route, std::size_t chunk, int depth) const;
-    // The best of both routes and of shards cut into 1, 2, 4, ... chunks that are no larger than
+    AllgatherChoice predict(std::size_t bytes, Route route, std::size_t chunk, int depth,
+                            bool eager = false) const;
+    // The best of the routes and of shards cut into 1, 2, 4, ... chunks that are no larger than
     // their cost wants; the window that keeps the NIC busy.
     AllgatherChoice choose(std::size_t bytes, const AllgatherWish& wish = {}) const;
+    // What the module before ours takes, roughly: recursive doubling or Bruck's algorithm over all
+    // ranks, as Open MPI's tuned chooses them for small calls.
+    double previous(std::size_t bytes) const;
+    // Is this route one of those that choose() takes without being told?
+    bool is_choice(Route route, const AllgatherWish& wish) const;
 
     static constexpr int most_depth = 64;  // that is chosen
 
 private:
-    // In shards.
+    // In shards; of bundles, `out`, `in` and `entering` in messages.
     struct Load {
         struct Node {
             int members;
@@ -88,13 +106,17 @@ private:
     };
     class Busiest;
 
-    const Load& load(Route route) const { return load_[route == Route::ring ? 1 : 0]; }
+    const Load& load(Route route) const { return load_[static_cast<std::size_t>(route)]; }
+    AllgatherChoice bundled(std::size_t bytes, bool eager) const;
     int window(std::size_t bytes, Route route, std::size_t chunk) const;
     double largest_chunk(Route route) const;
+    Rates rates_for(std::size_t bytes) const;
 
+    int ranks_;
     int nodes_;
+    int most_members_ = 1;  // of a node
     Rates rates_;
-    Load load_[2];
+    Load load_[std::size(all_routes)];
 };
 
 }  // namespace hier

@@ -55,6 +55,12 @@ int Topology::entry(int source, int node) const
     return ranks[index(rail + turn * rails())];
 }
 
+int Topology::leader(int from, int to) const
+{
+    const int distance = (to - from + nodes()) % nodes();
+    return members_[index(from)][index((distance - 1) % rails())];
+}
+
 Topology make_topology(std::span<const PeerRecord> records, int ranks_per_node)
 {
     std::map<std::uint64_t, bool> has_gpus;  // do all ranks of a host have one?

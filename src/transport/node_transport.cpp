@@ -5,9 +5,8 @@
 
 #include "error.hpp"
 #include "log.hpp"
-#include "transport/cma_transport.hpp"
+#include "transport/host_transport.hpp"
 #include "transport/sdma_transport.hpp"
-#include "transport/shm_transport.hpp"
 
 namespace hier {
 
@@ -120,10 +119,14 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std
     if (is_alone) return std::make_unique<AloneTransport>();
     const auto segment = std::make_shared<NodeSegment>(group);
     auto cma = make_cma(segment, group, pids, intra);
-    if (cma && !has_devices) return cma;
-    auto cells = std::make_unique<ShmTransport>(segment, group, numa);
-    if (!has_devices) return cells;
-    return std::make_unique<SdmaTransport>(segment, std::move(cma), std::move(cells));
+    if (cma && !has_devices && intra == HIER_INTRA_CMA) return cma;
+    const bool are_small = cma && !has_devices;
+    auto cells = std::make_unique<ShmTransport>(
+        segment, group, numa, are_small ? HostTransport::small_cells : CellShape{});
+    if (!cma && !has_devices) return cells;
+    auto host = std::make_unique<HostTransport>(segment, std::move(cma), std::move(cells));
+    if (!has_devices) return host;
+    return std::make_unique<SdmaTransport>(segment, std::move(host));
 }
 
 }  // namespace hier

@@ -17,10 +17,10 @@ bool is_on_device(const Region& region) { return region.memory.kind == MemoryKin
 SdmaTransport::SdmaTransport() : NodeTransport(nullptr), name_("copy engines") {}
 
 SdmaTransport::SdmaTransport(std::shared_ptr<NodeSegment> segment,
-                             std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells)
-    : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
+                             std::unique_ptr<HostTransport> host)
+    : NodeTransport(std::move(segment)), host_(std::move(host)),
       peers_(static_cast<std::size_t>(this->segment().size())),
-      name_(std::string("copy engines, ") + (cma_ ? cma_->name() : cells_->name()))
+      name_(std::string("copy engines, ") + host_->name())
 {
 }
 
@@ -36,8 +36,7 @@ const char* SdmaTransport::name() const { return name_.c_str(); }
 Status SdmaTransport::begin(const Binding& binding)
 {
     Status status = NodeTransport::begin(binding);
-    if (cma_ && !failed(status)) status = cma_->begin(binding);
-    if (cells_ && !failed(status)) status = cells_->begin(binding);
+    if (host_ && !failed(status)) status = host_->begin(binding);
     for (Peer& p : peers_) {
         p.is_known = false;
         p.delivered = 0;
@@ -61,9 +60,9 @@ Way SdmaTransport::own_way()
     const Region& into = binding().receive;
     switch (into.memory.kind) {
     case MemoryKind::host:
-        return cma_ ? Way::by_cpu : Way::by_cells;
+        return host_->has_cma() ? Way::by_cpu : Way::by_cells;
     case MemoryKind::pinned:
-        return cma_ && can_be_written(into) ? Way::by_cpu : Way::by_cells;
+        return host_->has_cma() && can_be_written(into) ? Way::by_cpu : Way::by_cells;
     case MemoryKind::managed:
         return Way::by_cells;
     case MemoryKind::device:
@@ -103,7 +102,7 @@ Status SdmaTransport::ready(int peer)
 Way SdmaTransport::way_to(int peer)
 {
     const NodeSlot& slot = segment().slot(peer);
-    if (slot.way == Way::by_cpu) return cma_ ? Way::by_cpu : Way::by_cells;
+    if (slot.way == Way::by_cpu) return host_->has_cma() ? Way::by_cpu : Way::by_cells;
     if (slot.way != Way::by_device || engines_ == nullptr) return Way::by_cells;
     Peer& p = peers_[index(peer)];
     const Status status = PeerMappings::instance().acquire(slot.memory, device_, p.mapping);
@@ -121,8 +120,8 @@ Status SdmaTransport::put(const Transfer& transfer)
 {
     Peer& p = peers_[index(transfer.peer)];
     if (p.way == Way::by_cpu && !is_on_device(binding().region(transfer.from)))
-        return cma_->put(transfer);
-    if (p.way != Way::by_device) return cells_->put(transfer);
+        return host_->put(transfer);
+    if (p.way != Way::by_device) return host_->put_through_cells(transfer);
     const int size = segment().size();
     const int lane = (transfer.peer - segment().rank() + size) % size;
     gather({transfer.op,
@@ -153,8 +152,7 @@ std::uint32_t SdmaTransport::arrived(int peer)
 {
     const std::uint64_t word =
         segment().flag(segment().rank(), peer).by_device.load(std::memory_order_acquire);
-    return Signal::count(word, binding().sequence) + cells_->arrived(peer) +
-           (cma_ ? cma_->arrived(peer) : 0);
+    return Signal::count(word, binding().sequence) + host_->arrived(peer);
 }
 
 Status SdmaTransport::progress(Completions& completions)
@@ -162,7 +160,7 @@ Status SdmaTransport::progress(Completions& completions)
     report(completions);
     submit(completions);
     if (failed(failure_)) return failure_;
-    return cells_ ? cells_->progress(completions) : NodeTransport::progress(completions);
+    return host_ ? host_->progress(completions) : NodeTransport::progress(completions);
 }
 
 bool SdmaTransport::idle()
@@ -170,8 +168,8 @@ bool SdmaTransport::idle()
     std::erase_if(batches_, [&](const Batch& batch) {
         return engines_->reached(batch.ticket) != Status::in_progress;
     });
-    const bool are_cells_idle = !cells_ || cells_->idle();
-    return batches_.empty() && are_cells_idle;
+    const bool is_host_idle = !host_ || host_->idle();
+    return batches_.empty() && is_host_idle;
 }
 
 Status SdmaTransport::settle()
@@ -193,15 +191,13 @@ void SdmaTransport::end()
     }
     gathered_.items.clear();
     batches_.clear();
-    if (cells_) cells_->end();
-    if (cma_) cma_->end();
+    if (host_) host_->end();
 }
 
 void SdmaTransport::raise(Status status)
 {
     NodeTransport::raise(status);
-    if (cells_) cells_->raise(status);
-    if (cma_) cma_->raise(status);
+    if (host_) host_->raise(status);
 }
 
 }  // namespace hier

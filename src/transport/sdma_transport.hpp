@@ -2,7 +2,7 @@
 // memory, and any other pair of memories takes the way that is left.
 //
 //                         into host memory           into device memory
-//   from host memory      CMA, else cells            copy engine, else cells
+//   from host memory      CMA or cells               copy engine, else cells
 //   from device memory    cells                      copy engine, else cells
 //
 // The receiver says how its buffer may be written (NodeSlot::way), the sender decides; no two ranks
@@ -19,8 +19,7 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
-#include "transport/cma_transport.hpp"
-#include "transport/shm_transport.hpp"
+#include "transport/host_transport.hpp"
 
 namespace hier {
 
@@ -28,9 +27,7 @@ class SdmaTransport final : public NodeTransport {
 public:
     // Of a rank that is alone on its node.
     SdmaTransport();
-    // `cma` may be null.
-    SdmaTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<CmaTransport> cma,
-                  std::unique_ptr<ShmTransport> cells);
+    SdmaTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<HostTransport> host);
     ~SdmaTransport() override;
 
     Status begin(const Binding& binding) override;
@@ -81,8 +78,7 @@ private:
     // Lets the device store signals.
     bool register_signals();
 
-    std::unique_ptr<CmaTransport> cma_;
-    std::unique_ptr<ShmTransport> cells_;
+    std::unique_ptr<HostTransport> host_;  // none for a rank that is alone
     std::vector<Peer> peers_;
     // The device whose engines copy in this collective; -1: this rank has used none so far.
     int device_ = -1;

@@ -9,13 +9,14 @@
 
 namespace hier {
 
-ShmTransport::ShmTransport(std::shared_ptr<NodeSegment> segment_in, const Group& group, int numa)
-    : NodeTransport(std::move(segment_in)), cells_(cells_per_rank),
+ShmTransport::ShmTransport(std::shared_ptr<NodeSegment> segment_in, const Group& group, int numa,
+                           CellShape shape)
+    : NodeTransport(std::move(segment_in)), shape_(shape), cells_(shape.count),
       outgoing_(static_cast<std::size_t>(group.size())),
       incoming_(static_cast<std::size_t>(group.size()))
 {
     const auto ranks = static_cast<std::size_t>(group.size());
-    memory_ = share(group, ranks * ranks * sizeof(Queue) + ranks * cells_per_rank * cell_bytes);
+    memory_ = share(group, ranks * ranks * sizeof(Queue) + ranks * shape_.count * shape_.bytes);
     for (Cell& cell : cells_) cell.until.resize(ranks);
     place_cells(numa);
 }
@@ -26,7 +27,7 @@ void ShmTransport::place_cells(int numa) const
 {
     if (numa < 0) return;
     constexpr std::size_t page = 4096;  // or more
-    constexpr std::size_t bytes = cells_per_rank * cell_bytes;
+    const std::size_t bytes = shape_.count * shape_.bytes;
     std::byte* cells = cell_data(segment().rank(), 0);
     for (std::size_t i = 0; i < bytes; i += page) *static_cast<volatile std::byte*>(&cells[i]) = {};
     (void)place_memory(cells, bytes, numa);
@@ -47,7 +48,7 @@ std::byte* ShmTransport::cell_data(int owner, std::size_t cell) const
 {
     const auto ranks = static_cast<std::size_t>(segment().size());
     return memory_.data() + ranks * ranks * sizeof(Queue) +
-           (static_cast<std::size_t>(owner) * cells_per_rank + cell) * cell_bytes;
+           (static_cast<std::size_t>(owner) * shape_.count + cell) * shape_.bytes;
 }
 
 Status ShmTransport::begin(const Binding& binding)
@@ -179,7 +180,7 @@ bool ShmTransport::send_piece(int peer, std::size_t& copied)
     Queue& q = queue(segment().rank(), peer);
     const std::uint64_t tail = q.tail.load(std::memory_order_relaxed);
     if (tail - q.head.load(std::memory_order_acquire) == queue_length) return false;
-    const std::size_t length = std::min(cell_bytes, put.slice.length - out.done);
+    const std::size_t length = std::min(shape_.bytes, put.slice.length - out.done);
     const int index = cell_with(binding().region(put.from), source(put) + out.done, length, copied);
     if (index < 0) return false;
     Cell& cell = cells_[static_cast<std::size_t>(index)];

@@ -23,11 +23,18 @@
 
 namespace hier {
 
+// Of a rank's cells.
+struct CellShape {
+    std::size_t count = 8;
+    std::size_t bytes = 64 << 10;
+};
+
 class ShmTransport final : public NodeTransport {
 public:
     ~ShmTransport() override;
     // Collective over the node's group. `numa`: the node that is to hold this rank's cells; -1: any.
-    ShmTransport(std::shared_ptr<NodeSegment> segment, const Group& group, int numa);
+    ShmTransport(std::shared_ptr<NodeSegment> segment, const Group& group, int numa,
+                 CellShape shape = {});
 
     Status begin(const Binding& binding) override;
     Status put(const Transfer& transfer) override;
@@ -38,8 +45,6 @@ public:
     void end() override;
 
 private:
-    static constexpr std::size_t cells_per_rank = 8;
-    static constexpr std::size_t cell_bytes = 64 << 10;
     static constexpr std::size_t queue_length = 16;
     static constexpr std::size_t bytes_per_pass = 256 << 10;  // by the CPU
 
@@ -99,6 +104,7 @@ private:
     gpu::Queue* engines_of(const Region& region);
     bool is_done(Work& work);
 
+    CellShape shape_;
     SharedMemory memory_;
     std::vector<Cell> cells_;
     std::vector<Outgoing> outgoing_;  // by peer

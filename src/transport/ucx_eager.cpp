@@ -4,10 +4,11 @@
 //   sender                                receiver, in ucp_worker_progress
 //   put        -- {call, count, bytes} -->  in this call: into the rail's target, then counted
 //                                           not yet in it: kept for begin()
-//   announce   -- {call, 0} ------------->  the peer is in the call (nobody waits to put)
-//   drain      -- {call, 0} ------------->  taken only when what went before has gone
+//   drain      -- {call, 0} ------------->  where UCX has kept something back: taken only when
+//                                           what went before has gone
 //
-// A rank is at most one call ahead of those that it puts to: it has their shards of the last one.
+// Nobody announces anything: a message, or the beat of a rank that waits itself, says that it is in
+// the call. A rank is at most one call ahead of the others: it has their shards of the last one.
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -45,6 +46,25 @@ Status UcxRail::send_message(int peer_index, std::uint32_t op, MessageHead head,
     const Status status = flight.status;
     release(flight);
     return status;
+}
+
+// Mostly the kernel has taken all, and a flush of the worker says so at once (UCX asks its
+// interfaces first, and one over TCP knows what it has buffered). Where it does not, it may have to
+// wait for peers to acknowledge puts of earlier calls, and nobody waits for it. (A flush of the
+// endpoint would send a request for an acknowledgement in any case.)
+Status UcxRail::drain_messages(int peer, std::uint32_t op)
+{
+    if (!is_flushing_) {
+        Flight& flush = take_flight(peer, no_op);
+        flush.is_worker_flush = true;
+        if (post_flush(flush)) {
+            const Status status = flush.status;
+            release(flush);
+            return status;
+        }
+        is_flushing_ = true;
+    }
+    return send_message(peer, op, {}, nullptr, 0);
 }
 
 void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::size_t bytes)

@@ -96,8 +96,10 @@ bool UcxRail::post_flush(Flight& flight)
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     param.cb.send = on_complete;
     param.user_data = &flight;
+    const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
     return track(flight,
-                 ucp_ep_flush_nbx(peers_[static_cast<std::size_t>(flight.peer)].endpoint, &param),
+                 flight.is_worker_flush ? ucp_worker_flush_nbx(worker_->handle(), &param)
+                                        : ucp_ep_flush_nbx(peer.endpoint, &param),
                  "flush");
 }
 
@@ -142,6 +144,7 @@ void UcxRail::on_complete(void* request, ucs_status_t status, void* user_data)
 void UcxRail::part_done(Flight& flight)
 {
     if (--flight.parts > 0) return;
+    if (flight.is_worker_flush) is_flushing_ = false;
     if (flight.is_probe) return probe_done(flight);
     if (flight.signal_after_flush && may_signal(flight)) {
         flight.signal_after_flush = false;

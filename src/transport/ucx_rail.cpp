@@ -126,10 +126,6 @@ void UcxRail::end()
 Status UcxRail::announce(int peer_index)
 {
     const std::lock_guard lock(worker_->mutex());
-    if (binding_.eager) {
-        const Status status = send_message(peer_index, no_op, {}, nullptr, 0);
-        return failed(status) ? status : Status::ok;
-    }
     Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
     Flight& flight = take_flight(peer_index, no_op);
     flight.signal_to = peer.board + offsetof(RailSlot, ready);
@@ -145,9 +141,12 @@ Status UcxRail::announce(int peer_index)
 Status UcxRail::ready(int peer_index)
 {
     Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
-    if (binding_.eager)
-        return RailBoard::read(peer.called) >= binding_.sequence ? Status::ok : Status::in_progress;
     RailSlot& slot = board_.slot(static_cast<std::size_t>(peer_index));
+    if (binding_.eager) {
+        const bool is_in_call = RailBoard::read(peer.called) >= binding_.sequence ||
+                                Signal::sequence(RailBoard::read(slot.beat)) >= binding_.sequence;
+        return is_in_call ? Status::ok : Status::in_progress;
+    }
     if (RailBoard::read(slot.ready) < binding_.sequence) return Status::in_progress;
     const Announcement& theirs = slot.announcement;
     if (theirs.length != binding_.receive.length) {
@@ -195,10 +194,9 @@ Status UcxRail::put(const Transfer& transfer)
 // may still be stuck when this one is taken is a repetition. A NIC needs no help at all.
 Status UcxRail::drain(int peer, std::uint32_t op)
 {
-    // (But a message that UCX has queued needs us.)
-    if (worker_->signal_order() == SignalOrder::by_fence && !binding_.eager) return Status::ok;
+    if (worker_->signal_order() == SignalOrder::by_fence) return Status::ok;
     const std::lock_guard lock(worker_->mutex());
-    if (binding_.eager) return send_message(peer, op, {}, nullptr, 0);
+    if (binding_.eager) return drain_messages(peer, op);
     return send_word(peer, op, offsetof(RailSlot, arrivals),
                      peers_[static_cast<std::size_t>(peer)].last_signal);
 }

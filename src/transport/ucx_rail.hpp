@@ -102,6 +102,7 @@ private:
         int peer = 0;
         int parts = 0;  // requests not yet completed
         bool signal_after_flush = false;
+        bool is_worker_flush = false;
         bool is_probe = false;      // of RailFlush: `signal` goes to the device and back to `read`
         bool is_on_device = false;  // the data
         std::uint64_t signal_to = 0;
@@ -122,6 +123,7 @@ private:
     };
     Status send_message(int peer, std::uint32_t op, MessageHead head, const std::byte* data,
                         std::size_t bytes);
+    Status drain_messages(int peer, std::uint32_t op);
     void take_message(const MessageHead& head, const std::byte* data, std::size_t bytes) override;
     void take_early();
 
@@ -179,6 +181,7 @@ private:
     std::shared_ptr<const void> kept_;
     std::uint64_t failure_word_ = 0;
     bool raised_ = false;
+    bool is_flushing_ = false;         // the worker, for a drain
     bool is_known_ = false;            // peers have our address and may connect
     Status own_failure_ = Status::ok;  // of something that no op waits for
     enum class Leaving { no, flushing, gone } leaving_ = Leaving::no;

@@ -28,6 +28,8 @@ void Machine::enter(int rank)
     me.blocked.clear();
     me.drains.clear();
     me.copies.clear();
+    me.flights.assign(me.plan->ops.size(), Flight::none);
+    me.sent.assign(ranks_.size(), {});
     me.peers.assign(ranks_.size(), {});
     me.receive.clear(call.shards);
     if (call.landing_at(rank)) me.landing.clear(call.shards);
@@ -122,7 +124,6 @@ void Machine::announce(int rank, const Op& op)
         const Channel channel{Level::rail, rank, op.peer};
         const auto number = static_cast<std::uint32_t>(announcements_.size());
         announcements_.push_back({channel, call});
-        at(rank).peers[index(op.peer)].called++;
         events_.push_on(channel, {Event::Kind::announcement, rank, number});
         return;
     }
@@ -144,6 +145,7 @@ void Machine::put(int rank, std::uint32_t op)
         fault = fault_of_read(rank, what);
     if (fault != Fault::none) return fail(fault, me.call, rank, static_cast<int>(op));
     me.peers[index(what.peer)].issued[index(what.level)]++;
+    me.flights[op] = static_cast<std::uint32_t>(flights_.size());
     launch({{what.level, rank, what.peer}, me.call, op, what.count, what.slice});
     events_.push_by_rank({Event::Kind::done, rank, op});
     if (what.level == Level::rail) offer_blocked(rank);
@@ -153,7 +155,8 @@ Fault Machine::fault_of_read(int rank, const Op& op) const
 {
     if (op.from == Place::send || at(rank).buffer(op.from).holds(op.slice)) return Fault::none;
     const Slice own = call_of(rank).shard(rank);
-    const bool is_own = op.slice.offset >= own.offset && op.slice.offset < own.offset + own.length;
+    const bool is_own = op.slice.offset >= own.offset &&
+                        op.slice.offset + op.slice.length <= own.offset + own.length;
     return is_own ? Fault::own_not_copied : Fault::not_held;
 }
 
@@ -185,6 +188,7 @@ void Machine::done(int rank, std::uint32_t op)
 {
     const Op& what = at(rank).plan->ops[op];
     if (what.kind == Op::Kind::copy) at(rank).buffer(what.to).confirm(what.slice);
+    if (what.kind == Op::Kind::put) flights_[at(rank).flights[op]].is_done = true;
     complete(rank, op);
 }
 
@@ -192,7 +196,7 @@ void Machine::begin_drain(int rank, std::uint32_t op)
 {
     const Op& what = at(rank).plan->ops[op];
     const RankState::Peer& peer = at(rank).peers[index(what.peer)];
-    at(rank).drains.push_back({op, peer.issued[index(what.level)], peer.called});
+    at(rank).drains.push_back({op, peer.issued[index(what.level)]});
     end_drains(rank);
 }
 
@@ -204,7 +208,7 @@ void Machine::end_drains(int rank)
         const RankState::Drain drain = drains[i];
         const Op& op = at(rank).plan->ops[drain.op];
         const RankState::Peer& peer = at(rank).peers[index(op.peer)];
-        if (peer.landed[index(op.level)] < drain.puts || peer.heard < drain.announcements) {
+        if (peer.landed[index(op.level)] < drain.puts) {
             i++;
             continue;
         }

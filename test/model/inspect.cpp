@@ -83,10 +83,21 @@ private:
                part.offset - whole.offset <= whole.length - part.length;
     }
 
+    // Of one shard or, in a bundle, of several that lie side by side.
     bool inside_shards(Slice slice) const
     {
-        return std::any_of(call_.shards.begin(), call_.shards.end(),
-                           [&](Slice shard) { return is_within(slice, shard); });
+        if (call_.route != Route::bundles) {
+            return std::any_of(call_.shards.begin(), call_.shards.end(),
+                               [&](Slice shard) { return is_within(slice, shard); });
+        }
+        std::size_t covered = 0;
+        for (const Slice shard : call_.shards) {
+            const std::size_t begin = std::max(slice.offset, shard.offset);
+            const std::size_t end =
+                std::min(slice.offset + slice.length, shard.offset + shard.length);
+            if (begin < end) covered += end - begin;
+        }
+        return covered == slice.length;
     }
 
     // Of the send buffer; what the others hold is seen when the plan runs.

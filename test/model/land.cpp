@@ -1,4 +1,7 @@
 // What happens between ranks.
+#include <algorithm>
+#include <utility>
+
 #include "machine.hpp"
 
 namespace hier::model {
@@ -45,8 +48,15 @@ void Machine::launch(Flight flight)
             may_land = flights_[last].payload_done;
         }
         last = number;
+    } else {
+        auto& sent = at(flight.channel.from).sent[index(flight.channel.to)];
+        for (const std::uint32_t before : sent) {
+            if (flights_[before].is_done && !flights_[before].signal_done)
+                flight.earlier.push_back(before);
+        }
+        sent.push_back(number);
     }
-    flights_.push_back(flight);
+    flights_.push_back(std::move(flight));
     flying_++;
     if (may_land) push(Event::Kind::payload, number);
 }
@@ -102,10 +112,20 @@ void Machine::land_payload(const Event& event)
     if (first) push(Event::Kind::signal, event.index);
 }
 
+bool Machine::waits_for_earlier(std::uint32_t number)
+{
+    for (const std::uint32_t before : flights_[number].earlier) {
+        if (flights_[before].signal_done) continue;
+        flights_[before].later.push_back(number);
+        return true;
+    }
+    return false;
+}
+
 void Machine::land_signal(const Event& event)
 {
     Flight& flight = flights_[event.index];
-    if (park(flight.channel, event)) return;
+    if (park(flight.channel, event) || waits_for_earlier(event.index)) return;
     const auto [level, from, to] = flight.channel;
     RankState& target = at(to);
     if (!target.inside || target.call != flight.call) {
@@ -123,8 +143,10 @@ void Machine::land_signal(const Event& event)
     if (flight.after != Flight::none && flights_[flight.after].payload_done) {
         push(Event::Kind::signal, flight.after);
     }
+    for (const std::uint32_t later : flight.later) push(Event::Kind::signal, later);
     target_of(flight.channel).confirm(flight.slice);
     target.peers[index(from)].arrived[index(level)]++;
+    if (level == Level::rail && call_of(to).eager) note_presence(flight.channel, flight.call);
     offer_blocked(to);
     if (at(from).call == flight.call) {
         at(from).peers[index(to)].landed[index(level)]++;
@@ -136,13 +158,15 @@ void Machine::land_announcement(const Event& event)
 {
     const Announcement& a = announcements_[event.index];
     if (park(a.channel, event)) return;
-    int& last = at(a.channel.to).announced[index(a.channel.from)][index(Level::rail)];
-    if (a.call > last) last = a.call;
-    offer_blocked(a.channel.to);
-    if (at(a.channel.from).call == a.call) {
-        at(a.channel.from).peers[index(a.channel.to)].heard++;
-        end_drains(a.channel.from);
-    }
+    note_presence(a.channel, a.call);
+}
+
+// By an announcement or, in an eager call, by what the rank has put.
+void Machine::note_presence(const Channel& channel, int call)
+{
+    int& last = at(channel.to).announced[index(channel.from)][index(Level::rail)];
+    last = std::max(last, call);
+    offer_blocked(channel.to);
 }
 
 // Nothing can happen any more, and one channel has stopped. What had arrived on it must be with

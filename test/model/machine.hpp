@@ -20,13 +20,10 @@ struct RankState {
         std::array<std::uint32_t, 2> issued{};   // puts to the peer
         std::array<std::uint32_t, 2> landed{};   // of those
         std::array<std::uint32_t, 2> arrived{};  // signals of the peer
-        std::uint32_t called = 0;                // announcements to the peer over the rail
-        std::uint32_t heard = 0;                 // of those, by the peer
     };
     struct Drain {
         std::uint32_t op;
-        std::uint32_t puts;           // issued when it began
-        std::uint32_t announcements;  // likewise
+        std::uint32_t puts;  // issued when it began
     };
     struct Copy {
         std::uint32_t op;
@@ -41,6 +38,8 @@ struct RankState {
     std::vector<std::uint32_t> blocked;  // dependencies done, but something else is awaited
     std::vector<Drain> drains;           // that have begun
     std::vector<Copy> copies;            // that have begun, done ones too
+    std::vector<std::uint32_t> flights;  // by operation: of a put
+    std::vector<std::vector<std::uint32_t>> sent;  // by node peer: flights
     std::vector<Peer> peers;
     std::vector<std::array<int, 2>>
         announced;  // by peer and level: the last call that it announced to us; kept for all calls
@@ -65,6 +64,10 @@ struct Flight {
     std::uint32_t after = none;
     bool payload_done = false;
     bool signal_done = false;
+    bool is_done = false;  // its source may be reused
+    // On a node channel: seen only after these, and those that wait for this one.
+    std::vector<std::uint32_t> earlier{};
+    std::vector<std::uint32_t> later{};
 };
 
 struct Announcement {
@@ -99,9 +102,11 @@ private:
     void launch(Flight flight);
     void push(Event::Kind kind, std::uint32_t flight);
     bool park(const Channel& channel, const Event& event);
+    bool waits_for_earlier(std::uint32_t flight);
     void land_payload(const Event& event);
     void land_signal(const Event& event);
     void land_announcement(const Event& event);
+    void note_presence(const Channel& channel, int call);
     Buffer& target_of(const Channel& channel);
     bool is_stalled(const Flight& flight) const;
     bool meets(Schedule::Kind hazard, const Flight& flight) const;

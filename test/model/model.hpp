@@ -5,7 +5,8 @@
 //   - ready operations run in any order, except that the puts of a rail channel are issued in the
 //     order of their counts
 //   - a put lands piecewise, then its signal lands; on a rail channel payloads and signals each
-//     keep their order; on a node channel nothing does, and the receiver sees only how many came
+//     keep their order; on a node channel nothing does, and the receiver sees only how many came,
+//     but a put that was issued when another one was done is seen after it
 //   - a put is done (its source may be reused) at any time after it was issued, before or after it
 //     lands; a rank returns when all of its operations are done
 //   - a copy goes on piecewise after it was started, and its target may be read when it is done

@@ -148,7 +148,18 @@ private:
         }
         if (op.kind != Op::Kind::await_data) return;
         edit_op("await lowered", i, [](Op& o) { o.count--; });
+        // Equivalent: a leader that waits for more than its node's shards, which comes anyhow.
+        if (op.level == Level::node && depended_[i] && op.count < node_puts_of(op.peer)) return;
         edit_op("await raised", i, [](Op& o) { o.count++; });
+    }
+
+    // To this rank.
+    std::uint32_t node_puts_of(int peer) const
+    {
+        const auto& ops = call_.plan(peer).ops;
+        return static_cast<std::uint32_t>(std::count_if(ops.begin(), ops.end(), [&](const Op& op) {
+            return op.kind == Op::Kind::put && op.level == Level::node && op.peer == rank_;
+        }));
     }
 
     void change_slice(std::size_t i)
@@ -198,16 +209,13 @@ private:
         edit("done twice", i, [&](Draft& draft) { draft.repeat(i); });
     }
 
-    // Equivalent: the receiver does nothing between the arrivals of these two, and the sender had
-    // both from the start, where the rail reads them.
+    // Equivalent: the receiver does nothing between the arrivals of these two, and when the sender
+    // had the first where the rail reads it, it had the second.
     bool is_order_free(const Op& first, const Op& second) const
     {
-        if (call_.landing_at(rank_)) return false;
-        const Slice own = call_.shard(rank_);
-        for (const Op* op : {&first, &second}) {
-            if (op->slice.offset < own.offset || op->slice.offset >= own.offset + own.length)
-                return false;
-        }
+        const auto had = plan_.dependencies_of(first);
+        for (const std::uint32_t d : plan_.dependencies_of(second))
+            if (std::find(had.begin(), had.end(), d) == had.end()) return false;
         const Plan& receiver = call_.plan(first.peer);
         const auto depended = depended_on(receiver);
         for (std::size_t i = 0; i < receiver.ops.size(); i++) {
@@ -245,8 +253,13 @@ private:
             if (!equal(plan, plan_)) mutants_.push_back({change, -1, std::move(plan)});
         };
         Call other = call_;
-        other.route = call_.route == Route::ring ? Route::direct : Route::ring;
-        replan("planned for the other route", topo_, other);
+        for (const Route route : all_routes) {
+            other.route = route;
+            // Equivalent: what one rank bundles is its shard.
+            const bool is_same =
+                topo_.nodes() == topo_.size() && route != Route::ring && call_.route != Route::ring;
+            if (route != call_.route && !is_same) replan("planned for another route", topo_, other);
+        }
         other = call_;
         other.in_place.flip();
         replan("planned for the other place of the own shard", topo_, other);

@@ -80,7 +80,7 @@ std::string judge(const Topology& topology, const std::vector<Call>& calls,
     if (!verdict) return "";
     std::string out = "nodes of ranks " + describe(topology) + ": " + verdict.text();
     for (const Call& call : calls) {
-        out += call.route == Route::ring ? "; ring" : "; direct";
+        out += std::string("; ") + to_string(call.route);
         out += ", chunk " + std::to_string(call.chunk) + ", shards";
         for (const Slice s : call.shards) {
             out += " " + std::to_string(s.offset) + "+" + std::to_string(s.length);

@@ -1,6 +1,7 @@
 // The planner's plans run in every way that the model knows, and the model rejects everything else.
 #include <array>
 #include <cstdio>
+#include <iterator>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,7 +19,6 @@ using namespace hier::model;
 
 constexpr std::size_t chunk = 3;
 constexpr std::array<std::size_t, 6> sizes = {0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk + 1};
-constexpr std::array<Route, 2> routes = {Route::direct, Route::ring};
 
 // A call with what the test does not fix chosen at random.
 Call any_call(const Topology& topology, std::mt19937& random)
@@ -27,7 +27,7 @@ Call any_call(const Topology& topology, std::mt19937& random)
     call.shards = random() % 3 == 0 ? uneven_shards(topology.size(), 3 * chunk + 1, random)
                                     : equal_shards(topology.size(), sizes[random() % sizes.size()]);
     call.chunk = 1 + random() % (chunk + 1);
-    call.route = routes[random() % 2];
+    call.route = all_routes[random() % std::size(all_routes)];
     call.in_place = some_of(topology.size(), random);
     call.landing = none_some_or_all_of(topology.size(), random);
     call.eager = random() % 2 == 0;
@@ -74,7 +74,7 @@ const char* every_small_team_passes()
             for (int order = 0; order < 5; order++) {
                 const auto nodes = nodes_of_sizes(cut);
                 const Topology topology = order == 0 ? Topology(nodes) : shuffled(nodes, random);
-                for (const Route route : routes) {
+                for (const Route route : all_routes) {
                     for (const std::size_t bytes : sizes) {
                         const auto why = run_among_others(topology, route, bytes, random);
                         if (!why.empty()) return hier::test::keep(why);
@@ -95,7 +95,7 @@ const char* larger_teams_pass()
     for (const auto& cut : teams) {
         for (int i = 0; i < 6; i++) {
             const Topology topology = shuffled(nodes_of_sizes(cut), random);
-            for (const Route route : routes) {
+            for (const Route route : all_routes) {
                 const auto why = run_among_others(topology, route, 2 * chunk + 1, random);
                 if (!why.empty()) return hier::test::keep(why);
             }
@@ -140,7 +140,7 @@ const char* every_laggard_is_borne()
              {2, 2}, {3, 1}, {2, 3, 1}, {1, 1, 1}, {3, 3}, {2, 2, 2}, {4, 1, 2}}) {
         const Topology topology(nodes_of_sizes(cut));
         const auto n = static_cast<std::size_t>(topology.size());
-        for (const Route route : routes) {
+        for (const Route route : all_routes) {
             for (const auto& landing :
                  {std::vector<bool>(n, false), mixed_landing(n), std::vector<bool>(n, true)}) {
                 const Call call = equal_call(topology, route, 2 * chunk + 1, landing, random);
@@ -189,7 +189,7 @@ Hunt hunt_everywhere()
                                                  {3, 3}, {2, 2, 2}, {1, 2, 1}, {4, 1, 2}};
     for (const auto& cut : teams) {
         const Topology topology(nodes_of_sizes(cut));
-        for (const Route route : routes) {
+        for (const Route route : all_routes) {
             if (route == Route::ring && topology.nodes() < 3) continue;  // the same plans
             for (const Places& places : places_of(topology)) {
                 Call call;

@@ -3,8 +3,8 @@
 # One start of mpirun costs as much as hundreds of calls, so each program tries many things at once, and the default
 # set goes through the combinations of algorithms in turn where --all takes every one.
 
-inter=(direct ring)
-intra=(cma shm)
+inter=(direct ring bundles)
+intra=(cma shm auto)
 
 # Ranks 1 to 9 on 1 to 4 nodes: virtual nodes of one size with a smaller last one where that gives the number of
 # nodes, real ones for the rest (5, 6 and 9 ranks on 4 nodes).
@@ -19,10 +19,10 @@ for ranks in 1 2 3 4 5 6 7 8 9; do
                 for (i = 0; i < n; i++) printf "%s%d", i ? "," : "", int(r / n) + (i < r % n) }')
             where=(layout="$uneven")
         fi
-        for way in 0 1 2 3; do
-            ((way == turn % 4)) && set=default || set=all
-            algorithms="coll_hier_inter ${inter[way % 2]} coll_hier_intra ${intra[way / 2]}"
-            case_ "exact-$ranks-on-$nodes-${inter[way % 2]}-${intra[way / 2]}" set="$set" "${where[@]}" \
+        for way in {0..8}; do
+            ((way == turn % 9)) && set=default || set=all
+            algorithms="coll_hier_inter ${inter[way % 3]} coll_hier_intra ${intra[way / 3]}"
+            case_ "exact-$ranks-on-$nodes-${inter[way % 3]}-${intra[way / 3]}" set="$set" "${where[@]}" \
                 mca="$algorithms" -- exact --expect hier --seed "$ranks$nodes"
         done
         ((turn++))
@@ -33,10 +33,10 @@ done
 turn=0
 for layout in 3,1 2,3,1 4,1,2; do
     for order in block cyclic reversed shuffled map-by-node; do
-        for way in 0 1 2 3; do
-            ((way == turn % 4)) && set=default || set=all
-            case_ "exact-{$layout}-$order-${inter[way % 2]}-${intra[way / 2]}" set="$set" layout="$layout" order="$order" \
-                mca="coll_hier_inter ${inter[way % 2]} coll_hier_intra ${intra[way / 2]}" -- exact --expect hier
+        for way in {0..8}; do
+            ((way == turn % 9)) && set=default || set=all
+            case_ "exact-{$layout}-$order-${inter[way % 3]}-${intra[way / 3]}" set="$set" layout="$layout" order="$order" \
+                mca="coll_hier_inter ${inter[way % 3]} coll_hier_intra ${intra[way / 3]}" -- exact --expect hier
         done
         ((turn++))
     done
@@ -71,10 +71,10 @@ case_ setup-cost-8-by-4 ranks=8 node_size=4 -- setup_cost --expect hier
 turn=0
 for shape in "1 0" "2 0" "3 0" "4 2" "5 2" "6 2" "7 3" "8 3"; do
     read -r ranks size <<<"$shape"
-    for way in 0 1 2 3; do
-        ((way == turn % 4)) && set=default || set=all
-        case_ "gpu-$ranks-by-$size-${inter[way % 2]}-${intra[way / 2]}" set="$set" ranks="$ranks" node_size="$size" gpu=20 \
-            mca="coll_hier_inter ${inter[way % 2]} coll_hier_intra ${intra[way / 2]}" \
+    for way in {0..8}; do
+        ((way == turn % 9)) && set=default || set=all
+        case_ "gpu-$ranks-by-$size-${inter[way % 3]}-${intra[way / 3]}" set="$set" ranks="$ranks" node_size="$size" gpu=20 \
+            mca="coll_hier_inter ${inter[way % 3]} coll_hier_intra ${intra[way / 3]}" \
             -- gpu --expect hier --meetings $((ranks > 4 ? 5 : 25)) --large $((ranks < 5))
     done
     ((turn++))
@@ -84,11 +84,11 @@ turn=0
 for shape in "4 2" "3 2" "3 1"; do
     read -r ranks size <<<"$shape"
     case_ "gpu-direct-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 direct=all \
-        mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1 coll_hier_inter ${inter[turn % 2]}" \
+        mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1 coll_hier_inter ${inter[turn % 3]}" \
         says="UCX tcp on [^,]*, device memory directly" \
         -- gpu --expect hier --meetings 5 --large 1 --direct 1
     case_ "gpu-direct-on-some-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 direct=odd \
-        mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter ${inter[turn % 2]}" \
+        mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter ${inter[turn % 3]}" \
         says="coll_hier_gpu_direct is on, but UCX does not know ROCm memory" \
         -- gpu --expect hier --meetings 5 --large 1 --direct 2
     ((turn++))

@@ -108,7 +108,7 @@ Status FakeTransport::put(const Transfer& transfer)
     const bool is_failure = how == Sabotage::How::fails_later;
     lane.lost =
         lane.lost || how == Sabotage::How::connection_lost || (is_failure && level_ == Level::rail);
-    return start({transfer, Call::put, is_failure});
+    return start({transfer, Call::put, is_failure, lane.sent});
 }
 
 Status FakeTransport::copy(const Transfer& transfer)
@@ -119,7 +119,7 @@ Status FakeTransport::copy(const Transfer& transfer)
     if ((transfer.from == Place::landing || transfer.to == Place::landing) && !has_landing())
         blame("a copy from or to a landing buffer that is not there");
     if (strikes(Call::copy)) return Status::transport_error;
-    return start({transfer, Call::copy, fails_later_});
+    return start({transfer, Call::copy, fails_later_, 0});
 }
 
 Status FakeTransport::drain(int peer, std::uint32_t op)
@@ -132,7 +132,7 @@ Status FakeTransport::drain(int peer, std::uint32_t op)
     Transfer transfer{};
     transfer.peer = peer;
     transfer.op = op;
-    return start({transfer, Call::drain, fails_later_});
+    return start({transfer, Call::drain, fails_later_, 0});
 }
 
 Status FakeTransport::start(const Flight& flight)
@@ -176,8 +176,12 @@ void FakeTransport::perform(const Flight& flight)
         if (lane.lost) break;
         const std::byte* from = source(transfer);
         auto& queue = level_ == Level::rail ? lane.road : lane.arriving;
-        queue.push_back(
-            {{from, from + slice.length}, slice.offset, binding_.sequence, transfer.count});
+        queue.push_back({{from, from + slice.length},
+                         slice.offset,
+                         binding_.sequence,
+                         transfer.count,
+                         lane.sent++,
+                         flight.after});
         break;
     }
     case Call::begin:
@@ -240,11 +244,24 @@ void FakeTransport::land(Lane& lane, std::size_t parcel)
     lane.signal = Signal::encode(p.sequence, before + 1);
 }
 
+// On the node level in any order, but for what was done when another put began: that comes first.
+bool FakeTransport::may_land(const Lane& lane, std::size_t parcel)
+{
+    const std::size_t after = lane.arriving[parcel].after;
+    return std::none_of(lane.arriving.begin(), lane.arriving.end(),
+                        [&](const auto& other) { return other.number < after; });
+}
+
 void FakeTransport::land()
 {
     for (Lane& lane : group_.lanes[me_]) {
         for (std::size_t n = network_.below(3); n > 0 && !lane.arriving.empty(); n--) {
-            land(lane, level_ == Level::rail ? 0 : network_.below(lane.arriving.size()));
+            const std::size_t any = network_.below(lane.arriving.size());
+            if (level_ == Level::rail) {
+                land(lane, 0);
+            } else if (may_land(lane, any)) {
+                land(lane, any);
+            }
         }
     }
 }

@@ -52,6 +52,8 @@ struct Parcel {
     std::size_t offset;
     std::uint64_t sequence;
     std::uint32_t count;
+    std::size_t number;  // among the sender's to this receiver
+    std::size_t after;   // lands only after all with lower numbers
 };
 
 // The ranks of one node or one rail. [receiver][sender] throughout.
@@ -65,6 +67,7 @@ struct FakeGroup {
         std::uint64_t signal = 0;
         std::deque<Parcel> road;      // needs the sender
         std::deque<Parcel> arriving;  // needs nobody but the receiver
+        std::size_t sent = 0;         // parcels
         bool lost = false;
     };
     explicit FakeGroup(std::size_t ranks) : lanes(ranks, std::vector<Lane>(ranks)), beats(ranks) {}
@@ -134,6 +137,7 @@ private:
         Transfer transfer;
         Call call;
         bool fails;
+        std::size_t after;  // puts to the peer that were done when this one began
     };
     using Lane = FakeGroup::Lane;
 
@@ -146,6 +150,7 @@ private:
     bool may_go(std::size_t flight) const;
     void fly(Completions& completions);
     void move_road();
+    static bool may_land(const Lane& lane, std::size_t parcel);
     void land();
     void land(Lane& lane, std::size_t parcel);
     Lane& to(int peer) { return group_.lanes[static_cast<std::size_t>(peer)][me_]; }

@@ -71,7 +71,7 @@ std::vector<std::size_t> chunks(std::size_t bytes)
 
 std::string text_of(const AllgatherChoice& choice)
 {
-    return std::string(choice.route == Route::ring ? "ring" : "direct") + " of " +
+    return std::string(to_string(choice.route)) + " of " +
            std::to_string(choice.chunk) + ", depth " + std::to_string(choice.depth);
 }
 

@@ -39,7 +39,7 @@ const char* all_machines_gather()
     std::uint64_t seed = 0;
     for (int ranks = 1; ranks <= 6; ranks++) {
         for (const auto& nodes : every_machine(ranks)) {
-            for (const Route route : {Route::direct, Route::ring}) {
+            for (const Route route : all_routes) {
                 Scenario scenario{.nodes = nodes, .route = route};
                 scenario.weather.seed = ++seed;
                 const auto fault = fault_with_limits(scenario);
@@ -89,7 +89,7 @@ const char* landings_gather()
 {
     std::uint64_t seed = 5000;
     for (const char* text : {"1", "3", "1,1", "1,1,1", "2,2", "3,1", "2,3,1", "4,1,2"}) {
-        for (const Route route : {Route::direct, Route::ring}) {
+        for (const Route route : all_routes) {
             for (const Landing landing : {Landing::some, Landing::all}) {
                 for (int i = 0; i < 30; i++) {
                     Scenario scenario{.nodes = machine(text), .route = route};

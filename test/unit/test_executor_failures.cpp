@@ -54,7 +54,7 @@ std::size_t failures[call_kinds];
 const char* every_failure_ends(Sabotage::How how, Landing landing)
 {
     for (const char* text : {"2", "3", "1,1", "1,1,1", "2,1", "2,2", "3,1", "2,1,2"}) {
-        for (const Route route : {Route::direct, Route::ring}) {
+        for (const Route route : all_routes) {
             Scenario scenario{.nodes = machine(text), .route = route};
             scenario.calls = 2;
             scenario.landing = landing;
@@ -105,7 +105,7 @@ void test_fails_later(void**)
 const char* a_mismatch_is_seen_by_all()
 {
     for (const char* text : {"2", "3", "1,1", "1,1,1", "2,2", "3,1"}) {
-        for (const Route route : {Route::direct, Route::ring}) {
+        for (const Route route : all_routes) {
             Scenario scenario{.nodes = machine(text), .route = route};
             for (std::size_t odd = 0; odd < scenario.nodes.size(); odd++) {
                 scenario.bytes_of_rank.assign(scenario.nodes.size(), 7);

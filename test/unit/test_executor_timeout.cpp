@@ -57,7 +57,7 @@ std::string fault_of_end(const Scenario& scenario)
 const char* a_lost_connection_ends(Level level)
 {
     for (const char* text : machines) {
-        for (const Route route : {Route::direct, Route::ring}) {
+        for (const Route route : all_routes) {
             Scenario scenario = slow(text, route, 5s);
             for (int rank = 0; rank < static_cast<int>(scenario.nodes.size()); rank++) {
                 scenario.sabotage = {rank, level, Call::put, 1, Sabotage::How::connection_lost};
@@ -88,7 +88,7 @@ void test_lost_chunk_on_the_node(void**)
 const char* a_frozen_rank_ends_the_others()
 {
     for (const char* text : machines) {
-        for (const Route route : {Route::direct, Route::ring}) {
+        for (const Route route : all_routes) {
             Scenario scenario = slow(text, route, 5s);
             for (int rank = 0; rank < static_cast<int>(scenario.nodes.size()); rank++) {
                 scenario.freezes = rank;
@@ -122,7 +122,7 @@ const char* a_late_rank_is_waited_for(std::chrono::seconds timeout)
 {
     std::uint64_t seed = 0;
     for (const char* text : machines) {
-        for (const Route route : {Route::direct, Route::ring}) {
+        for (const Route route : all_routes) {
             Scenario scenario = slow(text, route, timeout);
             const auto ranks = scenario.nodes.size();
             for (std::size_t late = 0; late < ranks; late++) {

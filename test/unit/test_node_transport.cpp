@@ -1,4 +1,4 @@
-// Both transports of the node level, between processes: every byte arrives where it belongs, in
+// The transports of host memory inside a node, between processes: every byte arrives where it belongs, in
 // whatever order and size, and what cannot be right is refused.
 #include <signal.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include "error.hpp"
 #include "forked.hpp"
 #include "node_traffic.hpp"
+#include "transport/host_transport.hpp"
 #include "wrap_system.hpp"
 
 #include "cmocka.hpp"
@@ -18,7 +19,7 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-constexpr int both[] = {HIER_INTRA_CMA, HIER_INTRA_SHM};
+constexpr int all_of_them[] = {HIER_INTRA_CMA, HIER_INTRA_SHM, HIER_INTRA_AUTO};
 constexpr std::size_t cell = 64 << 10;
 
 // ---- bytes
@@ -29,10 +30,12 @@ struct Load {
 };
 
 // Around the size of a cell; more tiny pieces than a queue has entries; more bytes than there are
-// cells.
-const Load loads[] = {{3, {1, 7, 4096, cell - 1, cell, cell + 1, 2 * cell + 3}},
-                      {60, {1, 2, 3, 100}},
-                      {3, {5 * cell + 11, 3 * cell}}};
+// cells; around what goes through cells where either way is open.
+const Load loads[] = {
+    {3, {1, 7, 4096, cell - 1, cell, cell + 1, 2 * cell + 3}},
+    {60, {1, 2, 3, 100}},
+    {3, {5 * cell + 11, 3 * cell}},
+    {6, {100, HostTransport::most_through_cells, HostTransport::most_through_cells + 1, 3 * cell}}};
 
 std::string make_calls(ForkedRank& self, int intra)
 {
@@ -52,7 +55,7 @@ std::string make_calls(ForkedRank& self, int intra)
 
 void test_random_traffic(void**)
 {
-    for (const int intra : both) {
+    for (const int intra : all_of_them) {
         for (int ranks = 2; ranks <= 5; ranks++) {
             expect_no_reason(keep(first_fault(
                 run_ranks(ranks, [&](ForkedRank& self) { return make_calls(self, intra); }))));
@@ -117,21 +120,23 @@ std::string put_beyond(ForkedRank& self, int intra, Slice slice)
 
 void test_put_beyond_the_end(void**)
 {
-    for (const int intra : both) {
+    for (const int intra : all_of_them) {
         for (const Slice slice : {Slice{255, 2}, Slice{256, 1}, Slice{0, 257}}) {
             const auto fault = first_fault(
                 run_ranks(2, [&](ForkedRank& self) { return put_beyond(self, intra, slice); }));
-            expect_no_reason(keep(
-                fault.empty()
-                    ? ""
-                    : std::string(intra == HIER_INTRA_CMA ? "CMA, " : "shared memory, ") + fault));
+            expect_no_reason(keep(fault.empty()
+                                      ? ""
+                                      : std::string(intra == HIER_INTRA_CMA   ? "CMA, "
+                                                    : intra == HIER_INTRA_SHM ? "shared memory, "
+                                                                              : "either, ") +
+                                            fault));
         }
     }
 }
 
 void test_mismatch(void**)
 {
-    for (const int intra : both) {
+    for (const int intra : all_of_them) {
         expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
             const auto transport = make_transport(self, intra);
             std::vector<std::byte> buffer(self.rank() == 2 ? 101u : 100u);
@@ -149,7 +154,7 @@ void test_mismatch(void**)
 
 void test_a_raised_failure_is_seen_by_all(void**)
 {
-    for (const int intra : both) {
+    for (const int intra : all_of_them) {
         for (int culprit = 0; culprit < 3; culprit++) {
             expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
                 const auto transport = make_transport(self, intra);
@@ -196,11 +201,81 @@ void test_dead_peer(void**)
     expect_no_reason(is_right ? nullptr : keep(first_fault(ends)));
 }
 
+// ---- which way
+
+// Puts of these sizes from rank 0 to rank 1, each begun when the one before is done; whether any
+// went by process_vm_writev, or what is wrong.
+std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::uint64_t sequence,
+                           const std::vector<std::size_t>& sizes, bool& is_by_cma)
+{
+    std::size_t total = 0;
+    for (const std::size_t size : sizes) total += size;
+    std::vector<std::byte> buffer(total, std::byte(self.rank() == 0 ? 1 : 0));
+    const Region all{buffer.data(), total};
+    if (failed(transport.begin({sequence, all, all, 0})) ||
+        failed(transport.announce(Op::every_peer)))
+        return "begin failed";
+    (void)await([&] { return transport.ready(1 - self.rank()) == Status::ok; });
+    const int before = writev_calls;
+    Ignore ignore;
+    std::size_t offset = 0;
+    for (std::uint32_t i = 0; i < sizes.size() && self.rank() == 0; i++) {
+        ignore.last =
+            transport.put({1, {offset, sizes[i]}, Place::receive, Place::receive, i + 1, i});
+        const bool is_done = await([&] {
+            if (ignore.last == Status::in_progress) (void)transport.progress(ignore);
+            return ignore.last == Status::ok;
+        });
+        if (!is_done) return "a put is never done";
+        offset += sizes[i];
+    }
+    is_by_cma = writev_calls != before;
+    // What has arrived are the first ones.
+    for (std::uint32_t i = 0; i < sizes.size() && self.rank() == 1; i++) {
+        if (!await([&] { return (void)transport.progress(ignore), transport.arrived(0) > i; }))
+            return "a put never arrives";
+        offset += sizes[i];
+        for (std::size_t b = 0; b < offset; b++)
+            if (buffer[b] != std::byte(1)) return "put " + std::to_string(i) + " was overtaken";
+    }
+    transport.end();
+    return "";
+}
+
+// Small ones through cells, large ones by CMA; the first of a call decides, so that none overtakes
+// another.
+void test_the_first_put_decides(void**)
+{
+    constexpr std::size_t small = HostTransport::most_through_cells, large = small + 1;
+    struct {
+        std::vector<std::size_t> sizes;
+        bool by_cma;
+    } const calls[] = {{{small}, false},
+                       {{large}, true},
+                       {{1, large, large}, false},
+                       {{large, 1}, true},
+                       {{small, 1, 9 * large}, false},
+                       {{large}, true}};
+    expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+        const auto transport = make_transport(self, HIER_INTRA_AUTO);
+        std::uint64_t sequence = 0;
+        for (const auto& call : calls) {
+            bool is_by_cma = false;
+            const auto fault = put_one_by_one(*transport, self, ++sequence, call.sizes, is_by_cma);
+            const std::string which = "call " + std::to_string(sequence) + ": ";
+            if (!fault.empty()) return which + fault;
+            if (self.rank() == 0 && is_by_cma != call.by_cma) return which + "the other way";
+            (void)Group(self.group()).allgather(0);
+        }
+        return "";
+    }))));
+}
+
 // ---- signs of life
 
 void test_beats(void**)
 {
-    for (const int intra : both) {
+    for (const int intra : all_of_them) {
         expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
             const Group group(self.group());
             const auto transport = make_transport(self, intra);
@@ -232,6 +307,7 @@ int main()
         cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_a_raised_failure_is_seen_by_all),
         cmocka_unit_test(test_dead_peer),
+        cmocka_unit_test(test_the_first_put_decides),
         cmocka_unit_test(test_beats),
     };
     return cmocka_run_group_tests_name("node_transport", tests, nullptr, nullptr);

@@ -37,7 +37,7 @@ std::string fault_of_rail_bytes(const Team& team)
         const std::size_t own = bytes_of_node(team, n);
         const std::size_t next = bytes_of_node(team, (n + 1) % t.nodes());
         const auto others = static_cast<std::size_t>(t.nodes() - 1);
-        const std::size_t least_out = team.route == Route::direct ? others * own : all - next;
+        const std::size_t least_out = team.route == Route::ring ? all - next : others * own;
         if (in[i] != all - own) return "not the least bytes into node " + std::to_string(n);
         if (out[i] != least_out) return "not the least bytes out of node " + std::to_string(n);
     }
@@ -61,7 +61,7 @@ const char* bytes_are_least_everywhere()
 {
     for (int ranks = 1; ranks <= 6; ranks++) {
         for (const auto& nodes : every_machine(ranks)) {
-            for (const Route route : {Route::direct, Route::ring}) {
+            for (const Route route : all_routes) {
                 const Team team = team_of(nodes, equal_shards(ranks, 7), 3, route);
                 std::string fault = fault_of_rail_bytes(team);
                 if (fault.empty()) fault = fault_of_node_bytes(team);
@@ -182,7 +182,7 @@ void test_chunks(void**) { expect_no_reason(chunks_cut_each_shard()); }
 
 bool nothing_moves()
 {
-    for (const Route route : {Route::direct, Route::ring}) {
+    for (const Route route : all_routes) {
         const Team team = team_of("2,3,1", 0, 4, route);
         for (const auto kind :
              {Op::Kind::copy, Op::Kind::put, Op::Kind::await_data, Op::Kind::drain}) {
@@ -194,7 +194,7 @@ bool nothing_moves()
 
 bool one_empty_shard_is_left_out()
 {
-    for (const Route route : {Route::direct, Route::ring}) {
+    for (const Route route : all_routes) {
         auto shards = equal_shards(4, 4);
         shards[1].length = 0;
         const Team team = team_of(machine("2,2"), shards, 4, route);

@@ -164,7 +164,7 @@ const char* channels_agree()
 {
     for (int ranks = 1; ranks <= 6; ranks++) {
         for (const auto& nodes : every_machine(ranks)) {
-            for (const Route route : {Route::direct, Route::ring}) {
+            for (const Route route : all_routes) {
                 auto shards = equal_shards(ranks, 7);
                 shards[0].length = 0;
                 const auto fault = fault_of_channels(team_of(nodes, shards, 3, route));

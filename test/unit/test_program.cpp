@@ -188,7 +188,7 @@ const char* tables_fit_plans()
             const Topology t(nodes);
             const auto shards = equal_shards(ranks, 7);
             for (int r = 0; r < ranks; r++) {
-                for (const Route route : {Route::direct, Route::ring}) {
+                for (const Route route : all_routes) {
                     const Plan plan =
                         plan_allgather(t, r, {shards, 3, route, r % 2 == 0, r % 3 == 0});
                     const Program program(plan, t, r);

@@ -30,6 +30,9 @@ std::string make_calls(ForkedRank& self, const Failure& failure, int nth, bool i
     constexpr std::size_t sizes[calls] = {100, 40000, 40000, 100};
     hier_config config = config_for_tests();
     config.net_transports = failure.transports;
+    const bool is_of_small_calls =
+        failure.call == UcxCall::message || failure.call == UcxCall::worker_flush;
+    config.eager_bytes = is_of_small_calls ? 1000 : 0;
     ucx.transports = "tcp";
     if (is_culprit) ucx.fail_nth(failure.call, nth, failure.how);
     TeamRank team(self, config);
@@ -112,6 +115,13 @@ void test_puts_that_fail_later(void**)
     expect_no_reason(each_fails(UcxFailure::later, {UcxCall::put}));
 }
 
+// Of small calls.
+void test_messages(void**)
+{
+    for (const UcxFailure how : {UcxFailure::at_once, UcxFailure::later})
+        expect_no_reason(each_fails(how, {UcxCall::message, UcxCall::worker_flush}));
+}
+
 // Transports that the core does not know order signals by a flush; RDMA by a fence. The bytes go
 // over TCP all the same. The first puts are set-up, as above: its bounds are long.
 void test_flushes(void**)
@@ -139,7 +149,7 @@ int main()
         cmocka_unit_test(test_setup),   cmocka_unit_test(test_memory),
         cmocka_unit_test(test_puts),    cmocka_unit_test(test_puts_that_fail_later),
         cmocka_unit_test(test_flushes), cmocka_unit_test(test_flushes_that_fail_later),
-        cmocka_unit_test(test_fences),
+        cmocka_unit_test(test_fences),  cmocka_unit_test(test_messages),
     };
     return cmocka_run_group_tests_name("ucx_failures", tests, nullptr, nullptr);
 }

@@ -93,14 +93,51 @@ void test_signal_before_its_data_is_caught(void**)
     }
 }
 
+// Small calls: one message a peer, and a second, empty one only where UCX has kept something back,
+// which nobody else would send on when this rank makes no more calls.
+void test_what_is_kept_back_is_sent_on(void**)
+{
+    for (const bool keeps_back : {false, true}) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            constexpr int calls = 10;
+            ucx.keeps_back = keeps_back;
+            hier_config config = config_over("tcp");
+            config.eager_bytes = 100;
+            TeamRank team(self, config);
+            const auto fault = make_calls(team, calls, 100);
+            const auto sent = ucx.calls(UcxCall::message);
+            team.end();
+            if (!fault.empty()) return fault;
+            const std::size_t wanted = keeps_back ? 2 * calls : calls;
+            return sent == wanted ? ucx.leaks() : std::to_string(sent) + " messages";
+        }))));
+    }
+}
+
 // ---- buffers
 
-std::byte* map(std::size_t bytes, void* at)
+std::byte* map(std::size_t bytes, void* at, int protection = PROT_READ | PROT_WRITE)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (at != nullptr ? MAP_FIXED : 0);
-    void* mapped = mmap(at, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+    void* mapped = mmap(at, bytes, protection, flags, -1, 0);
     return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
+
+// Addresses where nobody else's memory comes to lie.
+class Addresses {
+public:
+    explicit Addresses(std::size_t bytes) : base_(map(bytes, nullptr, PROT_NONE)) {}
+
+    std::byte* take(std::size_t offset, std::size_t bytes) { return map(bytes, base_ + offset); }
+    static void free(std::byte* memory, std::size_t bytes)
+    {
+        munmap(memory, bytes);
+        map(bytes, memory, PROT_NONE);
+    }
+
+private:
+    std::byte* base_;
+};
 
 // The keys that this rank takes in: one for its peer's board, one for the peer's buffer, one more
 // whenever that moves.
@@ -113,14 +150,14 @@ void test_keys_follow_the_buffer(void**)
             if (team.created() != HIER_OK) return "no team";
             std::vector<std::byte> send(bytes);
             std::string wrong;
-            std::byte* const first = map(2 * bytes, nullptr);
-            std::byte* buffer = first;
+            constexpr std::size_t elsewhere = 1 << 20;
+            Addresses addresses(2 * elsewhere);
+            std::byte* buffer = addresses.take(0, 2 * bytes);
             const std::size_t moves[] = {2, 2, 2, 3, 4, 4};  // keys after each call
             for (std::size_t call = 0; call < std::size(moves); call++) {
                 if (call == 3 || call == 4) {
-                    munmap(buffer, 2 * bytes);
-                    // In the way, so that it is elsewhere; then back to where it was.
-                    buffer = call == 3 ? map(2 * bytes, first + (1 << 20)) : map(2 * bytes, first);
+                    Addresses::free(buffer, 2 * bytes);
+                    buffer = addresses.take(call == 3 ? elsewhere : 0, 2 * bytes);
                 }
                 if (team.call(bytes, send, buffer, wrong) != HIER_OK || !wrong.empty())
                     return "call " + std::to_string(call) + ' ' + wrong;
@@ -144,12 +181,12 @@ void test_same_address_new_memory(void**)
             if (team.created() != HIER_OK) return "no team";
             std::vector<std::byte> send(bytes);
             std::string wrong;
-            std::byte* buffer = map(2 * bytes, nullptr);
+            Addresses addresses(2 * bytes);
             for (int call = 0; call < 10; call++) {
-                munmap(buffer, 2 * bytes);
-                buffer = map(2 * bytes, buffer);
+                std::byte* const buffer = addresses.take(0, 2 * bytes);
                 if (team.call(bytes, send, buffer, wrong) != HIER_OK || !wrong.empty())
                     return wrong;
+                Addresses::free(buffer, 2 * bytes);
             }
             team.end();
             return ucx.leaks();
@@ -193,6 +230,7 @@ int main()
         cmocka_unit_test(test_local_transports),
         cmocka_unit_test(test_no_signal_before_its_data),
         cmocka_unit_test(test_signal_before_its_data_is_caught),
+        cmocka_unit_test(test_what_is_kept_back_is_sent_on),
         cmocka_unit_test(test_keys_follow_the_buffer),
         cmocka_unit_test(test_same_address_new_memory),
         cmocka_unit_test(test_calls_do_not_grow_memory),

@@ -45,7 +45,7 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long lo
 ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
                                  const iovec* remote, unsigned long remotes, unsigned long flags)
 {
-    static unsigned calls = 0;
+    writev_calls++;
     switch (writev_mode) {
     case Writev::works:
         break;
@@ -57,7 +57,7 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long lo
     case Writev::ends_early:
         return 0;
     case Writev::interrupted:
-        if (++calls % 2 == 1) {
+        if (writev_calls % 2 == 1) {
             errno = EINTR;
             return -1;
         }

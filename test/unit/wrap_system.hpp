@@ -27,5 +27,6 @@ enum class Writev {
     ends_early    // writes nothing more, without an error
 };
 inline Writev writev_mode = Writev::works;
+inline int writev_calls = 0;
 
 }  // namespace hier::test

@@ -40,6 +40,10 @@ const char* to_string(UcxCall call)
         return "ucp_get_nbx";
     case UcxCall::context_query:
         return "ucp_context_query";
+    case UcxCall::message:
+        return "ucp_am_send_nbx";
+    case UcxCall::worker_flush:
+        return "ucp_worker_flush_nbx";
     }
     return "?";
 }

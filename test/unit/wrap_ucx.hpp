@@ -23,18 +23,20 @@ enum class UcxCall {
     flush,
     fence,
     get,
-    context_query
+    context_query,
+    message,
+    worker_flush
 };
 inline constexpr UcxCall every_ucx_call[] = {
-    UcxCall::config_read,  UcxCall::init,    UcxCall::worker_create, UcxCall::get_address,
-    UcxCall::ep_create,    UcxCall::mem_map, UcxCall::rkey_pack,     UcxCall::rkey_unpack,
-    UcxCall::put,          UcxCall::flush,   UcxCall::fence,         UcxCall::get,
-    UcxCall::context_query};
+    UcxCall::config_read,   UcxCall::init,    UcxCall::worker_create, UcxCall::get_address,
+    UcxCall::ep_create,     UcxCall::mem_map, UcxCall::rkey_pack,     UcxCall::rkey_unpack,
+    UcxCall::put,           UcxCall::flush,   UcxCall::fence,         UcxCall::get,
+    UcxCall::context_query, UcxCall::message, UcxCall::worker_flush};
 const char* to_string(UcxCall call);
 
 enum class UcxFailure {
     at_once,  // the call returns an error
-    later,    // put, flush: its completion reports an error
+    later,    // put, flush, message: its completion reports an error
     for_good  // at once, and so do all later calls of the kind
 };
 
@@ -97,6 +99,7 @@ struct WrappedUcx {
     Registrations* registrations = nullptr;  // none: UCX's own
     bool packs_old_keys = false;  // for an address as for the first time, as a careless cache does
     const char* transports = nullptr;  // given to UCX whatever the core asks for
+    bool keeps_back = false;           // what is sent: a flush of the worker is not done at once
     bool knows_rocm = false;           // what it says of itself
     // What a put writes to device memory is not there before a get has been done (wrap_ucx_device).
     bool hides_landings = false;

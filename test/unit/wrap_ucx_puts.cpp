@@ -1,4 +1,4 @@
-// Puts, flushes, fences and their requests.
+// Puts, messages, flushes, fences and their requests.
 #include <ucp/api/ucp.h>
 
 #include <cstddef>
@@ -18,10 +18,11 @@ constexpr std::size_t word = 8;
 constexpr std::size_t large = 4096;
 constexpr unsigned lag = 300;  // turns of the worker
 
-// A request that the core holds in place of UCX's own: it will fail.
+// A request that the core holds in place of UCX's own.
 struct Stand {
     ucp_send_nbx_callback_t callback;
     void* user_data;
+    ucs_status_t status;  // that it ends with
 };
 
 // A put that is done for the core, but not on its way yet.
@@ -34,8 +35,8 @@ struct Lagging {
 };
 
 std::set<void*> stands;
-std::vector<Stand*> failing;  // at the next turn of the worker
-ucp_ep_h broken = nullptr;    // until then: what is behind a failed put fails, too
+std::vector<Stand*> ending;  // at the next turn of the worker
+ucp_ep_h broken = nullptr;   // until then: what is behind a failed put fails, too
 std::vector<Lagging*> lagging;
 bool behind_large = false;  // on a network that loses something
 
@@ -45,14 +46,19 @@ ucs_status_ptr_t count_request(ucs_status_ptr_t request)
     return request;
 }
 
-ucs_status_ptr_t fail_later(ucp_ep_h endpoint, const ucp_request_param_t* param)
+ucs_status_ptr_t end_later(const ucp_request_param_t* param, ucs_status_t status)
 {
-    auto* stand = new Stand{param->cb.send, param->user_data};
+    auto* stand = new Stand{param->cb.send, param->user_data, status};
     stands.insert(stand);
-    failing.push_back(stand);
-    broken = endpoint;
+    ending.push_back(stand);
     ucx.requests++;
     return stand;
+}
+
+ucs_status_ptr_t fail_later(ucp_ep_h endpoint, const ucp_request_param_t* param)
+{
+    broken = endpoint;
+    return end_later(param, failure);
 }
 
 // A get on its way, with what it pushes ahead.
@@ -103,6 +109,12 @@ ucs_status_t __real_ucp_worker_fence(ucp_worker_h);
 ucs_status_t __wrap_ucp_worker_fence(ucp_worker_h);
 ucs_status_ptr_t __real_ucp_ep_flush_nbx(ucp_ep_h, const ucp_request_param_t*);
 ucs_status_ptr_t __wrap_ucp_ep_flush_nbx(ucp_ep_h, const ucp_request_param_t*);
+ucs_status_ptr_t __real_ucp_worker_flush_nbx(ucp_worker_h, const ucp_request_param_t*);
+ucs_status_ptr_t __wrap_ucp_worker_flush_nbx(ucp_worker_h, const ucp_request_param_t*);
+ucs_status_ptr_t __real_ucp_am_send_nbx(ucp_ep_h, unsigned, const void*, size_t, const void*,
+                                        size_t, const ucp_request_param_t*);
+ucs_status_ptr_t __wrap_ucp_am_send_nbx(ucp_ep_h, unsigned, const void*, size_t, const void*,
+                                        size_t, const ucp_request_param_t*);
 ucs_status_ptr_t __real_ucp_get_nbx(ucp_ep_h, void*, size_t, uint64_t, ucp_rkey_h,
                                     const ucp_request_param_t*);
 ucs_status_ptr_t __wrap_ucp_get_nbx(ucp_ep_h, void*, size_t, uint64_t, ucp_rkey_h,
@@ -130,9 +142,9 @@ static void send_put(Lagging* put)
 unsigned __wrap_ucp_worker_progress(ucp_worker_h worker)
 {
     std::vector<Stand*> now;
-    std::swap(now, failing);
+    std::swap(now, ending);
     broken = nullptr;
-    for (Stand* stand : now) stand->callback(stand, failure, stand->user_data);
+    for (Stand* stand : now) stand->callback(stand, stand->status, stand->user_data);
     std::erase_if(lagging, [](Lagging* put) {
         if (++put->turns < lag) return false;
         send_put(put);
@@ -184,6 +196,25 @@ ucs_status_ptr_t __wrap_ucp_ep_flush_nbx(ucp_ep_h endpoint, const ucp_request_pa
         return ucx.fails_later() ? fail_later(endpoint, param) : UCS_STATUS_PTR(failure);
     send_lagging(endpoint);
     return count_request(__real_ucp_ep_flush_nbx(endpoint, param));
+}
+
+ucs_status_ptr_t __wrap_ucp_worker_flush_nbx(ucp_worker_h worker, const ucp_request_param_t* param)
+{
+    if (ucx.fails(UcxCall::worker_flush))
+        return ucx.fails_later() ? end_later(param, failure) : UCS_STATUS_PTR(failure);
+    if (ucx.keeps_back) return end_later(param, UCS_OK);
+    return count_request(__real_ucp_worker_flush_nbx(worker, param));
+}
+
+ucs_status_ptr_t __wrap_ucp_am_send_nbx(ucp_ep_h endpoint, unsigned id, const void* header,
+                                        size_t header_bytes, const void* data, size_t count,
+                                        const ucp_request_param_t* param)
+{
+    if (ucx.fails(UcxCall::message))
+        return ucx.fails_later() ? fail_later(endpoint, param) : UCS_STATUS_PTR(failure);
+    if (endpoint == broken) return fail_later(endpoint, param);
+    return count_request(
+        __real_ucp_am_send_nbx(endpoint, id, header, header_bytes, data, count, param));
 }
 
 static void on_read(void* request, ucs_status_t status, void* user_data)

@@ -1,0 +1,78 @@
+// Between which ranks the shards of an allgather travel, by route. Every rank derives the same.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hier/plan.hpp"
+
+namespace hier {
+
+// Refers to both of its arguments.
+class AllgatherRouting {
+public:
+    AllgatherRouting(const Topology& topology, const AllgatherShape& shape)
+        : topo_(topology), shape_(shape)
+    {
+    }
+
+    Slice shard(int rank) const { return shape_.shards[static_cast<std::size_t>(rank)]; }
+    std::uint32_t chunks(Slice whole) const
+    {
+        return static_cast<std::uint32_t>((whole.length + shape_.chunk - 1) / shape_.chunk);
+    }
+    template <class F> void for_each_chunk(Slice whole, F f) const
+    {
+        for (std::size_t done = 0; done < whole.length; done += shape_.chunk)
+            f(Slice{whole.offset + done, std::min(shape_.chunk, whole.length - done)});
+    }
+    // The shards of a node: what lies side by side is one slice.
+    std::vector<Slice> bundle(int node) const;
+    // Does this rank put its node's bundle to another node?
+    bool leads(int rank) const;
+    // Who sends the shard of `source`, or the bundle of that leader, to `node`.
+    int previous_hop(int source, int node) const;
+
+    // Where `holder`, which has the shard of `source`, sends it on its rail: f(rank).
+    template <class F> void for_each_next_hop(int holder, int source, F f) const
+    {
+        const int nodes = topo_.nodes();
+        const int node = topo_.node_of(holder);
+        if (shape_.route == Route::ring) {
+            const int next = (node + 1) % nodes;
+            if (next != topo_.node_of(source)) f(topo_.entry(source, next));
+        } else if (shape_.route == Route::direct && source == holder) {
+            for (int i = 1; i < nodes; i++) f(topo_.entry(source, (node + i) % nodes));
+        }
+    }
+
+    // What enters the node of `rank` there: f(source, slice), where source is the slice's owner or
+    // the leader that bundled it. Nearest node backwards first, which is the order in which a ring
+    // delivers and in which a staggered exchange does.
+    template <class F> void for_each_entering(int rank, F f) const
+    {
+        const int nodes = topo_.nodes();
+        const int node = topo_.node_of(rank);
+        for (int i = 1; i < nodes; i++) {
+            const int from = (node + nodes - i) % nodes;
+            if (shape_.route == Route::bundles) {
+                const int leader = topo_.leader(from, node);
+                if (topo_.entry(leader, node) != rank) continue;
+                for (const Slice slice : bundle(from)) f(leader, slice);
+                continue;
+            }
+            for (const int source : topo_.ranks_on(from)) {
+                if (shard(source).length > 0 && topo_.entry(source, node) == rank)
+                    f(source, shard(source));
+            }
+        }
+    }
+
+private:
+    const Topology& topo_;
+    const AllgatherShape& shape_;
+};
+
+}  // namespace hier

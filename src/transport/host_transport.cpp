@@ -1,0 +1,54 @@
+#include "transport/host_transport.hpp"
+
+#include <algorithm>
+
+namespace hier {
+
+HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
+                             std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells)
+    : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
+      ways_(static_cast<std::size_t>(this->segment().size()))
+{
+}
+
+Status HostTransport::begin(const Binding& binding)
+{
+    std::fill(ways_.begin(), ways_.end(), cma_ ? Way::open : Way::by_cells);
+    Status status = NodeTransport::begin(binding);
+    if (cma_ && !failed(status)) status = cma_->begin(binding);
+    return failed(status) ? status : cells_->begin(binding);
+}
+
+Status HostTransport::put(const Transfer& transfer)
+{
+    Way& way = ways_[static_cast<std::size_t>(transfer.peer)];
+    if (way == Way::open)
+        way = transfer.slice.length > most_through_cells ? Way::by_cma : Way::by_cells;
+    return way == Way::by_cma ? cma_->put(transfer) : cells_->put(transfer);
+}
+
+Status HostTransport::put_through_cells(const Transfer& transfer)
+{
+    ways_[static_cast<std::size_t>(transfer.peer)] = Way::by_cells;
+    return cells_->put(transfer);
+}
+
+std::uint32_t HostTransport::arrived(int peer)
+{
+    return cells_->arrived(peer) + (cma_ ? cma_->arrived(peer) : 0);
+}
+
+Status HostTransport::progress(Completions& completions)
+{
+    const Status status = NodeTransport::progress(completions);
+    return failed(status) ? status : cells_->progress(completions);
+}
+
+void HostTransport::raise(Status status)
+{
+    NodeTransport::raise(status);
+    cells_->raise(status);
+    if (cma_) cma_->raise(status);
+}
+
+}  // namespace hier

@@ -1,0 +1,193 @@
+// What the cost model makes of small calls: bundles, eager messages, and the size from which on the
+// previous module is left.
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "plan/cost.hpp"
+#include "simulator/algorithms.hpp"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace bench::simulator;
+using namespace hier::test;
+using hier::AllgatherChoice;
+using hier::AllgatherCost;
+using hier::AllgatherWish;
+using hier::Rates;
+using hier::Route;
+
+constexpr std::size_t kilo = 1 << 10;
+
+// Cores, and a NIC a node over TCP: as bench/README.md's 4 x 4 ranks.
+Rates tcp()
+{
+    Rates r;
+    r.nic = 1.187e9;
+    r.nic_latency = 5.26e-6;
+    r.nic_issue = 10e-6;
+    r.nics = 1;
+    r.link = r.own = 5e9;
+    r.link_latency = 1e-6;
+    r.small_latency = 0.4e-6;
+    r.small_bytes = 16 * kilo;
+    return r;
+}
+
+Rates rdma()
+{
+    Rates r = tcp();
+    r.nic = 50e9;
+    r.nic_latency = 1.5e-6;
+    r.nic_issue = 0.5e-6;
+    r.nics = 0;
+    return r;
+}
+
+AllgatherChoice choose(const std::vector<int>& layout, const Rates& rates, std::size_t bytes,
+                       bool eager = true)
+{
+    AllgatherWish wish;
+    wish.eager = eager;
+    return AllgatherCost(make_topology(layout), rates).choose(bytes, wish);
+}
+
+// Where messages cost more than their bytes, and one hop more.
+void test_bundles_are_for_many_small_messages(void**)
+{
+    const std::vector<int> four(4, 4), many(64, 8), alone(64, 1);
+    assert_true(choose(four, tcp(), 16).route == Route::bundles);
+    assert_true(choose(many, rdma(), 16).route == Route::bundles);
+    assert_true(choose(many, rdma(), 16, false).route != Route::bundles);
+    assert_true(choose({4, 4}, rdma(), 16).route != Route::bundles);
+    assert_true(choose(alone, rdma(), 16).route != Route::bundles);
+    // A node's shards through one NIC of its eight.
+    assert_true(choose({8, 8}, rdma(), 64 * kilo).route != Route::bundles);
+}
+
+void test_a_bundle_is_one_chunk(void**)
+{
+    assert_int_equal(choose(std::vector<int>(4, 4), tcp(), 100).chunk, 400);
+    AllgatherWish wish;
+    wish.route = Route::bundles;
+    wish.chunk = 4096;
+    const AllgatherCost cost(make_topology({4, 4}), tcp());
+    assert_int_equal(cost.choose(8 * kilo, wish).chunk, 4096);
+    assert_int_equal(cost.choose(100, wish).chunk, 400);
+}
+
+// Strewn ranks need a message each, which takes the gain away.
+void test_strewn_ranks(void**)
+{
+    std::vector<int> cyclic(64);
+    for (std::size_t r = 0; r < cyclic.size(); r++) cyclic[r] = static_cast<int>(r % 8);
+    std::vector<int> block(64);
+    for (std::size_t r = 0; r < block.size(); r++) block[r] = static_cast<int>(r / 8);
+    AllgatherWish wish;
+    wish.eager = true;
+    wish.route = Route::bundles;
+    const double strewn = AllgatherCost(hier::Topology(cyclic), tcp()).choose(16, wish).seconds;
+    const double side_by_side =
+        AllgatherCost(hier::Topology(block), tcp()).choose(16, wish).seconds;
+    assert_true(strewn > 2 * side_by_side);
+}
+
+void test_eager_saves_the_handshake(void**)
+{
+    for (const Route route : hier::all_routes) {
+        AllgatherWish wish;
+        wish.route = route;
+        const AllgatherCost cost(make_topology({2, 2, 2}), rdma());
+        const double with = cost.choose(100, wish).seconds;
+        wish.eager = true;
+        // Bundles are gathered meanwhile.
+        const double saved = route == Route::bundles ? 0 : rdma().nic_latency;
+        assert_true(cost.choose(100, wish).seconds < with - saved);
+    }
+}
+
+// Plans of bundles in virtual time.
+const char* bundles_are_predicted()
+{
+    for (const auto& layout : {std::vector<int>(4, 4), std::vector<int>(16, 8)}) {
+        for (const std::size_t bytes : {1 * kilo, 16 * kilo, 64 * kilo}) {
+            Options options;
+            options.layout = layout;
+            options.machine.is_host = true;
+            options.machine.nic_rate = 12.5e9;
+            options.machine.nic_latency = 5e-6;
+            options.machine.link_latency = 1e-6;
+            const auto topology = make_topology(layout);
+            AllgatherWish wish;
+            wish.route = Route::bundles;
+            const AllgatherCost cost(topology, rates_of(options.machine));
+            const AllgatherChoice choice = cost.choose(bytes, wish);
+            const double seconds = run_hier(topology, options, bytes, choice).seconds;
+            if (std::abs(choice.seconds / seconds - 1) > 0.25)
+                return keep(std::to_string(layout.size()) + " nodes, " + std::to_string(bytes) +
+                            " bytes: predicted " + std::to_string(choice.seconds * 1e6) +
+                            " us, simulated " + std::to_string(seconds * 1e6));
+        }
+    }
+    return nullptr;
+}
+
+void test_prediction(void**) { expect_no_reason(bundles_are_predicted()); }
+
+// Measured with a core for each rank, us: Open MPI 4.1.6's tuned.
+void test_previous_module(void**)
+{
+    struct {
+        std::vector<int> layout;
+        std::size_t bytes;
+        double measured;
+    } const rows[] = {
+        {{8}, 16, 2.9},           {{8}, 4 * kilo, 15.1},  {{8}, 16 * kilo, 31.7},
+        {{16}, 16, 4.1},          {{16}, 4 * kilo, 33.6}, {{4, 4, 4, 4}, 16, 62.3},
+        {{4, 4, 4, 4}, kilo, 92}, {{8, 8}, 16, 68},       {{8, 8}, kilo, 102},
+    };
+    for (const auto& row : rows) {
+        const double us = AllgatherCost(make_topology(row.layout), tcp()).previous(row.bytes) * 1e6;
+        if (us < row.measured / 2 || us > row.measured * 2)
+            print_error("%zu ranks on a node, %zu bytes: %g us, measured %g\n",
+                        static_cast<std::size_t>(row.layout[0]), row.bytes, us, row.measured);
+        assert_true(us >= row.measured / 2 && us <= row.measured * 2);
+    }
+}
+
+bool is_ours(const std::vector<int>& layout, const Rates& rates, std::size_t bytes)
+{
+    const AllgatherCost cost(make_topology(layout), rates);
+    return choose(layout, rates, bytes).seconds <= cost.previous(bytes);
+}
+
+void test_whose_call_it_is(void**)
+{
+    const std::vector<int> node = {8}, nodes(4, 4);
+    assert_false(is_ours(node, tcp(), 16));   // 4.1 us against 2.9
+    assert_true(is_ours(node, tcp(), kilo));  // 4.7 against 7.5
+    assert_true(is_ours(nodes, tcp(), 16));   // 44 against 62
+    // Memory of GPUs has to be copied to the host for the others.
+    Rates gpus = tcp();
+    gpus.detour = 20e-6;
+    assert_true(is_ours(node, gpus, 16));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_bundles_are_for_many_small_messages),
+        cmocka_unit_test(test_a_bundle_is_one_chunk),
+        cmocka_unit_test(test_strewn_ranks),
+        cmocka_unit_test(test_eager_saves_the_handshake),
+        cmocka_unit_test(test_prediction),
+        cmocka_unit_test(test_previous_module),
+        cmocka_unit_test(test_whose_call_it_is),
+    };
+    return cmocka_run_group_tests_name("cost_small", tests, nullptr, nullptr);
+}
