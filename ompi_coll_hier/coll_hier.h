@@ -47,6 +47,13 @@ typedef struct {
     bool is_reachable; /* by the CPU; if not, it is a device's */
 } mca_coll_hier_elements_t;
 
+/* As a call of MPI names it: what a rank sends, or what it receives from each. */
+typedef struct {
+    void* base;
+    hier_count_t count;
+    struct ompi_datatype_t* type;
+} mca_coll_hier_buffer_t;
+
 struct mca_coll_hier_module_t {
     mca_coll_base_module_t super;
     mca_coll_base_module_allgather_fn_t previous_allgather;
@@ -87,6 +94,14 @@ int mca_coll_hier_pack(mca_coll_hier_staging_t* staging, size_t at, size_t bytes
                        const mca_coll_hier_elements_t* from);
 int mca_coll_hier_unpack(mca_coll_hier_staging_t* staging, size_t bytes,
                          const mca_coll_hier_elements_t* to);
+
+/* coll_hier_stand_in.c: a buffer without memory. It has as many bytes as is said, from each rank where
+ * it receives, all of them in the same few: read as zeros, or written to no purpose. No type: not even
+ * for that there is memory. */
+void mca_coll_hier_make_stand_in(size_t bytes, bool is_send, mca_coll_hier_buffer_t* buffer);
+bool mca_coll_hier_is_stand_in(const mca_coll_hier_buffer_t* buffer);
+/* Others are left alone. */
+void mca_coll_hier_drop_stand_in(mca_coll_hier_buffer_t* buffer);
 
 /* coll_hier_allgather.c */
 int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,

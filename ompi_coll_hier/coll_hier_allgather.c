@@ -141,36 +141,75 @@ static int by_team(const call_t* call)
     return OMPI_SUCCESS == rc ? size_mismatch(call) : rc;
 }
 
-/* The stock modules read and write buffers by the CPU. Nothing of a call of theirs can tell the others
- * that this rank cannot take part: so staging gives up only where there is no memory at all, where a
- * GPU's data can be had in no way, or where a copy of it does not end. Then the others wait, as they
- * would in every module, and learn of it when this rank aborts. */
-static int by_previous(const call_t* call, const void* sbuf, hier_count_t scount,
-                       struct ompi_datatype_t* sdtype, void* rbuf, hier_count_t rcount,
-                       struct ompi_datatype_t* rdtype)
+/* Nothing of a call of the stock modules can tell the others that this rank cannot take part. So it does,
+ * with zeros for a block that cannot be had, in pageable memory, and the error is its own. Where there is
+ * no memory either, what it receives is lost, and with it what it should have passed on. */
+static int stage_send_for_previous(const call_t* call, mca_coll_hier_buffer_t* buffer)
+{
+    mca_coll_hier_staging_t* staging = &call->module->send_staging;
+    *buffer = (mca_coll_hier_buffer_t){NULL, (hier_count_t)call->shard_bytes, MPI_BYTE};
+    const int rc = pack_send(call, &buffer->base);
+    if (OMPI_SUCCESS == rc) {
+        return rc;
+    }
+    buffer->base = mca_coll_hier_reserve(staging, call->shard_bytes, false);
+    if (NULL != buffer->base) {
+        memset(buffer->base, 0, call->shard_bytes);
+    } else {
+        mca_coll_hier_make_stand_in(call->shard_bytes, true, buffer);
+    }
+    return rc;
+}
+
+static int stage_receive_for_previous(const call_t* call, mca_coll_hier_buffer_t* buffer)
+{
+    mca_coll_hier_staging_t* staging = &call->module->receive_staging;
+    const size_t own = call->shard_bytes * (size_t)ompi_comm_rank(call->comm);
+    *buffer = (mca_coll_hier_buffer_t){NULL, (hier_count_t)call->shard_bytes, MPI_BYTE};
+    const int rc = stage_receive(call, &buffer->base);
+    if (OMPI_SUCCESS == rc) {
+        return rc;
+    }
+    buffer->base = mca_coll_hier_reserve(staging, call->total, false);
+    if (NULL != buffer->base) {
+        memset((char*)buffer->base + own, 0, call->shard_bytes);
+    } else {
+        mca_coll_hier_make_stand_in(call->shard_bytes, false, buffer);
+    }
+    return rc;
+}
+
+static void tell_of_absence(const call_t* call, bool has_memory)
+{
+    opal_output(0,
+                "coll:hier: rank %d cannot take part in an allgather of %zu bytes a rank on %s: %s",
+                ompi_comm_rank(call->comm), call->shard_bytes, call->comm->c_name,
+                has_memory ? "the others get zeros for its block"
+                           : "it has no memory, and the others' results are worth nothing");
+}
+
+/* The stock modules read and write buffers by the CPU. */
+static int by_previous(const call_t* call, mca_coll_hier_buffer_t send,
+                       mca_coll_hier_buffer_t receive)
 {
     mca_coll_hier_module_t* module = call->module;
     const bool stage_send = !call->in_place && !call->send.is_reachable;
     const bool stage_result = !call->receive.is_reachable;
-    void* packed = NULL;
-    void* staged = NULL;
-    int rc = OMPI_SUCCESS;
-    if (stage_send) {
-        rc = pack_send(call, &packed);
-        sbuf = packed;
-        scount = (hier_count_t)call->shard_bytes;
-        sdtype = MPI_BYTE;
+    int rc = stage_send ? stage_send_for_previous(call, &send) : OMPI_SUCCESS;
+    const int rc_receive = stage_result ? stage_receive_for_previous(call, &receive) : OMPI_SUCCESS;
+    rc = OMPI_SUCCESS == rc ? rc_receive : rc;
+    if (OMPI_SUCCESS != rc) {
+        tell_of_absence(call, !mca_coll_hier_is_stand_in(&receive));
     }
-    if (stage_result && OMPI_SUCCESS == rc) {
-        rc = stage_receive(call, &staged);
-        rbuf = staged;
-        rcount = (hier_count_t)call->shard_bytes;
-        rdtype = MPI_BYTE;
+    int rc_previous = OMPI_ERR_OUT_OF_RESOURCE;
+    if ((NULL != send.type || !stage_send) && NULL != receive.type) {
+        rc_previous = module->previous_allgather(send.base, send.count, send.type, receive.base,
+                                                 receive.count, receive.type, call->comm,
+                                                 module->previous_allgather_module);
     }
-    if (OMPI_SUCCESS == rc) {
-        rc = module->previous_allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, call->comm,
-                                        module->previous_allgather_module);
-    }
+    mca_coll_hier_drop_stand_in(&send);
+    mca_coll_hier_drop_stand_in(&receive);
+    rc = OMPI_SUCCESS == rc ? rc_previous : rc;
     if (OMPI_SUCCESS == rc && stage_result) {
         rc = mca_coll_hier_unpack(&module->receive_staging, call->total, &call->receive);
     }
@@ -268,7 +307,8 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
                 tell_of_small_call(&call);
             }
         }
-        return by_previous(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype);
+        return by_previous(&call, (mca_coll_hier_buffer_t){(void*)sbuf, scount, sdtype},
+                           (mca_coll_hier_buffer_t){rbuf, rcount, rdtype});
     }
     count(&mca_coll_hier_component.allgather_calls);
     return by_team(&call);

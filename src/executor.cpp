@@ -19,6 +19,7 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
     idle_passes_ = 0;
     beat_ = 0;
     late_reported_ = false;
+    has_stopped_[0] = has_stopped_[1] = false;
     rail_has_started_ = limits_.rail_first.count() == 0 || program.channels(Level::rail).empty();
     started_ = last_move_ = last_beat_ = Clock::now();
     pending_.assign(program.dependencies().begin(), program.dependencies().end());
@@ -48,7 +49,9 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
 void Executor::refuse(Status status)
 {
     for (Transport* t : transports_) {
-        if (t != nullptr) t->raise(status);
+        if (t == nullptr) continue;
+        t->raise(status);
+        t->stop();
     }
 }
 
@@ -219,14 +222,40 @@ void Executor::work_on_node()
     if (node_head_ != first) transport(Level::node)->submit(*this);
 }
 
+// A peer writes no more when all that is due from it is here; else it has to say so.
+bool Executor::may_be_written(Level level) const
+{
+    const auto channels = program_->channels(level);
+    return std::any_of(channels.begin(), channels.end(), [&](const Program::Channel& c) {
+        return !c.awaits.empty() &&
+               transport(level)->may_write(c.peer, program_->op(c.awaits.back()).count);
+    });
+}
+
+// After a failure. Neither level waits for the other to tell its peers.
+bool Executor::is_at_rest()
+{
+    bool all = true;
+    for (const Level level : {Level::node, Level::rail}) {
+        Transport* t = transport(level);
+        if (t == nullptr) continue;
+        bool& has_stopped = has_stopped_[static_cast<std::size_t>(level)];
+        if (!has_stopped && t->idle()) {
+            has_stopped = true;
+            t->stop();
+        }
+        all = has_stopped && t->idle() && !may_be_written(level) && all;
+    }
+    return all;
+}
+
 void Executor::conclude()
 {
     if (failed(failure_)) {
-        const bool quiet = std::all_of(std::begin(transports_), std::end(transports_),
-                                       [](Transport* t) { return t == nullptr || t->idle(); });
-        if (!quiet && Clock::now() < drain_end_) return;
-        if (!quiet)
-            log(HIER_LOG_ERROR, "transfers are still in flight after a failure: the buffers of "
+        const bool is_quiet = is_at_rest();
+        if (!is_quiet && Clock::now() < drain_end_) return;
+        if (!is_quiet)
+            log(HIER_LOG_ERROR, "transfers may still be in flight after a failure: the buffers of "
                                 "this call are not safe to reuse");
         status_ = failure_;
     } else if (remaining_ == 0) {

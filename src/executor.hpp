@@ -7,7 +7,8 @@
 //           running ------------------------------------------> done
 //              \------ an error here or at a peer -> draining -> failed
 //
-// Draining ends when nothing reads or writes the application's buffers any more, or after a bound.
+// Draining ends when nothing reads or writes the application's buffers any more, here or from a peer,
+// or after a bound.
 #pragma once
 
 #include <chrono>
@@ -76,6 +77,8 @@ private:
     void watch_clock();
     void pass_on_beat(std::chrono::steady_clock::time_point now);
     void report_late() const;
+    bool is_at_rest();
+    bool may_be_written(Level level) const;
     void conclude();
     void report_stall() const;
 
@@ -101,6 +104,7 @@ private:
     std::uint32_t beat_ = 0;  // the highest that we have told
     bool late_reported_ = false;
     Clock::time_point drain_end_;
+    bool has_stopped_[2] = {};  // the level's peers have been told
 };
 
 }  // namespace hier

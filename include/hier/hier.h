@@ -103,8 +103,8 @@ typedef struct hier_allgather_args {
 
 /* Starts an allgather. One at a time on a team; every rank of the team starts the same ones in the
  * same order. The buffers must stay as they are until hier_team_test says that it is done. After an
- * error the team is broken and every later start returns that error; peers that have not heard of
- * it yet may still write into `recv` for a moment. */
+ * error the team is broken and every later start returns that error. Nobody writes into `recv` then,
+ * unless a line "not safe to reuse" was logged: a peer has not answered within 5 s. */
 int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
 /* In place of a start, where this rank cannot take part: the others' allgather fails as after an
  * error, and the team is broken. */

@@ -69,8 +69,8 @@ class Transport {
 public:
     virtual ~Transport() = default;
 
-    // Takes the buffers of the next collective: registers what needs it. Every begin is followed by
-    // one end.
+    // Takes the buffers of the next collective: registers what needs it. peer_failed: somebody has
+    // raised a failure. Every begin is followed by one end.
     virtual Status begin(const Binding& binding) = 0;
     // Lets `peer` (Op::every_peer: all of the group) write into the receive buffer.
     virtual Status announce(int peer) = 0;
@@ -103,8 +103,14 @@ public:
     // highest of the group's others in this collective, 0 for none.
     virtual void tell(std::uint32_t beat) = 0;
     virtual std::uint32_t heard() = 0;
-    // Tells the group that the team has failed; they see it in progress().
+    // Tells the group that the team has failed; they see it in begin() and progress().
     virtual void raise(Status status) = 0;
+    // After raise(), once idle: tells the group, behind all data, that this rank will write into
+    // none of its buffers any more.
+    virtual void stop() = 0;
+    // After raise(): may `peer`, of which `count` puts are due in this collective, still write into
+    // the receive buffer?
+    virtual bool may_write(int peer, std::uint32_t count) = 0;
 };
 
 // A signal is one 64-bit word that only grows: the collective's sequence number and the arrivals so

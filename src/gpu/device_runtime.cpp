@@ -183,6 +183,7 @@ extern "C" hier::gpu::Runtime* hier_gpu_open_2(void (*log)(int level, const char
     const char* cause = nullptr;
     int devices = 0, version = 0;
     if (!platform_open(cause)) {
+        is_broken = true;
         std::snprintf(reason, reason_bytes, "%s", cause);
         return nullptr;
     }

@@ -1,13 +1,12 @@
 #include "gpu/runtime.hpp"
 
-#include <dlfcn.h>
 #include <link.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 
+#include "gpu/modules.hpp"
 #include "hier/hier.h"
 #include "log.hpp"
 #include "memory/readable.hpp"
@@ -15,78 +14,14 @@
 namespace hier::gpu {
 namespace {
 
-struct Candidate {
-    int choice;
-    const char* module;
-    // That an application which uses this runtime has loaded; empty: not built.
-    const char* library;
-};
-constexpr Candidate candidates[] = {
-    {HIER_GPU_CUDA, "hier_gpu_cuda.so", "libcuda.so.1"},
-    {HIER_GPU_ROCM, "hier_gpu_rocm.so", HIER_ROCM_LIBRARY},
-};
-
 std::mutex mutex;
 std::atomic<Runtime*> opened{nullptr};
 std::atomic<int> chosen{HIER_GPU_AUTO};
 std::atomic<int> last_device{-1};
-std::atomic<bool> found_broken{false};  // by the last search
+// By the last search: the process uses a runtime, and nobody can say what its memory is.
+std::atomic<bool> found_broken{false};
 std::map<int, std::unique_ptr<Queue>> queues;
 std::atomic<std::chrono::milliseconds> wait_bound{std::chrono::milliseconds(0)};
-
-void log_line(int level, const char* line) { log(level, "%s", line); }
-
-std::string directory_of_this()
-{
-    Dl_info info{};
-    if (dladdr(reinterpret_cast<const void*>(&log_line), &info) == 0 || info.dli_fname == nullptr)
-        return ".";
-    const std::string name = info.dli_fname;
-    const std::size_t slash = name.rfind('/');
-    return slash == std::string::npos ? "." : name.substr(0, slash);
-}
-
-// Beside the component; for programs of the build tree, where the component is. The variable is for
-// tests and benches.
-void* open_module(const char* name, std::string& reason)
-{
-    const std::string here = directory_of_this();
-    const char* elsewhere = std::getenv("HIER_GPU_MODULES");
-    for (const std::string& directory :
-         {std::string(elsewhere != nullptr ? elsewhere : here), here + "/../component"}) {
-        void* module = dlopen((directory + '/' + name).c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (module != nullptr) return module;
-        const char* cause = dlerror();
-        if (reason.empty() && cause != nullptr) reason = cause;
-    }
-    return nullptr;
-}
-
-Runtime* open(const Candidate& candidate, std::string& reasons, bool& is_broken)
-{
-    std::string reason;
-    Runtime* runtime = nullptr;
-    if (void* module = open_module(candidate.module, reason)) {
-        char text[256] = "it has another version";
-        const auto entry = reinterpret_cast<Open>(dlsym(module, entry_point));
-        if (entry != nullptr) runtime = entry(log_line, text, sizeof text, is_broken);
-        if (runtime == nullptr) reason = text;
-    }
-    if (runtime == nullptr) {
-        log(HIER_LOG_DEBUG, "%s is not used: %s", candidate.module, reason.c_str());
-        reasons += (reasons.empty() ? "" : "; ") + std::string(candidate.module) + ": " + reason;
-    } else {
-        log(HIER_LOG_DEBUG, "GPU memory by %s", runtime->name());
-    }
-    return runtime;
-}
-
-bool is_loaded(const char* library)
-{
-    void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle != nullptr) dlclose(handle);
-    return handle != nullptr;
-}
 
 // How many libraries this process has loaded so far.
 unsigned long long libraries_loaded()
@@ -101,26 +36,43 @@ unsigned long long libraries_loaded()
     return count;
 }
 
+// One line a process; under the lock.
+void tell_once(const std::string& what, const std::string& reasons)
+{
+    static bool told = false;
+    if (!told) log(HIER_LOG_ERROR, "%s: %s", what.c_str(), reasons.c_str());
+    told = true;
+}
+
 Runtime* search(bool only_loaded, std::string& reasons)
 {
     const std::lock_guard lock(mutex);
     const int choice = chosen;
     if (opened != nullptr || choice == HIER_GPU_NONE) return opened;
     bool any_is_broken = false;
-    for (const Candidate& c : candidates) {
-        if ((choice != HIER_GPU_AUTO && choice != c.choice) || *c.library == '\0') continue;
-        if (only_loaded && choice == HIER_GPU_AUTO && !is_loaded(c.library)) continue;
-        if (Runtime* found = open(c, reasons, any_is_broken)) {
-            opened = found;
+    std::string lost;  // a runtime that is used, and has no module
+    for (const Module& c : modules()) {
+        if (choice != HIER_GPU_AUTO && choice != c.choice) continue;
+        const bool must_be_loaded = only_loaded && choice == HIER_GPU_AUTO;
+        if (must_be_loaded && !uses(c.family)) continue;
+        const Attempt attempt = open_module(c, must_be_loaded);
+        if (attempt.runtime != nullptr) {
+            opened = attempt.runtime;
             break;
         }
+        reasons += (reasons.empty() ? "" : "; ") + std::string(c.file) + ": " + attempt.reason;
+        if (!uses(c.family)) continue;
+        any_is_broken = any_is_broken || attempt.is_broken;
+        if (!attempt.has_module) lost = c.family;
     }
     found_broken = opened == nullptr && any_is_broken;
-    static bool told = false;
-    if (opened == nullptr && choice != HIER_GPU_AUTO && !told) {
-        told = true;
-        log(HIER_LOG_ERROR, "coll_hier_gpu asks for a runtime that cannot be used: %s",
-            reasons.c_str());
+    if (opened == nullptr && choice != HIER_GPU_AUTO) {
+        tell_once("coll_hier_gpu asks for a runtime that cannot be used", reasons);
+    } else if (opened == nullptr && !lost.empty()) {
+        tell_once(
+            "this process has loaded " + lost +
+                ", but no module for it can be opened, and calls on its device memory will fail",
+            reasons);
     }
     return opened;
 }
@@ -150,7 +102,8 @@ Runtime* find_runtime(std::string& reason)
     return search(false, reason);
 }
 
-// Nobody says what it is; but the host's it is not when the CPU does not reach it.
+// Nobody says what it is; but the host's it is not when the CPU does not reach it. (A module may have
+// been put in its place since, a runtime may have recovered.)
 static Status inspect_without(const void* address, const Runtime*& r)
 {
     if (!found_broken || is_readable(address)) return Status::ok;

@@ -13,7 +13,12 @@ namespace hier {
 Status NodeTransport::begin(const Binding& binding)
 {
     binding_ = binding;
-    return Status::ok;
+    return has_failed() ? Status::peer_failed : Status::ok;
+}
+
+bool NodeTransport::has_failed() const
+{
+    return segment_ && segment().failure().load(std::memory_order_relaxed) != 0;
 }
 
 Status NodeTransport::announce(int)
@@ -22,6 +27,8 @@ Status NodeTransport::announce(int)
     slot.address = reinterpret_cast<std::uint64_t>(binding_.receive.base);
     slot.length = binding_.receive.length;
     slot.ready.store(binding_.sequence, std::memory_order_release);
+    // Either who fails sees that we are in the call, or we see, before we write, that he has failed.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     return Status::ok;
 }
 
@@ -62,9 +69,7 @@ std::uint32_t NodeTransport::arrived(int peer)
 
 Status NodeTransport::progress(Completions&)
 {
-    if (!segment_ || raised_) return Status::ok;
-    return segment().failure().load(std::memory_order_relaxed) == 0 ? Status::ok
-                                                                    : Status::peer_failed;
+    return has_failed() && !raised_ ? Status::peer_failed : Status::ok;
 }
 
 void NodeTransport::tell(std::uint32_t beat)
@@ -89,7 +94,25 @@ std::uint32_t NodeTransport::heard()
 void NodeTransport::raise(Status status)
 {
     raised_ = true;
-    if (segment_) segment().failure().store(static_cast<int>(status), std::memory_order_relaxed);
+    if (!segment_) return;
+    segment().failure().store(static_cast<int>(status), std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // announce()
+}
+
+void NodeTransport::stop()
+{
+    if (segment_) segment().slot(segment().rank()).stopped.store(1, std::memory_order_release);
+}
+
+bool NodeTransport::may_write(int peer, std::uint32_t count)
+{
+    const auto is_in = [&](int rank) {
+        return segment().slot(rank).ready.load(std::memory_order_acquire) >= binding_.sequence;
+    };
+    // Who enters later sees that we have failed.
+    return is_in(segment().rank()) && is_in(peer) &&
+           segment().slot(peer).stopped.load(std::memory_order_acquire) == 0 &&
+           arrived(peer) < count;
 }
 
 namespace {

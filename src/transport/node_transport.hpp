@@ -25,6 +25,8 @@ public:
     void tell(std::uint32_t beat) override;
     std::uint32_t heard() override;
     void raise(Status status) override;
+    void stop() override;
+    bool may_write(int peer, std::uint32_t count) override;
     virtual const char* name() const = 0;
     // May the buffers of a call be memory that the CPU cannot reach?
     virtual bool takes_device_memory() const { return false; }
@@ -39,6 +41,8 @@ protected:
     const std::byte* source(const Transfer& transfer) const;
 
 private:
+    bool has_failed() const;  // somebody has
+
     std::shared_ptr<NodeSegment> segment_;  // none for a rank that is alone on its node
     Binding binding_{};
     bool raised_ = false;

@@ -113,6 +113,7 @@ void SdmaTransport::report(Completions& completions)
             i++;
             continue;
         }
+        has_hung_ = has_hung_ || status == Status::timed_out;
         Batch batch = std::move(batches_[i]);
         batches_.erase(batches_.begin() + static_cast<std::ptrdiff_t>(i));
         for (const Item& item : batch.items) {

@@ -166,7 +166,9 @@ Status SdmaTransport::progress(Completions& completions)
 bool SdmaTransport::idle()
 {
     std::erase_if(batches_, [&](const Batch& batch) {
-        return engines_->reached(batch.ticket) != Status::in_progress;
+        const Status status = engines_->reached(batch.ticket);
+        has_hung_ = has_hung_ || status == Status::timed_out;
+        return status != Status::in_progress;
     });
     const bool is_host_idle = !host_ || host_->idle();
     return batches_.empty() && is_host_idle;
@@ -198,6 +200,18 @@ void SdmaTransport::raise(Status status)
 {
     NodeTransport::raise(status);
     if (host_) host_->raise(status);
+    gathered_.items.clear();  // they are started no more
+}
+
+void SdmaTransport::stop()
+{
+    if (!has_hung_) NodeTransport::stop();
+}
+
+bool SdmaTransport::may_write(int peer, std::uint32_t count)
+{
+    const bool is_by_cells = segment().slot(segment().rank()).way == Way::by_cells;
+    return !is_by_cells && NodeTransport::may_write(peer, count);
 }
 
 }  // namespace hier

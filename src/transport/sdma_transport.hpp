@@ -42,6 +42,8 @@ public:
     Status settle() override;
     void end() override;
     void raise(Status status) override;
+    void stop() override;
+    bool may_write(int peer, std::uint32_t count) override;
     const char* name() const override;
     bool takes_device_memory() const override { return true; }
 
@@ -94,6 +96,7 @@ private:
     std::vector<Batch> spare_;
     Status failure_ = Status::ok;
     int registered_by_ = -1;
+    bool has_hung_ = false;  // a copy may go on, however long
     bool is_settling_ = false;
     std::uint64_t settled_ = 0;  // ticket
     std::string name_;

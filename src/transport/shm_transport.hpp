@@ -43,6 +43,8 @@ public:
     Status progress(Completions& completions) override;
     bool idle() override;
     void end() override;
+    // Peers write into their own cells.
+    bool may_write(int, std::uint32_t) override { return false; }
 
 private:
     static constexpr std::size_t queue_length = 16;

@@ -14,8 +14,8 @@ UcxRail::UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector
     : worker_(std::move(worker)), board_(std::move(board)), is_remote_(std::move(is_remote)),
       peers_(is_remote_.size())
 {
-    // Puts, and for each peer an announcement, a drain and a failure.
-    const std::size_t most = static_cast<std::size_t>(depth) + 3 * peers_.size();
+    // Puts, and for each peer an announcement, a drain, a failure and two words that it was the last.
+    const std::size_t most = static_cast<std::size_t>(depth) + 5 * peers_.size();
     flights_.reserve(most);
     free_flights_.reserve(most);
     done_.reserve(most);
@@ -78,9 +78,13 @@ bool UcxRail::idle()
 Status UcxRail::begin(const Binding& binding)
 {
     const std::lock_guard lock(worker_->mutex());
+    // A failure that has come is seen before anything is put into the buffer of who raised it.
+    constexpr int turns_on_entry = 4096;
+    if (!binding.eager) turn_worker(turns_on_entry);
     binding_ = binding;
     is_bound_ = true;
     take_early();
+    if (RailBoard::read(board_.failure()) != 0) return Status::peer_failed;
     if (binding.eager || failed(own_failure_)) return own_failure_;
     const Region& into = binding.rail_target();
     const bool is_registered = into.memory.kind == MemoryKind::device &&
@@ -130,6 +134,7 @@ Status UcxRail::announce(int peer_index)
     Flight& flight = take_flight(peer_index, no_op);
     flight.signal_to = peer.board + offsetof(RailSlot, ready);
     flight.signal = binding_.sequence;
+    peer.let_in = binding_.sequence;
     const bool is_news = peer.told != announcement_.version;
     peer.told = announcement_.version;
     const std::size_t bytes = is_news ? offsetof(Announcement, key) + announcement_.key_bytes : 0;
@@ -218,7 +223,8 @@ Status UcxRail::progress(Completions& completions)
     Status failure = Status::ok;
     {
         const std::lock_guard lock(worker_->mutex());
-        turn_worker();
+        constexpr int most_turns = 16;  // then somebody else's turn comes
+        turn_worker(most_turns);
         std::swap(done_, reported_);
         failure = own_failure_;
     }
@@ -229,10 +235,9 @@ Status UcxRail::progress(Completions& completions)
     return RailBoard::read(board_.failure()) != 0 ? Status::peer_failed : Status::ok;
 }
 
-void UcxRail::turn_worker()
+void UcxRail::turn_worker(int most)
 {
-    constexpr int most_turns = 16;  // then somebody else's turn comes
-    for (int i = 0; i < most_turns && ucp_worker_progress(worker_->handle()) != 0; i++) {
+    for (int i = 0; i < most && ucp_worker_progress(worker_->handle()) != 0; i++) {
     }
 }
 
@@ -254,19 +259,6 @@ std::uint32_t UcxRail::heard()
                            Signal::count(RailBoard::read(board_.slot(i).beat), binding_.sequence));
     }
     return highest;
-}
-
-void UcxRail::raise(Status status)
-{
-    raised_ = true;
-    const std::lock_guard lock(worker_->mutex());
-    failure_word_ = static_cast<std::uint64_t>(status);
-    for (std::size_t i = 0; i < peers_.size(); i++) {
-        if (peers_[i].endpoint == nullptr) continue;
-        Flight& flight = take_flight(static_cast<int>(i), no_op);
-        (void)launch(flight, &failure_word_, sizeof failure_word_, peers_[i].failure,
-                     peers_[i].board_key);
-    }
 }
 
 }  // namespace hier

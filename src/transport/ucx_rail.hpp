@@ -66,6 +66,8 @@ public:
     void tell(std::uint32_t beat) override;
     std::uint32_t heard() override;
     void raise(Status status) override;
+    void stop() override;
+    bool may_write(int peer, std::uint32_t count) override;
     const NetworkChoice& choice() const { return worker_->choice(); }
     // Does what goes to a peer arrive there in its order?
     bool is_in_order() const { return worker_->signal_order() != SignalOrder::by_flush; }
@@ -87,8 +89,9 @@ private:
         std::uint64_t failure = 0;    // address of its failure word
         std::uint64_t sink = 0;       // of its messages
         UcxRemoteKey board_key;
-        std::uint64_t told = 0;   // version of our announcement that the peer has
-        std::uint64_t known = 0;  // version of the peer's announcement that buffer_key is for
+        std::uint64_t let_in = 0;  // the last collective in which it was announced to the peer
+        std::uint64_t told = 0;    // version of our announcement that the peer has
+        std::uint64_t known = 0;   // version of the peer's announcement that buffer_key is for
         UcxRemoteKey buffer_key;
         std::uint64_t last_signal = 0;  // sent to the peer
         std::uint64_t called = 0;       // highest eager call that the peer is in
@@ -127,6 +130,7 @@ private:
     void take_message(const MessageHead& head, const std::byte* data, std::size_t bytes) override;
     void take_early();
 
+    void put_word(int peer, std::uint64_t to, const std::uint64_t& word);
     Status send_word(int peer, std::uint32_t op, std::size_t offset, std::uint64_t word);
     static void on_complete(void* request, ucs_status_t status, void* user_data);
 
@@ -141,7 +145,7 @@ private:
     bool may_signal(Flight& flight);
     static void report(const Flight& flight, const char* what, ucs_status_t status);
     void release(Flight& flight);
-    void turn_worker();
+    void turn_worker(int most);
     void abandon_flights();
 
     std::uint32_t landed(std::size_t peer);

@@ -122,6 +122,21 @@ case_ gpu-failing-copies-4-by-2 ranks=4 node_size=2 gpu=50 mca="coll_hier_timeou
 case_ gpu-faults-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" -- gpu_faults --victim 1 --harmless 1
 case_ gpu-failing-copies-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
     -- gpu_faults --async 1 --most 15 --harmless 1
+# A rank that cannot take part has an error, and keeps nobody waiting: its runtime has no module, or it has no memory.
+for victim in 0 2; do
+    case_ "gpu-without-module-rank-$victim" ranks=4 node_size=2 gpu=5 modules=/nonexistent mca="coll_hier_timeout 5" \
+        says="has loaded libamdhip64.so, but no module .*: /nonexistent/hier_gpu_rocm.so: cannot open" \
+        -- gpu_unusable --expect hier --victim "$victim"
+    case_ "gpu-without-module-fallback-rank-$victim" ranks=3 gpu=5 modules=/nonexistent mca="coll_hier_min_bytes 1000000000" \
+        says="no GPU runtime that works: hier_gpu_rocm.so: /nonexistent/hier_gpu_rocm.so: cannot open" \
+        -- gpu_unusable --expect fallback --victim "$victim"
+done
+case_ gpu-without-memory ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
+    says="rank 1 cannot take part in an allgather of 2097153 bytes .*: it has no memory" \
+    -- gpu_unusable --expect fallback --victim 1 --memory 0
+case_ gpu-hanging-copy-fallback ranks=3 gpu=5 leaves=pinned mca="coll_hier_min_bytes 1000000000 coll_hier_timeout 2" \
+    says="rank 1 cannot take part in an allgather of 300007 bytes .*: the others get zeros" \
+    -- gpu_unusable --expect fallback --victim 1 --hang 1
 
 # Ways to choose the component, and to leave it out.
 case_ coll-priority ranks=4 node_size=2 coll=- mca="coll_hier_priority 95" -- exact --expect hier --sizes 1,4097

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "executor.hpp"
+
 namespace hier::test {
 
 const char* to_string(Call call)
@@ -56,13 +58,22 @@ Status FakeTransport::begin(const Binding& binding)
     if (binding.sequence <= binding_.sequence) blame("a sequence number did not grow");
     bound_ = true;
     binding_ = binding;
-    return strikes(Call::begin) ? Status::transport_error : Status::ok;
+    group_.places[me_] = FakeGroup::Place::here;
+    if (strikes(Call::begin)) return Status::transport_error;
+    return group_.failure == Status::ok ? Status::ok : Status::peer_failed;
 }
 
 void FakeTransport::end()
 {
     if (!bound_) blame("end without begin");
     if (!flights_.empty()) blame("end with transfers in flight");
+    const bool gave_up =
+        raised_ && std::chrono::steady_clock::now() - raised_at_ >= Executor::Limits{}.drain;
+    group_.places[me_] = gave_up ? FakeGroup::Place::gave_up : FakeGroup::Place::gone;
+    for (const Lane& lane : group_.lanes[me_]) {
+        if (raised_ && !gave_up && !lane.announced.stays && !lane.is_empty())
+            blame("it ends while bytes are on their way to it");
+    }
     bound_ = false;
 }
 
@@ -75,7 +86,8 @@ Status FakeTransport::announce(int peer)
     for (std::size_t i = 0; i < from.size(); i++) {
         if (peer == Op::every_peer || peer == static_cast<int>(i))
             from[i].announced = {binding_.sequence,
-                                 level_ == Level::rail ? binding_.rail_target() : binding_.receive};
+                                 level_ == Level::rail ? binding_.rail_target() : binding_.receive,
+                                 level_ == Level::rail && has_landing()};
     }
     return Status::ok;
 }
@@ -173,7 +185,11 @@ void FakeTransport::perform(const Flight& flight)
     }
     case Call::put: {
         Lane& lane = to(transfer.peer);
+        if (stopped_) blame("a put after the last");
         if (lane.lost) break;
+        const bool is_gone =
+            group_.places[static_cast<std::size_t>(transfer.peer)] == FakeGroup::Place::gone;
+        if (is_gone && !lane.announced.stays) blame("a put to a rank that has left its call");
         const std::byte* from = source(transfer);
         auto& queue = level_ == Level::rail ? lane.road : lane.arriving;
         queue.push_back({{from, from + slice.length},
@@ -291,13 +307,6 @@ std::uint32_t FakeTransport::heard()
             highest = std::max(highest, Signal::count(group_.beats[i], binding_.sequence));
     }
     return highest;
-}
-
-void FakeTransport::raise(Status status)
-{
-    if (raised_) blame("raised twice");
-    raised_ = true;
-    if (group_.failure == Status::ok) group_.failure = status;
 }
 
 }  // namespace hier::test

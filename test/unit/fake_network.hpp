@@ -8,6 +8,7 @@
 //                         or freed by drain)     progress)
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -61,6 +62,7 @@ struct FakeGroup {
     struct Announced {
         std::uint64_t sequence = 0;
         Region into;
+        bool stays = false;  // after the call: a landing buffer
     };
     struct Lane {
         Announced announced;
@@ -69,10 +71,19 @@ struct FakeGroup {
         std::deque<Parcel> arriving;  // needs nobody but the receiver
         std::size_t sent = 0;         // parcels
         bool lost = false;
+        bool stopped = false;  // said by the sender, behind what is on the lane
+        bool is_empty() const { return road.empty() && arriving.empty(); }
     };
-    explicit FakeGroup(std::size_t ranks) : lanes(ranks, std::vector<Lane>(ranks)), beats(ranks) {}
+    // Of a receiver. gone: out of a call that it has entered; gave_up: though it might still be
+    // written to.
+    enum class Place { here, gone, gave_up };
+    explicit FakeGroup(std::size_t ranks)
+        : lanes(ranks, std::vector<Lane>(ranks)), beats(ranks), places(ranks, Place::here)
+    {
+    }
     std::vector<std::vector<Lane>> lanes;
     std::vector<std::uint64_t> beats;
+    std::vector<Place> places;
     Status failure = Status::ok;
 };
 
@@ -126,11 +137,13 @@ public:
     Status drain(int peer, std::uint32_t op) override;
     std::uint32_t arrived(int peer) override;
     Status progress(Completions& completions) override;
-    bool idle() override { return flights_.empty(); }
+    bool idle() override;
     void end() override;
     void tell(std::uint32_t beat) override;
     std::uint32_t heard() override;
     void raise(Status status) override;
+    void stop() override;
+    bool may_write(int peer, std::uint32_t count) override;
 
 private:
     struct Flight {
@@ -163,6 +176,8 @@ private:
     Binding binding_{};
     bool bound_ = false;
     bool raised_ = false;
+    bool stopped_ = false;
+    std::chrono::steady_clock::time_point raised_at_;
     bool fails_later_ = false;
     std::deque<Flight> flights_;
 };

@@ -71,8 +71,8 @@ std::vector<std::size_t> chunks(std::size_t bytes)
 
 std::string text_of(const AllgatherChoice& choice)
 {
-    return std::string(to_string(choice.route)) + " of " +
-           std::to_string(choice.chunk) + ", depth " + std::to_string(choice.depth);
+    return std::string(to_string(choice.route)) + " of " + std::to_string(choice.chunk) +
+           ", depth " + std::to_string(choice.depth);
 }
 
 std::string judge(const Case& c, const std::vector<int>& layout, std::size_t bytes)

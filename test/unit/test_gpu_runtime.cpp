@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 #include "forked.hpp"
@@ -100,21 +101,30 @@ void test_no_device(void**)
     }));
 }
 
+template <class F> void find(void* library, const char* name, F*& function)
+{
+    function = reinterpret_cast<F*>(dlsym(library, name));
+}
+
+// On a device of the library that is loaded.
+void* simulated_memory()
+{
+    int (*allocate)(void**, std::size_t) = nullptr;
+    find(dlopen(HIER_TEST_SIMULATED, RTLD_NOW | RTLD_NOLOAD), "hipMalloc", allocate);
+    void* memory = nullptr;
+    if (allocate(&memory, 64) != 0) throw std::runtime_error("no device memory");
+    return memory;
+}
+
 // A runtime that does not say how many devices there are may have some.
 struct Broken {
     Broken()
     {
         if (const auto fault = load(); !fault.empty()) throw std::runtime_error(fault);
         void* const library = dlopen(HIER_TEST_SIMULATED, RTLD_NOW | RTLD_NOLOAD);
-        const auto find = [&](auto*& function, const char* name) {
-            function =
-                reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-        };
-        find(fail_at, "hip_sim_fail_at");
-        find(calls, "hip_sim_calls");
-        int (*allocate)(void**, std::size_t) = nullptr;
-        find(allocate, "hipMalloc");
-        if (allocate(&device, 64) != 0) throw std::runtime_error("no device memory");
+        find(library, "hip_sim_fail_at", fail_at);
+        find(library, "hip_sim_calls", calls);
+        device = simulated_memory();
         // Loading the module makes for a second search.
         for (int i = 0; i < 2; i++) {
             fail_next();
@@ -160,16 +170,92 @@ void test_a_runtime_that_goes_on_failing(void**)
     }))));
 }
 
-void test_no_module(void**)
+// A directory in place of the modules'.
+struct Directory {
+    Directory()
+    {
+        if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("no directory");
+        setenv("HIER_GPU_MODULES", path.c_str(), 1);
+    }
+    ~Directory() { std::filesystem::remove_all(path); }
+    Directory(const Directory&) = delete;
+    Directory& operator=(const Directory&) = delete;
+    std::string module() const { return path + "/hier_gpu_rocm.so"; }
+    std::string path = "/tmp/hier-test-modules.XXXXXX";
+};
+
+std::size_t count(const std::string& text, const std::string& words)
 {
-    expect_no_reason(quietly([]() -> std::string {
-        setenv("HIER_GPU_MODULES", "/nonexistent", 1);
-        if (const auto fault = load(); !fault.empty()) return fault;
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; at++) found++;
+    return found;
+}
+
+// The process uses a GPU, and the file that knows it is not the one that it should be.
+std::string no_module(const std::string& file, const std::string& cause)
+{
+    int host = 0;
+    if (gpu::runtime() != nullptr || hier_memory_is_reachable(&host) != 1)
+        return "wrong before the library is there";
+    if (!ForkedRank::log_lines().empty()) return "it logs: " + ForkedRank::log_lines();
+    if (const auto fault = load(); !fault.empty()) return fault;
+    void* const device = simulated_memory();
+    for (int i = 0; i < 3; i++) {
         std::string reason;
         if (gpu::runtime() != nullptr || gpu::find_runtime(reason) != nullptr)
             return "there is one";
-        return reason.find("/nonexistent/hier_gpu_rocm.so") != std::string::npos ? "" : reason;
-    }));
+        if (reason.find("hier_gpu_rocm.so: " + cause) == std::string::npos) return reason;
+        if (hier_memory_is_reachable(&host) != 1) return "a variable is no host memory";
+        if (hier_memory_is_reachable(device) != 0) return "device memory passes for the host's";
+        Allocation found;
+        if (gpu::inspect(device, found) != Status::transport_error) return "no error";
+    }
+    const std::string lines = ForkedRank::log_lines();
+    const bool is_told_once =
+        count(lines, "has loaded libamdhip64.so") == 1 && count(lines, file) >= 1 &&
+        count(lines, "no GPU runtime that works: hier_gpu_rocm.so: " + cause) == 6;
+    return is_told_once ? "" : lines;
+}
+
+void test_no_module(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {
+        const Directory modules;
+        return no_module(modules.module(), modules.module() + ": cannot open");
+    }))));
+}
+
+void test_unreadable_module(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {
+        const Directory modules;
+        std::ofstream(modules.module()) << "no library";
+        return no_module(modules.module(), modules.module() + ": file too short");
+    }))));
+}
+
+void test_module_of_another_version(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {
+        const Directory modules;
+        std::filesystem::create_symlink(HIER_TEST_SIMULATED, modules.module());
+        return no_module(modules.module(), modules.module() + ": it has another version");
+    }))));
+}
+
+// One that was put there since is found.
+void test_module_that_comes_late(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {
+        const Directory modules;
+        if (const auto fault = load(); !fault.empty()) return fault;
+        void* const device = simulated_memory();
+        if (hier_memory_is_reachable(device) != 0 || gpu::runtime() != nullptr)
+            return std::string("there is one");
+        std::filesystem::create_symlink(HIER_TEST_MODULES "/hier_gpu_rocm.so", modules.module());
+        const bool is_known = hier_memory_is_reachable(device) == 0 && gpu::used_device() == 0;
+        return std::string(is_known ? "" : "not found");
+    }))));
 }
 
 void test_left_out(void**)
@@ -195,6 +281,9 @@ int main()
         cmocka_unit_test(test_a_runtime_that_fails_once),
         cmocka_unit_test(test_a_runtime_that_goes_on_failing),
         cmocka_unit_test(test_no_module),
+        cmocka_unit_test(test_unreadable_module),
+        cmocka_unit_test(test_module_of_another_version),
+        cmocka_unit_test(test_module_that_comes_late),
         cmocka_unit_test(test_left_out),
     };
     return cmocka_run_group_tests_name("gpu_runtime", tests, nullptr, nullptr);

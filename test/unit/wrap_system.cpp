@@ -46,6 +46,7 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long lo
                                  const iovec* remote, unsigned long remotes, unsigned long flags)
 {
     writev_calls++;
+    if (before_writev != nullptr) before_writev();
     switch (writev_mode) {
     case Writev::works:
         break;

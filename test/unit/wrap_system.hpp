@@ -28,5 +28,6 @@ enum class Writev {
 };
 inline Writev writev_mode = Writev::works;
 inline int writev_calls = 0;
+inline void (*before_writev)() = nullptr;
 
 }  // namespace hier::test

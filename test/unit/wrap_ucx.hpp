@@ -103,7 +103,9 @@ struct WrappedUcx {
     bool knows_rocm = false;           // what it says of itself
     // What a put writes to device memory is not there before a get has been done (wrap_ucx_device).
     bool hides_landings = false;
-    bool reads_flush = true;  // false: not even then, which is what a missing flush looks like
+    void (*before_large_put)() = nullptr;
+    bool (*may_fail)() = nullptr;  // UcxFailure::later: not before
+    bool reads_flush = true;       // false: not even then, which is what a missing flush looks like
 
     // For the wrappers.
     bool fails(UcxCall call);

@@ -142,8 +142,10 @@ static void send_put(Lagging* put)
 unsigned __wrap_ucp_worker_progress(ucp_worker_h worker)
 {
     std::vector<Stand*> now;
-    std::swap(now, ending);
-    broken = nullptr;
+    if (ucx.may_fail == nullptr || ucx.may_fail()) {
+        std::swap(now, ending);
+        broken = nullptr;
+    }
     for (Stand* stand : now) stand->callback(stand, stand->status, stand->user_data);
     std::erase_if(lagging, [](Lagging* put) {
         if (++put->turns < lag) return false;
@@ -156,6 +158,7 @@ unsigned __wrap_ucp_worker_progress(ucp_worker_h worker)
 ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h endpoint, const void* data, size_t bytes, uint64_t to,
                                     ucp_rkey_h key, const ucp_request_param_t* param)
 {
+    if (bytes >= large && ucx.before_large_put != nullptr) ucx.before_large_put();
     if (ucx.fails(UcxCall::put)) {
         return ucx.fails_later() ? fail_later(endpoint, param) : UCS_STATUS_PTR(failure);
     }

@@ -1,0 +1,205 @@
+// One rank has device memory in a call and cannot take part with it: the module of its GPU runtime is missing
+// (HIER_GPU_MODULES), there is no memory to stage it through, or a copy of it does not end. It gets an error; nobody
+// waits for ever, and where the previous module serves the call the others have all that could be had.
+//
+//   --victim r    the rank
+//   --memory 0    it has the module, and no memory (default: 1)
+//   --hang 1      it has both, and its first copy does not end
+#include "gpu_memory.hpp"
+
+#include "../sim/hip_sim.h"
+
+#include <fstream>
+
+#include <dlfcn.h>
+#include <malloc.h>
+#include <sys/resource.h>
+
+using namespace hier_test;
+
+namespace {
+
+struct Way {
+    const char* name;
+    Kind send;
+    Kind receive;
+    bool in_place;
+};
+constexpr Way ways[] = {
+    {"device to device", Kind::device, Kind::device, false},
+    {"in place", Kind::device, Kind::device, true},
+    {"host to device", Kind::pageable, Kind::device, false},
+    {"device to host", Kind::device, Kind::pageable, false},
+};
+
+const auto copies =
+    reinterpret_cast<decltype(&hip_sim_copies)>(dlsym(RTLD_DEFAULT, "hip_sim_copies"));
+const auto hang_copy_at =
+    reinterpret_cast<decltype(&hip_sim_hang_copy_at)>(dlsym(RTLD_DEFAULT, "hip_sim_hang_copy_at"));
+
+class Unusable {
+public:
+    Unusable(Session& session, Observer& observer)
+        : session_(session), observer_(observer),
+          victim_(static_cast<int>(session.number("victim", 0)))
+    {
+    }
+
+    void with_memory(std::size_t bytes)
+    {
+        for (const Way& way : ways) {
+            session_.phase("%s, %zu bytes", way.name, bytes);
+            MPI_Comm comm;
+            MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+            MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+            on_host(comm, bytes);  // makes the team
+            check(way, bytes, attempt(way, bytes, comm));
+            if (observer_.expect() == Expect::fallback) {
+                on_host(comm, bytes);  // nothing is broken
+            }
+            MPI_Comm_free(&comm);
+        }
+    }
+
+    void hanging(std::size_t bytes)
+    {
+        session_.phase("a copy that ends");  // and whatever comes with the first
+        session_.ok(attempt(ways[0], bytes, MPI_COMM_WORLD).status, "a copy that ends");
+        session_.phase("a copy that does not end");
+        hangs_ = is_victim();
+        check(ways[0], bytes, attempt(ways[0], bytes, MPI_COMM_WORLD));
+        hangs_ = false;
+        on_host(MPI_COMM_WORLD, bytes);
+    }
+
+    // Whatever the others have then is worth nothing, but they have it.
+    void without_memory(std::size_t bytes)
+    {
+        for (const Way& way : ways) {
+            if (way.receive != Kind::device) {
+                continue;
+            }
+            session_.phase("%s, %zu bytes, without memory", way.name, bytes);
+            const Result result = attempt(way, bytes, MPI_COMM_WORLD);
+            const bool has_failed = result.status != MPI_SUCCESS;
+            session_.check(has_failed == is_victim(), "%s: error code %d", way.name, result.status);
+            on_host(MPI_COMM_WORLD, bytes);
+        }
+    }
+
+private:
+    struct Result {
+        int status;
+        Bytes got;
+    };
+
+    bool is_victim() const { return session_.rank() == victim_; }
+
+    Result attempt(const Way& way, std::size_t bytes, MPI_Comm comm)
+    {
+        const int call = ++call_;
+        const Bytes mine = Pattern(session_.rank(), call).bytes(bytes);
+        const auto ranks = static_cast<std::size_t>(session_.size());
+        const Memory receive(is_victim() ? way.receive : Kind::pageable, bytes * ranks);
+        const Memory send(is_victim() ? way.send : Kind::pageable, bytes);
+        if (way.in_place) {
+            receive.write(bytes * static_cast<std::size_t>(session_.rank()), mine);
+        } else {
+            send.write(0, mine);
+        }
+        const int count = static_cast<int>(bytes);
+        const bool is_short = is_victim() && session_.number("memory", 1) == 0;
+        MPI_Barrier(MPI_COMM_WORLD);
+        rlimit before{};
+        getrlimit(RLIMIT_AS, &before);
+        if (is_short) {
+            limit_memory(bytes);
+        }
+        if (hangs_) {
+            hang_copy_at(copies() + 1);
+        }
+        const int status = MPI_Allgather(way.in_place ? MPI_IN_PLACE : send.data(), count, MPI_BYTE,
+                                         receive.data(), count, MPI_BYTE, comm);
+        setrlimit(RLIMIT_AS, &before);
+        if (hangs_) {
+            hang_copy_at(0);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        return {status, receive.read(0, bytes * ranks)};
+    }
+
+    // As much as half a block may be allocated from now on.
+    void limit_memory(std::size_t bytes)
+    {
+        std::ifstream file("/proc/self/statm");
+        std::size_t pages = 0;
+        file >> pages;
+        rlimit limit{};
+        getrlimit(RLIMIT_AS, &limit);
+        limit.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + bytes / 2;
+        session_.check(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
+    }
+
+    void check(const Way& way, std::size_t bytes, const Result& result)
+    {
+        // In a team the others hear of it: at once, or, where it had sent its block, perhaps after their call.
+        const bool is_ours = observer_.expect() == Expect::hier;
+        const bool must_fail = is_victim() || (is_ours && way.send == Kind::device);
+        const bool has_failed = result.status != MPI_SUCCESS;
+        session_.check(has_failed == must_fail || (has_failed && is_ours),
+                       "%s, %zu bytes: error code %d", way.name, bytes, result.status);
+        if (has_failed) {
+            return;
+        }
+        Bytes wanted = gathered(session_.size(), call_, bytes);
+        if (way.send == Kind::device) {
+            std::fill_n(wanted.begin() + static_cast<std::ptrdiff_t>(bytes) * victim_, bytes,
+                        static_cast<unsigned char>(0));
+        }
+        const std::string wrong = difference(result.got, wanted);
+        session_.check(wrong.empty(), "%s, %zu bytes: wrong %s", way.name, bytes, wrong.c_str());
+    }
+
+    void on_host(MPI_Comm comm, std::size_t bytes)
+    {
+        const int call = ++call_;
+        const Bytes mine = Pattern(session_.rank(), call).bytes(bytes);
+        Bytes got(bytes * static_cast<std::size_t>(session_.size()), poison);
+        const int count = static_cast<int>(bytes);
+        session_.ok(
+            observer_.allgather(mine.data(), count, MPI_BYTE, got.data(), count, MPI_BYTE, comm),
+            "host memory");
+        check_blocks(session_, got.data(), bytes, session_.size(), call, "host memory");
+    }
+
+    Session& session_;
+    Observer& observer_;
+    int victim_;
+    bool hangs_ = false;
+    int call_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Session session(argc, argv, "gpu_unusable",
+                    {"expect", "min-bytes", "victim", "memory", "hang"});
+    Observer observer(session);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    require_hip(hipSetDevice(session.rank() % devices()), "hipSetDevice");
+    Unusable unusable(session, observer);
+    if (session.number("hang", 0) != 0) {
+        unusable.hanging(300007);
+    } else if (session.number("memory", 1) != 0) {
+        for (const std::size_t bytes : {1, 4097, 300007}) {
+            unusable.with_memory(bytes);
+        }
+    } else {
+        mallopt(M_MMAP_THRESHOLD, 1 << 16);  // what is freed does not serve the next
+        for (const std::size_t bytes : {16U << 20, (2U << 20) + 1}) {
+            unusable.without_memory(bytes);
+        }
+    }
+    return session.finish();
+}

@@ -1,0 +1,210 @@
+// After an error nobody writes into the buffers of a call that has returned: neither who is at it when
+// the error is raised, nor who enters the call later.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "forked.hpp"
+#include "team_rank.hpp"
+#include "wrap_system.hpp"
+#include "wrap_ucx.hpp"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr std::size_t bytes = 100000;
+constexpr std::byte own{0x5a};  // what the application writes after the call
+
+// Of all ranks. Made before they are.
+struct Scene {
+    std::atomic<int> writers;   // that are about to write
+    std::atomic<int> returned;  // ranks that have left the call
+};
+Scene& scene()
+{
+    static void* const at =
+        mmap(nullptr, sizeof(Scene), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return *static_cast<Scene*>(at);
+}
+
+void begin_scene()
+{
+    scene().writers = 0;
+    scene().returned = 0;
+}
+
+struct Network {
+    const char* name;
+    int ranks_per_node;
+    const char* transports;  // the core orders words over them in its different ways
+};
+constexpr Network networks[] = {
+    {"node", 0, "tcp"},
+    {"lane", 1, "tcp"},
+    {"flush", 1, "tcp,self"},
+    {"fence", 1, "rc,dc"},
+};
+
+hier_config config_of(const Network& network)
+{
+    hier_config config = config_for_tests();
+    config.ranks_per_node = network.ranks_per_node;
+    config.net_transports = network.transports;
+    ucx.transports = "tcp";
+    return config;
+}
+
+// Writes when the call that it writes for is over, if ever that happens before it has written.
+void linger()
+{
+    before_writev = ucx.before_large_put = nullptr;
+    scene().writers++;
+    for (int i = 0; i < 200 && scene().returned == 0; i++) usleep(1000);
+}
+
+void be_late() { before_writev = ucx.before_large_put = linger; }
+
+template <int others> bool are_writing() { return scene().writers >= others; }
+
+// Fails when the others are writing. (They may need its help to begin.)
+template <int others> void fail_writev()
+{
+    before_writev = nullptr;
+    (void)await(are_writing<others>);
+    writev_mode = Writev::is_refused;
+}
+
+template <int others> void fail_put()
+{
+    ucx.before_large_put = nullptr;
+    ucx.may_fail = are_writing<others>;
+    ucx.fail_nth(UcxCall::put, 1, UcxFailure::later);
+}
+
+template <int others> void break_off()
+{
+    before_writev = fail_writev<others>;
+    ucx.before_large_put = fail_put<others>;
+}
+
+void meet(const ForkedRank& self)
+{
+    std::vector<int> all(static_cast<std::size_t>(self.size()));
+    (void)self.group().allgather(self.group().context, &all[0], all.data(), sizeof all[0]);
+}
+
+// "" when nobody has written there since.
+std::string is_own(const std::vector<std::byte>& memory)
+{
+    for (std::size_t i = 0; i < memory.size(); i++) {
+        if (memory[i] != own) return "byte " + std::to_string(i) + " was written after the call";
+    }
+    return "";
+}
+
+struct Call {
+    explicit Call(const ForkedRank& self)
+        : send(bytes), receive(bytes * static_cast<std::size_t>(self.size()))
+    {
+    }
+    int make(TeamRank& team)
+    {
+        const int code = team.call_raw(send.data(), receive.data(), bytes);
+        std::fill(receive.begin(), receive.end(), own);
+        scene().returned++;
+        return code;
+    }
+    std::vector<std::byte> send, receive;
+};
+
+std::string end(ForkedRank& self, TeamRank& team, const Call& call)
+{
+    meet(self);  // by then everything has come
+    team.end();
+    return is_own(call.receive);
+}
+
+// Rank 0 fails while rank 1 writes to rank 2, or to it.
+std::string write_late(ForkedRank& self, const Network& network)
+{
+    Call call(self);  // outlives the team: somebody may still write there
+    TeamRank team(self, config_of(network));
+    std::string wrong;
+    if (team.created() != HIER_OK || team.call(bytes, wrong) != HIER_OK || !wrong.empty())
+        return "before: " + wrong + ForkedRank::log_lines();
+    meet(self);
+    if (self.rank() == 0) break_off<1>();
+    if (self.rank() == 1) be_late();
+    const int code = call.make(team);
+    // (Who has all of his bytes hears of it in the next call.)
+    const bool is_well =
+        self.rank() == 0 ? code == HIER_ERR_TRANSPORT : code == HIER_ERR_PEER || code == HIER_OK;
+    if (!is_well) return hier_strerror(code) + (": " + ForkedRank::log_lines());
+    if (ForkedRank::is_logged("not safe to reuse"))
+        return "it gives up waiting: " + ForkedRank::log_lines();
+    return end(self, team, call);
+}
+
+void test_writer_that_is_late(void**)
+{
+    std::string faults;
+    for (const Network& network : networks) {
+        begin_scene();
+        const auto fault =
+            first_fault(run_ranks(3, [&](ForkedRank& self) { return write_late(self, network); }));
+        if (!fault.empty()) faults += network.name + (": " + fault) + '\n';
+    }
+    expect_no_reason(keep(faults));
+}
+
+// The last rank enters when the others have left.
+std::string enter_late(ForkedRank& self, const Network& network)
+{
+    Call call(self);  // outlives the team: somebody may still write there
+    TeamRank team(self, config_of(network));
+    std::string wrong;
+    if (team.created() != HIER_OK || team.call(bytes, wrong) != HIER_OK || !wrong.empty())
+        return "before: " + wrong + ForkedRank::log_lines();
+    meet(self);
+    const bool is_late = self.rank() == 2;
+    if (is_late && !await([] { return scene().returned == 2; })) return "the others wait for it";
+    if (self.rank() == 0) break_off<0>();
+    const int code = call.make(team);
+    if (code != (self.rank() == 0 ? HIER_ERR_TRANSPORT : HIER_ERR_PEER))
+        return hier_strerror(code) + (": " + ForkedRank::log_lines());
+    // Inside a node they know that it is not in the call. Over a network they cannot, and say so.
+    const bool is_warned = ForkedRank::is_logged("not safe to reuse");
+    if (is_warned != (network.ranks_per_node == 1 && !is_late)) return ForkedRank::log_lines();
+    return end(self, team, call);
+}
+
+void test_rank_that_enters_late(void**)
+{
+    std::string faults;
+    for (const Network& network : {networks[0], networks[1]}) {
+        begin_scene();
+        const auto fault =
+            first_fault(run_ranks(3, [&](ForkedRank& self) { return enter_late(self, network); }));
+        if (!fault.empty()) faults += network.name + (": " + fault) + '\n';
+    }
+    expect_no_reason(keep(faults));
+}
+
+}  // namespace
+
+int main()
+{
+    (void)scene();
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_writer_that_is_late),
+        cmocka_unit_test(test_rank_that_enters_late),
+    };
+    return cmocka_run_group_tests_name("late_writers", tests, nullptr, nullptr);
+}
