@@ -114,6 +114,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.copy_issue = has_devices ? device_issue : 0;
     rates.streams = has_devices ? device_streams : 1;
     rates.own = has_devices ? device_memory : rates.link;
+    rates.engines = has_devices;
     rates.stage = has_devices && slowest.stages != 0 ? device_stage : 0;
 
     if (topology.nodes() > 1) {

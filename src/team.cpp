@@ -180,7 +180,8 @@ const Team::Prepared& Team::prepare(const Call& call)
                                call.in_place,
                                call.has_landing,
                                choice.depth,
-                               is_eager(call.bytes_per_rank)};
+                               is_eager(call.bytes_per_rank),
+                               choice.own_whole};
     auto made =
         std::make_unique<Program>(plan_allgather(topology_, rank_, shape), topology_, rank_);
     if (tracer_) tracer_->reserve(made->size());

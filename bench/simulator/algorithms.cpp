@@ -41,6 +41,7 @@ hier::Rates rates_of(const Machine& m)
     rates.own = m.is_host ? m.core_rate : m.copy_rate;
     rates.stage = m.stage_rate;
     rates.overhead = m.overhead;
+    rates.engines = !m.is_host;
     return rates;
 }
 
@@ -100,7 +101,13 @@ hier::AllgatherShape shape_of(const Options& options, std::span<const hier::Slic
                               const hier::AllgatherChoice& choice)
 {
     const bool has_landing = options.machine.stage_rate > 0 && options.ranks_of().size() > 1;
-    return {shards, choice.chunk, choice.route, options.is_in_place, has_landing, choice.depth};
+    return {.shards = shards,
+            .chunk = choice.chunk,
+            .route = choice.route,
+            .in_place = options.is_in_place,
+            .landing = has_landing,
+            .depth = choice.depth,
+            .own_whole = choice.own_whole};
 }
 
 Outcome run_hier(const Topology& topology, const Options& options, std::size_t bytes,

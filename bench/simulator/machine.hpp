@@ -44,9 +44,19 @@ struct Machine {
 struct Bound {
     double network = 0;  // what has to enter the busiest node / its NICs
     double links = 0;    // what the ranks of a node need / all that can bring it to them
+    // No bound for all: no algorithm beats it that takes every block over the network once.
+    double links_once = 0;
     [[nodiscard]] double seconds() const { return network > links ? network : links; }
+    [[nodiscard]] double seconds_once() const
+    {
+        return network > links_once ? network : links_once;
+    }
 };
+// By bandwidth alone.
 [[nodiscard]] Bound lower_bound(const std::vector<int>& ranks_of, std::size_t bytes,
                                 const Machine& machine);
+// And by the latencies that nobody avoids (proof in bound.cpp).
+[[nodiscard]] Bound latency_bound(const std::vector<int>& ranks_of, std::size_t bytes,
+                                  const Machine& machine);
 
 }  // namespace bench::simulator

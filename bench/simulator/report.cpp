@@ -13,7 +13,9 @@ constexpr double us = 1e6;
 constexpr const char* csv_header =
     "layout,bytes_per_rank,memory,nics,nic_bytes_per_second,link_bytes_per_second,depth,streams,"
     "staged,algorithm,chunk,us,network_bound_us,links_bound_us,ratio,network_bytes_per_node,"
-    "ops_per_rank\n";
+    "ops_per_rank,latency_bound_us,once_bound_us\n";
+
+double ratio(double seconds, double bound) { return bound > 0 ? seconds / bound : 0; }
 
 struct Close {
     void operator()(std::FILE* file) const { (void)std::fclose(file); }
@@ -54,17 +56,21 @@ void print_machine(const Options& options)
 void print_table(const Options& options, std::size_t bytes, const std::vector<Result>& results)
 {
     const Bound bound = lower_bound(options.ranks_of(), bytes, options.machine);
-    std::printf("\n%zu bytes a rank; bound: network %.1f us, links %.1f us\n", bytes,
-                bound.network * us, bound.links * us);
-    std::printf("%-12s %9s %6s %13s %8s %15s %10s\n", "algorithm", "chunk", "depth", "us", "ratio",
-                "MB sent/node", "ops/rank");
+    const Bound late = latency_bound(options.ranks_of(), bytes, options.machine);
+    std::printf(
+        "\n%zu bytes a rank; bound: network %.1f us, links %.1f us; with latencies %.1f us; "
+        "each block over the network once %.1f us\n",
+        bytes, bound.network * us, bound.links * us, late.seconds() * us, late.seconds_once() * us);
+    std::printf("%-12s %9s %6s %13s %8s %8s %8s %15s %10s\n", "algorithm", "chunk", "depth", "us",
+                "ratio", "latency", "once", "MB sent/node", "ops/rank");
     for (const Result& r : results) {
         const bool is_ours = r.choice.chunk > 0;
         const std::string chunk = is_ours ? std::to_string(r.choice.chunk) : "-";
         const std::string depth = is_ours ? std::to_string(r.choice.depth) : "-";
-        const double ratio = bound.seconds() > 0 ? r.outcome.seconds / bound.seconds() : 0;
-        std::printf("%-12s %9s %6s %13.1f %8.3f %15.1f %10llu\n", r.algorithm.c_str(),
-                    chunk.c_str(), depth.c_str(), r.outcome.seconds * us, ratio,
+        const double took = r.outcome.seconds;
+        std::printf("%-12s %9s %6s %13.1f %8.3f %8.3f %8.3f %15.1f %10llu\n", r.algorithm.c_str(),
+                    chunk.c_str(), depth.c_str(), took * us, ratio(took, bound.seconds()),
+                    ratio(took, late.seconds()), ratio(took, late.seconds_once()),
                     r.outcome.network_bytes / 1e6,
                     static_cast<unsigned long long>(r.outcome.most_ops));
     }
@@ -93,15 +99,18 @@ std::string append_csv(const Options& options, std::size_t bytes,
     const Machine& m = options.machine;
     const auto ranks_of = options.ranks_of();
     const Bound bound = lower_bound(ranks_of, bytes, m);
+    const Bound late = latency_bound(ranks_of, bytes, m);
     for (const Result& r : results) {
         std::fprintf(
-            file.get(), "%s,%zu,%s,%d,%.0f,%.0f,%d,%d,%s,%s,%zu,%.3f,%.3f,%.3f,%.4f,%.0f,%llu\n",
+            file.get(),
+            "%s,%zu,%s,%d,%.0f,%.0f,%d,%d,%s,%s,%zu,%.3f,%.3f,%.3f,%.4f,%.0f,%llu,%.3f,%.3f\n",
             text_of(ranks_of).c_str(), bytes, m.is_host ? "host" : "device", m.nics_of(ranks_of[0]),
             m.nic_rate, m.is_host ? m.core_rate : m.link_rate, r.choice.depth, m.streams,
             m.stage_rate > 0 ? "yes" : "no", r.algorithm.c_str(), r.choice.chunk,
             r.outcome.seconds * us, bound.network * us, bound.links * us,
-            bound.seconds() > 0 ? r.outcome.seconds / bound.seconds() : 0.0,
-            r.outcome.network_bytes, static_cast<unsigned long long>(r.outcome.most_ops));
+            ratio(r.outcome.seconds, bound.seconds()), r.outcome.network_bytes,
+            static_cast<unsigned long long>(r.outcome.most_ops), late.seconds() * us,
+            late.seconds_once() * us);
     }
     const bool is_written = std::fflush(file.get()) == 0 && std::ferror(file.get()) == 0;
     return is_written ? "" : "--csv " + options.csv + ": " + std::strerror(errno);

@@ -94,6 +94,8 @@ struct AllgatherShape {
     int depth = 2;  // puts on the rail in flight; > 0
     // Rail peers need not be in the call yet: their network keeps what is early. Equal on all ranks.
     bool eager = false;
+    // Ranks push their own shards to their node uncut. Equal on all ranks.
+    bool own_whole = false;
 };
 
 // The overlapped rail + fan-out allgather of `rank`; diagram and bytes per link in

@@ -176,7 +176,7 @@ private:
     void push_own_shard()
     {
         std::map<int, Dependencies> pushes;  // by node peer that leads
-        routing_.for_each_chunk(shard(rank_), [&](Slice slice) {
+        routing_.for_each_own_push(rank_, [&](Slice slice) {
             for_each_node_peer([&](int rank) {
                 Peer& peer = local_[rank];
                 put(Level::node, rank, peer, rank_, slice, {});
@@ -190,7 +190,7 @@ private:
     void copy_own_shard()
     {
         if (shape_.in_place) return;
-        routing_.for_each_chunk(shard(rank_), [&](Slice slice) {
+        routing_.for_each_own_push(rank_, [&](Slice slice) {
             own_copies_.push_back(copy(Place::send, Place::receive, slice));
         });
     }
@@ -203,7 +203,7 @@ private:
         for_each_node_peer([&](int rank) {
             if (shard(rank).length == 0) return;
             here[rank] = add(Op::Kind::await_data, Level::node, rank);
-            plan_.ops[here[rank]].count = routing_.chunks(shard(rank));
+            plan_.ops[here[rank]].count = routing_.own_pushes(rank);
         });
         for (int i = 1; i < topo_.nodes(); i++) {
             const int to = (node_ + i) % topo_.nodes();
@@ -269,7 +269,7 @@ private:
     void await_node()
     {
         for_each_node_peer([&](int rank) {
-            std::uint32_t count = routing_.chunks(shard(rank));
+            std::uint32_t count = routing_.own_pushes(rank);
             routing_.for_each_entering(rank,
                                        [&](int, Slice slice) { count += routing_.chunks(slice); });
             if (count > 0) plan_.ops[add(Op::Kind::await_data, Level::node, rank)].count = count;

@@ -5,132 +5,12 @@
 
 namespace hier {
 
-// Of whoever has most.
-class AllgatherCost::Busiest {
-public:
-    Busiest(const Topology& topology, int nics, Route route)
-        : topo_(topology), nics_(nics), route_(route), by_distance_(index(topology.nodes()))
-    {
-    }
-
-    Load load()
-    {
-        for (int n = 0; n < (is_even() ? 1 : topo_.nodes()); n++) {
-            if (route_ == Route::bundles) {
-                add_bundles(n);
-            } else {
-                add(n);
-            }
-        }
-        if (route_ == Route::direct) {
-            // All put to the node at the same distance at the same time: where its ranks are fewer,
-            // the others wait for it.
-            load_.nic = 0;
-            for (const int most : by_distance_) load_.nic += most;
-        }
-        return load_;
-    }
-
-private:
-    static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
-    bool is_even() const
-    {
-        for (int n = 1; n < topo_.nodes(); n++)
-            if (topo_.ranks_on(n).size() != topo_.ranks_on(0).size()) return false;
-        return true;
-    }
-
-    void add_bundles(int node)
-    {
-        const int nodes = topo_.nodes();
-        const std::size_t members = topo_.ranks_on(node).size();
-        const std::size_t nics = nics_of(members);
-        std::vector<int> in(members), out(members), nic_in(nics), nic_out(nics);
-        for (int distance = 1; distance < nodes; distance++) {
-            const int from = (node + nodes - distance) % nodes;
-            const int to = (node + distance) % nodes;
-            const auto entry = index(topo_.local_of(topo_.entry(topo_.leader(from, node), node)));
-            const auto leader = index(topo_.local_of(topo_.leader(node, to)));
-            in[entry] += messages(from);
-            out[leader] += messages(node);
-            nic_in[entry % nics] += static_cast<int>(topo_.ranks_on(from).size());
-            nic_out[leader % nics] += static_cast<int>(members);
-        }
-        note(members, in, out);
-        for (std::size_t n = 0; n < nics; n++)
-            load_.nic = std::max({load_.nic, nic_in[n], nic_out[n]});
-    }
-
-    // In which a node's bundle goes: one for each run of neighbours in rank order.
-    int messages(int node) const
-    {
-        std::vector<int> ranks(topo_.ranks_on(node).begin(), topo_.ranks_on(node).end());
-        std::sort(ranks.begin(), ranks.end());
-        int runs = 1;
-        for (std::size_t i = 1; i < ranks.size(); i++) runs += ranks[i] != ranks[i - 1] + 1;
-        return runs;
-    }
-
-    std::size_t nics_of(std::size_t members) const
-    {
-        return std::max<std::size_t>(nics_ > 0 ? std::min(index(nics_), members) : members, 1);
-    }
-
-    void note(std::size_t members, const std::vector<int>& in, const std::vector<int>& out)
-    {
-        const int entering = *std::max_element(in.begin(), in.end());
-        load_.out = std::max(load_.out, *std::max_element(out.begin(), out.end()));
-        load_.in = std::max(load_.in, entering);
-        load_.nodes.push_back({static_cast<int>(members), entering});
-    }
-
-    void add(int node)
-    {
-        const int nodes = topo_.nodes();
-        const std::size_t members = topo_.ranks_on(node).size();
-        const std::size_t nics = nics_of(members);
-        std::vector<int> in(members), out(members), nic_in(nics), nic_out(nics);
-        for (int distance = 1; distance < nodes; distance++) {
-            std::vector<int> in_now(nics), out_now(nics);
-            const int from = (node + nodes - distance) % nodes;
-            for (const int source : topo_.ranks_on(from)) {
-                const auto entry = index(topo_.local_of(topo_.entry(source, node)));
-                const bool goes_on = route_ == Route::ring && distance < nodes - 1;
-                in[entry]++;
-                in_now[entry % nics]++;
-                out[entry] += goes_on;
-                nic_out[entry % nics] += goes_on;
-            }
-            for (std::size_t l = 0; l < members; l++) {
-                const bool own_goes = route_ == Route::direct || distance == 1;
-                out[l] += own_goes;
-                out_now[l % nics] += own_goes;
-            }
-            int& most = by_distance_[index(distance)];
-            for (std::size_t n = 0; n < nics; n++) {
-                nic_in[n] += in_now[n];
-                nic_out[n] += out_now[n];
-                most = std::max({most, in_now[n], out_now[n]});
-            }
-        }
-        note(members, in, out);
-        for (std::size_t n = 0; n < nics; n++)
-            load_.nic = std::max({load_.nic, nic_in[n], nic_out[n]});
-    }
-
-    const Topology& topo_;
-    int nics_;
-    Route route_;
-    std::vector<int> by_distance_;  // through one NIC
-    Load load_;
-};
-
 namespace {
 
-// A rank's queue of copies: how many of each kind, of c bytes each.
+// A rank's queue of copies: how many, and the bytes of all pushes and all own copies. Copies out of
+// the landing buffer and into it have c bytes each.
 struct Copies {
-    double pushes = 0, own = 0, out = 0, in = 0;
+    double pushes = 0, pushed = 0, own = 0, owned = 0, out = 0, in = 0;
 };
 
 // As long as the queue never rests: its streams, its issue, or the busiest port. Copies out come
@@ -139,13 +19,13 @@ double queue_time(const Rates& r, const Copies& n, int members, double c)
 {
     const double stage = r.stage > 0 ? c / r.stage : 0;
     const double in = r.stage > 0 ? n.in : 0;
-    const double streams = n.pushes * (r.link_latency + c / r.link) +
-                           n.own * (r.link_latency + c / r.own) + in * (r.link_latency + stage);
+    const double streams = n.pushes * r.link_latency + n.pushed / r.link + n.own * r.link_latency +
+                           n.owned / r.own + in * (r.link_latency + stage);
     const double issue = (n.pushes + n.own + in) * r.copy_issue;
-    const double memory = r.node > 0 ? (n.pushes + n.own) * members * c / r.node : 0;
+    const double memory = r.node > 0 ? (n.pushed + n.owned) * members / r.node : 0;
     const double out = std::max({(r.link_latency + stage) / r.streams, stage, r.copy_issue});
     return (r.stage > 0 ? n.out * out : 0) +
-           std::max({streams / r.streams, issue, n.pushes * c / r.link, in * stage, memory});
+           std::max({streams / r.streams, issue, n.pushed / r.link, in * stage, memory});
 }
 
 }  // namespace
@@ -156,7 +36,7 @@ AllgatherCost::AllgatherCost(const Topology& topology, const Rates& rates)
     for (int n = 0; n < nodes_; n++)
         most_members_ = std::max(most_members_, static_cast<int>(topology.ranks_on(n).size()));
     for (const Route route : all_routes)
-        load_[static_cast<std::size_t>(route)] = Busiest(topology, rates.nics, route).load();
+        load_[static_cast<std::size_t>(route)] = route_load(topology, rates.nics, route);
 }
 
 // Those for shards of this size.
@@ -187,15 +67,16 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
 {
     const Rates r = rates_for(bytes);
     const double issue = eager ? r.nic_issue / 2 : r.nic_issue;
-    const Load& busiest = load(Route::bundles);
+    const RouteLoad& busiest = load(Route::bundles);
     const double size = static_cast<double>(bytes);
     const double stage = r.stage > 0 ? r.copy_issue + r.link_latency : 0;  // out, and in
-    AllgatherChoice choice{Route::bundles, bytes, std::clamp(busiest.out, 1, most_depth), 0, 0, 0};
+    AllgatherChoice choice{Route::bundles, bytes, std::clamp(busiest.out, 1, most_depth)};
     double handshake = 0;  // beyond the gathering
-    for (const Load::Node& node : busiest.nodes) {
+    for (const RouteLoad::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
         const double all = size * node.members;
-        const Copies own{peers, 1, 0, 0}, bundle{peers, 0, 0, 0};
+        const Copies own{.pushes = peers, .pushed = size * peers, .own = 1, .owned = size};
+        const Copies bundle{.pushes = peers, .pushed = all * peers};
         const double gather = r.copy_issue + queue_time(r, own, node.members, size);
         const double fan = node.entering * queue_time(r, bundle, node.members, all);
         choice.chunk = std::max(choice.chunk, bytes * static_cast<std::size_t>(node.members));
@@ -214,7 +95,7 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
     if (route == Route::bundles) return bundled(bytes, eager);
     const Rates r = rates_for(bytes);
     const double issue = eager ? r.nic_issue / 2 : r.nic_issue;
-    const Load& busiest = load(route);
+    const RouteLoad& busiest = load(route);
     const std::size_t chunks = (bytes + chunk - 1) / chunk;
     const auto k = static_cast<double>(chunks);
     const double size = static_cast<double>(bytes);
@@ -228,19 +109,21 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
     if (route == Route::ring) rail = std::max(rail, (nodes_ - 1) * (wire + latency));
     const double last_arrival = std::max(out, eager ? 0 : latency) + rail + latency;
 
-    AllgatherChoice choice{route, chunk, depth, 0, 0, 0};
+    // Ranks that share a NIC take turns.
+    const double turns = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
+    const double first_arrival = (eager ? 1 : 2) * latency + turns * wire;
+
+    AllgatherChoice choice{route, chunk, depth, is_own_whole()};
     if (nodes_ > 1) choice.network = last_arrival + (eager ? 0 : latency);
-    for (const Load::Node& node : busiest.nodes) {
+    for (const RouteLoad::Node& node : busiest.nodes) {
+        choice.links = std::max(choice.links, links_time(r, node, size, c));
+        if (node.entering == 0) continue;
         const double peers = node.members - 1;
-        const double entering = node.entering * k;
-        const double staged_out = nodes_ > 1 ? k : 0;
-        const Copies all{(k + entering) * peers, k, staged_out, entering};
-        const double queue = queue_time(r, all, node.members, c);
-        choice.links = std::max(choice.links, r.copy_issue + r.link_latency + queue);
-        if (entering == 0) continue;
-        const double fan =
-            std::max(out, r.copy_issue) + queue_time(r, {peers, 0, 0, 0}, node.members, c);
+        const double fan = std::max(out, r.copy_issue) + pushing_time(r, peers, node.members, c);
         choice.network = std::max(choice.network, last_arrival + fan);
+        if (!is_in_turn()) continue;
+        const double fans = pushing_time(r, node.entering * k * peers, node.members, c);
+        choice.network = std::max(choice.network, first_arrival + r.copy_issue + fans);
     }
     choice.seconds = r.overhead + std::max(choice.network, choice.links);
     return choice;
@@ -252,12 +135,43 @@ bool AllgatherCost::is_choice(Route route, const AllgatherWish& wish) const
     return route != Route::bundles || (wish.eager && nodes_ > 1);
 }
 
+bool AllgatherCost::is_in_turn() const
+{
+    return rates_.stage <= 0 && load(Route::direct).nodes.size() == 1;
+}
+
+// Of `count` pushes of c bytes: the last streams that have something to do may not be all.
+double AllgatherCost::pushing_time(const Rates& r, double count, int members, double c) const
+{
+    const double queue = queue_time(r, {.pushes = count, .pushed = count * c}, members, c);
+    if (!is_in_turn()) return queue;
+    return std::max(queue, std::ceil(count / r.streams) * (r.link_latency + c / r.link));
+}
+
+// In chunks of c bytes.
+double AllgatherCost::links_time(const Rates& r, const RouteLoad::Node& node, double size,
+                                 double c) const
+{
+    const double k = std::ceil(size / c), cuts = is_own_whole() ? 1 : k;
+    const double peers = node.members - 1, entering = node.entering * k;
+    const double start = r.copy_issue + r.link_latency;
+    Copies copies{.pushes = cuts * peers, .pushed = size * peers, .own = cuts, .owned = size};
+    if (is_in_turn())
+        return start + queue_time(r, copies, node.members, c) +
+               pushing_time(r, entering * peers, node.members, c);
+    copies.pushes += entering * peers;
+    copies.pushed += entering * peers * c;
+    copies.out = nodes_ > 1 ? k : 0;
+    copies.in = entering;
+    return start + queue_time(r, copies, node.members, c);
+}
+
 // As few puts in flight as the NIC needs.
 int AllgatherCost::window(std::size_t bytes, Route route, std::size_t chunk) const
 {
     // One is on its way while the next is being posted.
     constexpr double least = 2;
-    const Load& busiest = load(route);
+    const RouteLoad& busiest = load(route);
     if (busiest.nic == 0) return static_cast<int>(least);
     const double size = static_cast<double>(bytes);
     const double c = std::min(static_cast<double>(chunk), size);
@@ -273,7 +187,7 @@ int AllgatherCost::window(std::size_t bytes, Route route, std::size_t chunk) con
 double AllgatherCost::largest_chunk(Route route) const
 {
     constexpr double share = 0.005;
-    const Load& busiest = load(route);
+    const RouteLoad& busiest = load(route);
     const double sharing = static_cast<double>(std::max(busiest.nic, 1)) / std::max(busiest.out, 1);
     return rates_.nic_issue * rates_.nic / (share * sharing);
 }

@@ -12,14 +12,23 @@
 //   node end  = i + l + Q((k + e k) (G-1) pushes, own copy, staging)               it never rests
 //   time      = max(rail end, node end)
 //
-// Eager: nobody announces, p is half. Bundles, one of them being b = G S bytes in m messages, f of them leaving
-// a rank and entering at it:
+// Eager: nobody announces, p is half. Bundles, one of them being b = G S bytes in m messages, f of
+// them leaving a rank and entering at it:
 //
 //   gather    = i + Q(G-1 pushes of S)
 //   time      = max(gather, L; eager: gather) + max(NIC's bytes / B, 2 f m p) + L
 //               + f Q(G-1 pushes of b)
 //
+// Where nodes are alike and nothing is staged, own pushes and fan-outs come one after the other:
+//
+//   node end  = i + l + Q((G-1) own pushes, own copy) + Q(e k (G-1) pushes)
+//   rail end  : at least 2L + c/B + i + Q(e k (G-1) pushes)                   from the first chunk on
+//   Q(n equal pushes) : at least ceil(n / streams) (l + c/rate)
+//
 // Direct puts to uneven nodes: NIC's bytes counts, for each distance, those of the busiest NIC.
+// Copy engines push the own shard uncut (AllgatherShape::own_whole). Not so a core, which serves the
+// network in between; nor where copies in would wait for it, or where nodes are uneven and ranks
+// would meet at a port for as long.
 //
 // Source: the pipelined hierarchical allgather's max(inter, intra) + last chunk (Traeff et al.;
 // diagram in allgather.cpp), with the window of the executor and the issue and start costs that
@@ -32,6 +41,7 @@
 #include <vector>
 
 #include "hier/plan.hpp"
+#include "plan/load.hpp"
 
 namespace hier {
 
@@ -47,9 +57,10 @@ struct Rates {
     std::size_t small_bytes = 0;  // this
     double copy_issue = 0;
     int streams = 1;
-    double node = 0;   // of all pushes of a node together; 0: only `link` limits
-    double own = 0;    // > 0, a copy inside a rank's memory
-    double stage = 0;  // to and from the landing buffer; 0: there is none
+    double node = 0;       // of all pushes of a node together; 0: only `link` limits
+    double own = 0;        // > 0, a copy inside a rank's memory
+    double stage = 0;      // to and from the landing buffer; 0: there is none
+    bool engines = false;  // that copy, so that the ranks' cores do not
     double overhead = 0;
     double detour = 0;  // of the previous module's calls: their memory has to be the host's
 };
@@ -58,6 +69,7 @@ struct AllgatherChoice {
     Route route = Route::direct;
     std::size_t chunk = 0;
     int depth = 0;
+    bool own_whole = false;
     // Predicted, in seconds; the first is the larger of the others and `overhead`.
     double seconds = 0;
     double network = 0;
@@ -93,22 +105,14 @@ public:
     static constexpr int most_depth = 64;  // that is chosen
 
 private:
-    // In shards; of bundles, `out`, `in` and `entering` in messages.
-    struct Load {
-        struct Node {
-            int members;
-            int entering;  // at one rank
-        };
-        int out = 0;  // of a rank
-        int in = 0;   // to a rank
-        int nic = 0;  // in or out of a NIC
-        std::vector<Node> nodes;
-    };
-    class Busiest;
-
-    const Load& load(Route route) const { return load_[static_cast<std::size_t>(route)]; }
+    const RouteLoad& load(Route route) const { return load_[static_cast<std::size_t>(route)]; }
     AllgatherChoice bundled(std::size_t bytes, bool eager) const;
     int window(std::size_t bytes, Route route, std::size_t chunk) const;
+    // Nodes are alike and nothing is staged: own pushes, and then each chunk's as it comes.
+    bool is_in_turn() const;
+    bool is_own_whole() const { return rates_.engines && is_in_turn(); }
+    double pushing_time(const Rates& rates, double count, int members, double c) const;
+    double links_time(const Rates& rates, const RouteLoad::Node& node, double size, double c) const;
     double largest_chunk(Route route) const;
     Rates rates_for(std::size_t bytes) const;
 
@@ -116,7 +120,7 @@ private:
     int nodes_;
     int most_members_ = 1;  // of a node
     Rates rates_;
-    Load load_[std::size(all_routes)];
+    RouteLoad load_[std::size(all_routes)];
 };
 
 }  // namespace hier

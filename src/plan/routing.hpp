@@ -19,14 +19,17 @@ public:
     }
 
     Slice shard(int rank) const { return shape_.shards[static_cast<std::size_t>(rank)]; }
-    std::uint32_t chunks(Slice whole) const
-    {
-        return static_cast<std::uint32_t>((whole.length + shape_.chunk - 1) / shape_.chunk);
-    }
+    std::uint32_t chunks(Slice whole) const { return pieces(whole, shape_.chunk); }
     template <class F> void for_each_chunk(Slice whole, F f) const
     {
-        for (std::size_t done = 0; done < whole.length; done += shape_.chunk)
-            f(Slice{whole.offset + done, std::min(shape_.chunk, whole.length - done)});
+        for_each_piece(whole, shape_.chunk, f);
+    }
+    // Inside its node a rank pushes its shard in these: it is there from the start and nobody hands
+    // it on, so no cut makes it end earlier.
+    std::uint32_t own_pushes(int rank) const { return pieces(shard(rank), own_push(rank)); }
+    template <class F> void for_each_own_push(int rank, F f) const
+    {
+        for_each_piece(shard(rank), own_push(rank), f);
     }
     // The shards of a node: what lies side by side is one slice.
     std::vector<Slice> bundle(int node) const;
@@ -71,6 +74,20 @@ public:
     }
 
 private:
+    static std::uint32_t pieces(Slice whole, std::size_t most)
+    {
+        return static_cast<std::uint32_t>((whole.length + most - 1) / most);
+    }
+    template <class F> static void for_each_piece(Slice whole, std::size_t most, F f)
+    {
+        for (std::size_t done = 0; done < whole.length; done += most)
+            f(Slice{whole.offset + done, std::min(most, whole.length - done)});
+    }
+    std::size_t own_push(int rank) const
+    {
+        return shape_.own_whole ? std::max<std::size_t>(shard(rank).length, 1) : shape_.chunk;
+    }
+
     const Topology& topo_;
     const AllgatherShape& shape_;
 };

@@ -43,7 +43,8 @@ struct Call {
     std::vector<bool> in_place;  // by rank
     std::vector<bool> landing;   // by rank
     bool eager = false;          // the network keeps what comes before its call
-    std::vector<Plan> plans;     // by rank
+    bool own_whole = false;
+    std::vector<Plan> plans;  // by rank
 
     bool in_place_at(int rank) const { return in_place[static_cast<std::size_t>(rank)]; }
     bool landing_at(int rank) const { return landing[static_cast<std::size_t>(rank)]; }

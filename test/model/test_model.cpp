@@ -31,6 +31,7 @@ Call any_call(const Topology& topology, std::mt19937& random)
     call.in_place = some_of(topology.size(), random);
     call.landing = none_some_or_all_of(topology.size(), random);
     call.eager = random() % 2 == 0;
+    call.own_whole = random() % 2 == 0;
     return planned(topology, std::move(call));
 }
 
@@ -44,6 +45,7 @@ Call equal_call(const Topology& topology, Route route, std::size_t bytes,
     call.in_place = some_of(topology.size(), random);
     call.landing = landing;
     call.eager = random() % 2 == 0;
+    call.own_whole = random() % 2 == 0;
     return planned(topology, std::move(call));
 }
 

@@ -89,7 +89,8 @@ std::string judge(const Case& c, const std::vector<int>& layout, std::size_t byt
         for (const std::size_t chunk : chunks(bytes)) {
             for (const int depth : {2, 4, 16}) {
                 const double seconds =
-                    run_hier(topology, options, bytes, {route, chunk, depth}).seconds;
+                    run_hier(topology, options, bytes, {route, chunk, depth, choice.own_whole})
+                        .seconds;
                 if (seconds >= best) continue;
                 best = seconds;
                 better = text_of({route, chunk, depth});
@@ -135,6 +136,56 @@ const char* choices_are_good()
 }
 
 void test_choice(void**) { expect_no_reason(choices_are_good()); }
+
+// ---- own shards whole
+
+bool is_whole(const std::vector<int>& layout, const Machine& machine, std::size_t bytes)
+{
+    return AllgatherCost(make_topology(layout), rates_of(machine)).choose(bytes).own_whole;
+}
+
+// A core has the network to look after, copies in are not to wait, and uneven nodes' ranks meet at
+// ports.
+void test_own_shards_are_whole_where_engines_copy(void**)
+{
+    assert_true(is_whole({8, 8}, Machine(), mega));
+    assert_false(is_whole({8, 8}, host("host", 25e9, 1, 5e-6).machine, mega));
+    Machine staged;
+    staged.stage_rate = 50e9;
+    assert_false(is_whole({8, 8}, staged, mega));
+    assert_false(is_whole({8, 4}, Machine(), mega));
+}
+
+std::string judge_whole(const Case& c, const std::vector<int>& layout, std::size_t chunk)
+{
+    Options options;
+    options.layout = layout;
+    options.machine = c.machine;
+    const auto topology = make_topology(layout);
+    const auto seconds = [&](bool own_whole) {
+        return run_hier(topology, options, mega, {Route::direct, chunk, 2, own_whole}).seconds;
+    };
+    if (seconds(true) <= seconds(false) * 1.001) return "";
+    return c.name + ", nodes of " + std::to_string(layout[0]) + ", chunks of " +
+           std::to_string(chunk) + ": " + std::to_string(seconds(true) * 1e6) + " us, cut " +
+           std::to_string(seconds(false) * 1e6);
+}
+
+const char* whole_own_shards_are_never_slower()
+{
+    for (const Case& c : cases()) {
+        if (c.machine.is_host || c.machine.stage_rate > 0) continue;
+        for (const auto& layout : {std::vector<int>{8, 8}, {4, 4, 4}, {2, 2, 2, 2}}) {
+            for (const std::size_t chunk : chunks(mega)) {
+                const std::string wrong = judge_whole(c, layout, chunk);
+                if (!wrong.empty()) return keep(wrong);
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_whole_own_shards(void**) { expect_no_reason(whole_own_shards_are_never_slower()); }
 
 // By hand: latencies L of the rail and l of a copy, issue i; one shard, whole.
 bool formulas_hold()
@@ -246,6 +297,8 @@ int main()
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_own_shards_are_whole_where_engines_copy),
+        cmocka_unit_test(test_whole_own_shards),
     };
     return cmocka_run_group_tests_name("cost", tests, nullptr, nullptr);
 }

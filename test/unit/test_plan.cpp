@@ -178,6 +178,34 @@ const char* chunks_cut_each_shard()
 
 void test_chunks(void**) { expect_no_reason(chunks_cut_each_shard()); }
 
+// Ten bytes in chunks of four: a node of two pushes one own shard and three chunks of the other's.
+bool own_shards_are_whole_on_request()
+{
+    const Topology topology(machine("2,2"));
+    const auto shards = equal_shards(4, 10);
+    const Plan plan = plan_allgather(topology, 0,
+                                     {.shards = shards,
+                                      .chunk = 4,
+                                      .route = Route::direct,
+                                      .in_place = false,
+                                      .landing = false,
+                                      .own_whole = true});
+    std::vector<Slice> pushes, copies;
+    std::uint32_t awaited = 0, on_rail = 0;
+    for (const Op& op : plan.ops) {
+        const bool is_put = op.kind == Op::Kind::put;
+        if (is_put && op.level == Level::node) pushes.push_back(op.slice);
+        if (op.kind == Op::Kind::copy) copies.push_back(op.slice);
+        if (op.kind == Op::Kind::await_data && op.level == Level::node) awaited = op.count;
+        on_rail += is_put && op.level == Level::rail ? 1 : 0;
+    }
+    const std::vector<Slice> wanted{{0, 10}, {20, 4}, {24, 4}, {28, 2}};
+    return pushes == wanted && copies == std::vector<Slice>{{0, 10}} && awaited == 4 &&
+           on_rail == 3;
+}
+
+void test_own_shards_whole(void**) { assert_true(own_shards_are_whole_on_request()); }
+
 // ---- empty shards
 
 bool nothing_moves()
@@ -232,6 +260,7 @@ int main()
         cmocka_unit_test(test_one_rank_only_copies),
         cmocka_unit_test(test_levels_that_are_not_there),
         cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_own_shards_whole),
         cmocka_unit_test(test_empty_shards),
         cmocka_unit_test(test_equal_shards),
     };

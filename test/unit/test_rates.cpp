@@ -74,10 +74,10 @@ void test_gpus_only_where_all_use_them(void**)
 {
     std::vector<RateRecord> records(4, record("a", giga, true));
     const Rates gpus = team_rates(records, two_nodes()).rates;
-    assert_true(gpus.copy_issue > 0);
+    assert_true(gpus.copy_issue > 0 && gpus.engines);
     records[2] = record("a", giga, false);
     const Rates mixed = team_rates(records, two_nodes()).rates;
-    assert_true(mixed.copy_issue == 0 && mixed.link < gpus.link);
+    assert_true(mixed.copy_issue == 0 && !mixed.engines && mixed.link < gpus.link);
 }
 
 void test_staged_where_one_has_to(void**)

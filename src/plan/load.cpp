@@ -1,0 +1,135 @@
+#include "plan/load.hpp"
+
+#include <algorithm>
+
+namespace hier {
+namespace {
+
+class Busiest {
+public:
+    Busiest(const Topology& topology, int nics, Route route)
+        : topo_(topology), nics_(nics), route_(route), by_distance_(index(topology.nodes()))
+    {
+    }
+
+    RouteLoad load()
+    {
+        for (int n = 0; n < (is_even() ? 1 : topo_.nodes()); n++) {
+            if (route_ == Route::bundles) {
+                add_bundles(n);
+            } else {
+                add(n);
+            }
+        }
+        if (route_ == Route::direct) {
+            // All put to the node at the same distance at the same time: where its ranks are fewer,
+            // the others wait for it.
+            load_.nic = 0;
+            for (const int most : by_distance_) load_.nic += most;
+        }
+        return load_;
+    }
+
+private:
+    static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+    bool is_even() const
+    {
+        for (int n = 1; n < topo_.nodes(); n++)
+            if (topo_.ranks_on(n).size() != topo_.ranks_on(0).size()) return false;
+        return true;
+    }
+
+    void add_bundles(int node)
+    {
+        const int nodes = topo_.nodes();
+        const std::size_t members = topo_.ranks_on(node).size();
+        const std::size_t nics = nics_of(members);
+        std::vector<int> in(members), out(members), nic_in(nics), nic_out(nics);
+        for (int distance = 1; distance < nodes; distance++) {
+            const int from = (node + nodes - distance) % nodes;
+            const int to = (node + distance) % nodes;
+            const auto entry = index(topo_.local_of(topo_.entry(topo_.leader(from, node), node)));
+            const auto leader = index(topo_.local_of(topo_.leader(node, to)));
+            in[entry] += messages(from);
+            out[leader] += messages(node);
+            nic_in[entry % nics] += static_cast<int>(topo_.ranks_on(from).size());
+            nic_out[leader % nics] += static_cast<int>(members);
+        }
+        note(members, in, out);
+        for (std::size_t n = 0; n < nics; n++)
+            load_.nic = std::max({load_.nic, nic_in[n], nic_out[n]});
+    }
+
+    // In which a node's bundle goes: one for each run of neighbours in rank order.
+    int messages(int node) const
+    {
+        std::vector<int> ranks(topo_.ranks_on(node).begin(), topo_.ranks_on(node).end());
+        std::sort(ranks.begin(), ranks.end());
+        int runs = 1;
+        for (std::size_t i = 1; i < ranks.size(); i++) runs += ranks[i] != ranks[i - 1] + 1;
+        return runs;
+    }
+
+    std::size_t nics_of(std::size_t members) const
+    {
+        return std::max<std::size_t>(nics_ > 0 ? std::min(index(nics_), members) : members, 1);
+    }
+
+    void note(std::size_t members, const std::vector<int>& in, const std::vector<int>& out)
+    {
+        const int entering = *std::max_element(in.begin(), in.end());
+        load_.out = std::max(load_.out, *std::max_element(out.begin(), out.end()));
+        load_.in = std::max(load_.in, entering);
+        load_.nodes.push_back({static_cast<int>(members), entering});
+    }
+
+    void add(int node)
+    {
+        const int nodes = topo_.nodes();
+        const std::size_t members = topo_.ranks_on(node).size();
+        const std::size_t nics = nics_of(members);
+        std::vector<int> in(members), out(members), nic_in(nics), nic_out(nics);
+        for (int distance = 1; distance < nodes; distance++) {
+            std::vector<int> in_now(nics), out_now(nics);
+            const int from = (node + nodes - distance) % nodes;
+            for (const int source : topo_.ranks_on(from)) {
+                const auto entry = index(topo_.local_of(topo_.entry(source, node)));
+                const bool goes_on = route_ == Route::ring && distance < nodes - 1;
+                in[entry]++;
+                in_now[entry % nics]++;
+                out[entry] += goes_on;
+                nic_out[entry % nics] += goes_on;
+            }
+            for (std::size_t l = 0; l < members; l++) {
+                const bool own_goes = route_ == Route::direct || distance == 1;
+                out[l] += own_goes;
+                out_now[l % nics] += own_goes;
+            }
+            int& most = by_distance_[index(distance)];
+            for (std::size_t n = 0; n < nics; n++) {
+                nic_in[n] += in_now[n];
+                nic_out[n] += out_now[n];
+                most = std::max({most, in_now[n], out_now[n]});
+            }
+        }
+        note(members, in, out);
+        for (std::size_t n = 0; n < nics; n++)
+            load_.nic = std::max({load_.nic, nic_in[n], nic_out[n]});
+    }
+
+    const Topology& topo_;
+    int nics_;
+    Route route_;
+    std::vector<int> by_distance_;  // through one NIC
+    RouteLoad load_;
+};
+
+}  // namespace
+
+RouteLoad route_load(const Topology& topology, int nics, Route route)
+{
+    return Busiest(topology, nics, route).load();
+}
+
+}  // namespace hier
