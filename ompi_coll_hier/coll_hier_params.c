@@ -63,6 +63,8 @@ static const int_row_t int_rows[] = {
     {"depth", &self->config.depth, 0, 0, 1024, OPAL_INFO_LVL_5, false,
      "Puts in flight from one rank to other nodes; 0: as many as keep the network busy, by the "
      "cost model"},
+    {"nics", &self->config.nics, 4, 1, 16, OPAL_INFO_LVL_5, false,
+     "Network devices that a rank uses at most, where its host has several for each rank"},
     {"timeout", &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5, false,
      "Seconds without any movement, every rank being in the call, after which it fails; also of "
      "one copy on a device; 0: never"},
@@ -128,8 +130,8 @@ static choice_row_t choice_rows[] = {
 
 static const text_row_t text_rows[] = {
     {"net_devices", &self->config.net_devices, "auto", false,
-     "Network devices by UCX's names (eth0, mlx5_0:1), of a list's RDMA devices the nearest; auto: "
-     "the RDMA device nearest to the rank's GPU or cores, else the interface of the default route"},
+     "Network devices by UCX's names (eth0, mlx5_0:1), of a list the rank's share; auto: the RDMA "
+     "devices nearest to the rank's GPU or cores, else the interface of the default route"},
     {"net_transports", &self->config.net_transports, "auto", false,
      "Network transports by UCX's names (rc, tcp); auto: RDMA where there is a device, else tcp"},
     {"trace", &self->config.trace, "", true,

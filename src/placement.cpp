@@ -41,11 +41,13 @@ Sharing sharing(const std::vector<PeerRecord>& records, const Topology& topology
     return {rank_positions(host), static_cast<int>(self)};
 }
 
-std::string describe_nic(const NetworkChoice& choice, const Position& rank)
+// A rank's devices are equally near.
+std::string describe_nics(const std::string& names, const Position& rank)
 {
-    std::string text = "nic " + choice.devices;
+    std::string text = "nic " + names;
+    const std::string first = names.substr(0, names.find(','));
     const auto found = std::find_if(devices().begin(), devices().end(),
-                                    [&](const auto& d) { return d.name == choice.devices; });
+                                    [&](const auto& d) { return d.name == first; });
     if (found == devices().end() || !is_placed(found->position) || !is_placed(rank)) return text;
     const std::string other = rank.pci >= 0 ? "the GPU" : "the cores";
     const Nearness near = nearness(rank, found->position);
@@ -75,8 +77,9 @@ int numa_node(const PeerRecord& record)
 int memory_node(const PeerRecord& self) { return numa_nodes() > 1 ? numa_node(self) : -1; }
 
 // UCX_NET_DEVICES, which users of UCX set, is as good as our own variable.
-NetworkChoice network_choice(const hier_config& config, const std::vector<PeerRecord>& records,
-                             const Topology& topology, int rank)
+std::vector<NetworkChoice> network_choices(const hier_config& config,
+                                           const std::vector<PeerRecord>& records,
+                                           const Topology& topology, int rank)
 {
     const char* wanted = config.net_devices;
     const char* of_ucx = std::getenv("UCX_NET_DEVICES");
@@ -84,16 +87,19 @@ NetworkChoice network_choice(const hier_config& config, const std::vector<PeerRe
         wanted = of_ucx;
     }
     const Sharing host = sharing(records, topology, rank);
-    NetworkChoice choice = choose_network(devices(), wanted, config.net_transports,
-                                          default_route_interface(), host.positions, host.self);
+    std::vector<NetworkChoice> choices =
+        choose_network(devices(), {wanted, config.net_transports, config.nics},
+                       default_route_interface(), host.positions, host.self);
     const bool is_direct = config.gpu_direct == HIER_GPU_DIRECT_ON ||
-                           (config.gpu_direct == HIER_GPU_DIRECT_AUTO && is_rdma(choice));
-    if (is_direct && gpu::runtime() != nullptr) choice.memory = memory_transports();
-    return choice;
+                           (config.gpu_direct == HIER_GPU_DIRECT_AUTO && is_rdma(choices.front()));
+    if (!is_direct || gpu::runtime() == nullptr) return choices;
+    const std::string memory = memory_transports();
+    for (NetworkChoice& choice : choices) choice.memory = memory;
+    return choices;
 }
 
 std::string describe_place(const std::vector<PeerRecord>& records, const Topology& topology,
-                           int rank, const NetworkChoice* choice)
+                           int rank, const std::string& devices)
 {
     const PeerRecord& self = records[index(rank)];
     const Sharing host = sharing(records, topology, rank);
@@ -103,7 +109,7 @@ std::string describe_place(const std::vector<PeerRecord>& records, const Topolog
     if (self.gpu.pci >= 0) append("GPU " + pci_text(self.gpu.pci));
     if (numa_node(self) >= 0) append("NUMA node " + std::to_string(numa_node(self)));
     if (text.empty()) append("place not known");
-    if (choice != nullptr && !choice->devices.empty()) append(describe_nic(*choice, position));
+    if (!devices.empty()) append(describe_nics(devices, position));
     return text;
 }
 

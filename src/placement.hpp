@@ -18,12 +18,14 @@ int numa_node(const PeerRecord& record);
 // That which is to hold what this rank's data passes through; -1: there is no choice.
 int memory_node(const PeerRecord& record);
 
-// The network device of `rank`. Throws SetupError.
-NetworkChoice network_choice(const hier_config& config, const std::vector<PeerRecord>& records,
-                             const Topology& topology, int rank);
+// The network devices of `rank`, one choice for each. Throws SetupError.
+std::vector<NetworkChoice> network_choices(const hier_config& config,
+                                           const std::vector<PeerRecord>& records,
+                                           const Topology& topology, int rank);
 
-// GPU, NUMA node, network device and how near that is, as far as known. `choice` may be null.
+// GPU, NUMA node, network devices and how near these are, as far as known. `devices` are UCX's
+// names, comma-separated, or empty.
 std::string describe_place(const std::vector<PeerRecord>& records, const Topology& topology,
-                           int rank, const NetworkChoice* choice);
+                           int rank, const std::string& devices);
 
 }  // namespace hier

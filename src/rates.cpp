@@ -36,7 +36,7 @@ constexpr double rdma_issue = 0.5e-6;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-// Of the node with the fewest.
+// Of the node with the fewest; the devices of a rank count as one.
 int network_devices_of_a_node(std::span<const RateRecord> records, const Topology& topology)
 {
     std::size_t fewest = records.size();
@@ -67,6 +67,7 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkC
 {
     RateRecord self{};
     self.device = std::hash<std::string>()(network.devices);
+    self.lanes = 1;
     self.nic_is = config.net_rate > 0      ? RateRecord::stated
                   : told.rate > least_told ? RateRecord::told
                                            : RateRecord::assumed;
@@ -88,6 +89,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     RateRecord slowest = records[0];
     for (const RateRecord& r : records) {
         has_devices = has_devices && r.uses_device != 0;
+        slowest.lanes = std::min(slowest.lanes, r.lanes);
         slowest.stages = std::max(slowest.stages, r.stages);
         if (r.nic < slowest.nic) {
             slowest.nic = r.nic;
@@ -106,6 +108,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.nic_latency = slowest.nic_latency;
     rates.nic_issue = slowest.nic_issue;
     rates.nics = network_devices_of_a_node(records, topology);
+    rates.lanes = static_cast<int>(slowest.lanes);
     rates.link = slowest.link > 0 ? slowest.link : has_devices ? device_link : core_link;
     rates.link_latency = has_devices ? device_latency : core_latency;
     rates.small_latency = has_devices ? device_latency : cell_latency;
@@ -118,9 +121,11 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.stage = has_devices && slowest.stages != 0 ? device_stage : 0;
 
     if (topology.nodes() > 1) {
-        team.text = format("%d network device%s a node at %.4g GB/s (%s), %.3g us; ", rates.nics,
-                           rates.nics > 1 ? "s" : "", rates.nic / giga, to_string(slowest.nic_is),
-                           rates.nic_latency * 1e6);
+        const int devices = rates.nics * rates.lanes;
+        team.text = format("%d network device%s a node", devices, devices > 1 ? "s" : "");
+        if (rates.lanes > 1) team.text += format(", %d a rank,", rates.lanes);
+        team.text += format(" at %.4g GB/s (%s), %.3g us; ", rates.nic / giga,
+                            to_string(slowest.nic_is), rates.nic_latency * 1e6);
     }
     team.text += format("%s at %.4g GB/s (%s)", has_devices ? "copy engines" : "cores",
                         rates.link / giga, slowest.link > 0 ? "stated" : "assumed");

@@ -16,7 +16,8 @@ namespace hier {
 
 // What a rank tells the others, as bytes: no padding.
 struct RateRecord {
-    std::uint64_t device;  // equal for the ranks of a host that share a network device
+    std::uint64_t device;  // equal for the ranks of a host that share their network devices
+    std::int64_t lanes;    // how many these are
     double nic, nic_latency, nic_issue;
     double link;               // stated; 0: not
     std::int32_t nic_is;       // Source

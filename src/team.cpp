@@ -8,7 +8,6 @@
 #include "log.hpp"
 #include "placement.hpp"
 #include "transport/node_transport.hpp"
-#include "transport/ucx_rail.hpp"
 
 namespace hier {
 namespace {
@@ -118,19 +117,13 @@ void Team::make_rail(const Group& rail, const std::vector<PeerRecord>& records)
     for (const int rank : topology_.ranks_on_rail(topology_.rail_of(rank_))) {
         is_remote.push_back(topology_.node_of(rank) != topology_.node_of(rank_));
     }
-    std::shared_ptr<UcxWorker> worker;
-    RailBoard board;
-    rail.agree("opening the network", [&] {
-        worker = UcxWorker::get(network_choice(config_, records, topology_, rank_));
-        board = RailBoard(worker->context(), is_remote.size());
-    });
-    rail_.reset(new UcxRail(worker, std::move(board), is_remote,
-                            config_.depth > 0 ? config_.depth : AllgatherCost::most_depth));
-    rail.agree("preparing for device memory", [&] {
-        const gpu::Runtime* runtime = gpu::runtime();
-        if (runtime != nullptr) rail_->allow_direct(config_.gpu_direct, *runtime);
-    });
-    rail_->connect(rail, config_.progress);
+    std::vector<NetworkChoice> choices;
+    rail.agree("choosing network devices",
+               [&] { choices = network_choices(config_, records, topology_, rank_); });
+    const int depth = config_.depth > 0 ? config_.depth : AllgatherCost::most_depth;
+    rail_ = std::make_unique<RailLanes>(
+        rail, choices, is_remote,
+        RailSettings{depth, config_.gpu_direct, gpu::runtime(), config_.progress});
 }
 
 TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& records)
@@ -139,6 +132,7 @@ TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& record
     RateRecord own = rail_ ? own_rates(config_, uses_device, rail_->choice(), rail_->network_rate())
                            : own_rates(config_, uses_device, {}, {});
     own.in_order = rail_ && rail_->is_in_order() ? 1 : 0;
+    own.lanes = rail_ ? rail_->lanes() : 1;
     own.stages = rail_ && !rail_->reaches_devices() ? 1 : 0;
     return team_rates(team.allgather(own), topology_);
 }
@@ -156,7 +150,7 @@ void Team::describe(const std::vector<PeerRecord>& records, const std::string& r
     if (rail_) description_ += format(", %s between nodes", rail_->name().c_str());
     if (rail_ && !rail_->device_memory().empty()) description_ += ", " + rail_->device_memory();
     const std::string place =
-        describe_place(records, topology_, rank_, rail_ ? &rail_->choice() : nullptr);
+        describe_place(records, topology_, rank_, rail_ ? rail_->choice().devices : "");
     const PeerRecord& self = records[static_cast<std::size_t>(rank_)];
     if (self.gpu.pci >= 0 || numa_node(self) >= 0)
         description_ += format("; rank %d: %s", rank_, place.c_str());
@@ -251,6 +245,7 @@ Status Team::start(const hier_allgather_args& args)
     const Call call{args.bytes_per_rank, args.send == nullptr, has_landing};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
     const Prepared& prepared = prepare(call);
+    binding.chunks = (args.bytes_per_rank + prepared.choice.chunk - 1) / prepared.choice.chunk;
     status = executor_->start(*prepared.program, binding, trace_of(prepared));
     status_.store(status, std::memory_order_release);
     return status;

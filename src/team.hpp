@@ -17,7 +17,7 @@
 #include "program.hpp"
 #include "rates.hpp"
 #include "tracer.hpp"
-#include "transport/retired_rails.hpp"
+#include "transport/rail_lanes.hpp"
 
 namespace hier {
 
@@ -83,7 +83,7 @@ private:
     Topology topology_;
     bool oversubscribed_ = false;
     std::unique_ptr<NodeTransport> node_;
-    RailPointer rail_;
+    std::unique_ptr<RailLanes> rail_;
     std::unique_ptr<Executor> executor_;
     std::optional<AllgatherCost> cost_;
     std::vector<Prepared> prepared_;

@@ -46,6 +46,7 @@ typedef struct hier_config {
                      * rank's own affair */
     int timeout; /* seconds without movement, all ranks being in the call, and of a copy on a device;
                   * 0: no end */
+    int nics;    /* network devices of a rank at most; 1 ... 16 */
     const char* net_devices;    /* UCX names, comma-separated; "auto" */
     const char* net_transports; /* UCX names, comma-separated; "auto" */
     const char* trace;  /* a directory, or what the files' names begin with; "" or NULL: none */

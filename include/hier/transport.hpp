@@ -27,9 +27,10 @@ struct Binding {
     Region send;              // the own shard; unused when in place
     Region receive;           // all shards
     std::size_t send_offset;  // where the first byte of `send` belongs in `receive`
-    Region landing = {};  // Place::landing, as long as `receive`; none where the network reaches
-                          // `receive` itself
-    bool eager = false;   // rail peers put without waiting until this rank is in the call
+    Region landing = {};     // Place::landing, as long as `receive`; none where the network reaches
+                             // `receive` itself
+    bool eager = false;      // rail peers put without waiting until this rank is in the call
+    std::size_t chunks = 1;  // that a shard is cut into between nodes; equal on all ranks
 
     std::byte* at(Place place, std::size_t offset) const
     {

@@ -4,8 +4,9 @@
 #include <cmath>
 
 namespace hier {
-
 namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 // A rank's queue of copies: how many, and the bytes of all pushes and all own copies. Copies out of
 // the landing buffer and into it have c bytes each.
@@ -89,6 +90,15 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     return choice;
 }
 
+// Of the busiest NIC: with several lanes, the one that carries a shard's odd chunk.
+double AllgatherCost::network_time(std::size_t bytes, Route route, std::size_t chunks) const
+{
+    const std::size_t lanes = std::min(index(rates_.lanes), chunks);
+    const std::size_t on_one = (chunks + lanes - 1) / lanes;
+    const double share = static_cast<double>(on_one) / static_cast<double>(chunks);
+    return load(route).nic * share * static_cast<double>(bytes) / rates_.nic;
+}
+
 AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk, int depth,
                                        bool eager) const
 {
@@ -103,9 +113,9 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
     const double out = r.stage > 0 ? r.copy_issue + r.link_latency + c / r.stage : 0;
     const double wire = c / r.nic;
     const double latency = r.nic_latency;
-    double rail =
-        std::max({busiest.nic * size / r.nic, busiest.out * k * (wire + 2 * latency) / depth,
-                  (busiest.out + busiest.in) * k * issue});
+    double rail = std::max({network_time(bytes, route, chunks),
+                            busiest.out * k * (wire + 2 * latency) / depth,
+                            (busiest.out + busiest.in) * k * issue});
     if (route == Route::ring) rail = std::max(rail, (nodes_ - 1) * (wire + latency));
     const double last_arrival = std::max(out, eager ? 0 : latency) + rail + latency;
 
@@ -170,14 +180,14 @@ double AllgatherCost::links_time(const Rates& r, const RouteLoad::Node& node, do
 int AllgatherCost::window(std::size_t bytes, Route route, std::size_t chunk) const
 {
     // One is on its way while the next is being posted.
-    constexpr double least = 2;
+    const double least = 2.0 * rates_.lanes;
     const RouteLoad& busiest = load(route);
     if (busiest.nic == 0) return static_cast<int>(least);
     const double size = static_cast<double>(bytes);
     const double c = std::min(static_cast<double>(chunk), size);
     const double k = std::ceil(size / c);
     const double needed = busiest.out * k * (c / rates_.nic + 2 * rates_.nic_latency) /
-                          (busiest.nic * size / rates_.nic);
+                          network_time(bytes, route, static_cast<std::size_t>(k));
     return static_cast<int>(std::clamp(std::ceil(needed), least, double{most_depth}));
 }
 
@@ -189,7 +199,7 @@ double AllgatherCost::largest_chunk(Route route) const
     constexpr double share = 0.005;
     const RouteLoad& busiest = load(route);
     const double sharing = static_cast<double>(std::max(busiest.nic, 1)) / std::max(busiest.out, 1);
-    return rates_.nic_issue * rates_.nic / (share * sharing);
+    return rates_.nic_issue * rates_.nic * rates_.lanes / (share * sharing);
 }
 
 AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wish) const

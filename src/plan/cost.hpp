@@ -2,11 +2,12 @@
 //
 // N nodes, G ranks a node, shards of S bytes in k chunks of c. e: shards that enter at a rank,
 // o: that it puts on its rail (evenly: e = o = N-1). D: window, L: latency of the rail, B: rate of a
-// NIC, p: what a put costs its rank's core, l and i: start and issue of a copy.
+// NIC, b: of as many as a shard's chunks go over, p: what a put costs its rank's core, l and i:
+// start and issue of a copy.
 //
 //   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
 //   fan(c)    = Q(G-1 pushes) (+ l + c/stage out of the landing buffer)        one chunk's fan-out
-//   rail      = max(NIC's bytes / B, o k (c/B + 2L) / D, (o + e) k p)          window of D puts
+//   rail      = max(NIC's bytes / b, o k (c/B + 2L) / D, (o + e) k p)          window of D puts
 //   ring      : at least (N-1) (c/B + L), a chunk being handed on when it is there
 //   rail end  = L + rail + L + max(fan(c), L)                                  announce, last chunk
 //   node end  = i + l + Q((k + e k) (G-1) pushes, own copy, staging)               it never rests
@@ -51,6 +52,7 @@ struct Rates {
     double nic_latency = 0;
     double nic_issue = 0;  // of a put with its signal; an eager message costs half
     int nics = 0;          // of a node; 0: one a rank. Local rank l uses NIC l % nics
+    int lanes = 1;         // so many NICs in place of each, to which a shard's chunks go in turn
     double link = 0;       // > 0, of one rank's pushes
     double link_latency = 0;
     double small_latency = 0;     // likewise, of shards of up to
@@ -107,6 +109,7 @@ public:
 private:
     const RouteLoad& load(Route route) const { return load_[static_cast<std::size_t>(route)]; }
     AllgatherChoice bundled(std::size_t bytes, bool eager) const;
+    double network_time(std::size_t bytes, Route route, std::size_t chunks) const;
     int window(std::size_t bytes, Route route, std::size_t chunk) const;
     // Nodes are alike and nothing is staged: own pushes, and then each chunk's as it comes.
     bool is_in_turn() const;

@@ -3,6 +3,7 @@
 #include <hwloc.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "topology/nearness.hpp"
@@ -51,6 +52,14 @@ hwloc_obj_t find_pci(hwloc_topology_t topology, std::int64_t pci)
                                      bits >> 3 & 0x1f, bits & 7);
 }
 
+std::string first_line(const std::filesystem::path& file)
+{
+    std::ifstream in(file);
+    std::string line;
+    std::getline(in, line);
+    return line;
+}
+
 }  // namespace
 
 Position position_of_cores(hwloc_topology* topology, const hwloc_bitmap_s* cores)
@@ -95,6 +104,21 @@ std::string pci_of_network_device(const std::string& name, const std::string& sy
         }
     }
     return "";
+}
+
+std::string link_of_network_device(const std::string& name, const std::string& sysfs)
+{
+    const std::filesystem::path classes = std::filesystem::path(sysfs) / "class";
+    const std::size_t colon = name.find(':');
+    if (colon == std::string::npos) return first_line(classes / "net" / name / "speed");
+    const auto port =
+        classes / "infiniband" / name.substr(0, colon) / "ports" / name.substr(colon + 1);
+    const std::string rate = first_line(port / "rate");
+    constexpr std::size_t subnet_prefix =
+        19;  // "fe80:0000:0000:0000", the first half of an address
+    return rate.empty() ? ""
+                        : rate + ' ' + first_line(port / "link_layer") + ' ' +
+                              first_line(port / "gids/0").substr(0, subnet_prefix);
 }
 
 bool place_memory(hwloc_topology* topology, void* memory, std::size_t bytes, int numa)

@@ -22,6 +22,11 @@ Position position_of_cores(hwloc_topology* topology, const hwloc_bitmap_s* cores
 // `sysfs`; empty: it has none. (hwloc knows them too, but not without asking the GPU runtimes.)
 std::string pci_of_network_device(const std::string& name, const std::string& sysfs = "/sys");
 
+// What the kernel says of a network device's rate, kind and subnet, as text that begins with the
+// rate: "400 Gb/sec (4X NDR) InfiniBand fe80:0000:0000:0000" for mlx5_0:1, "25000" (Mbit/s) for
+// eth0; empty: not known.
+std::string link_of_network_device(const std::string& name, const std::string& sysfs = "/sys");
+
 // Has pages of this memory on a NUMA node, as far as it has room, and moves those that this process
 // alone has mapped. False: nothing was done, for there is one node only or the system refuses.
 bool place_memory(hwloc_topology* topology, void* memory, std::size_t bytes, int numa);

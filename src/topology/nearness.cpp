@@ -3,22 +3,92 @@
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
+#include <utility>
 
 namespace hier {
 namespace {
 
 bool same(std::int32_t a, std::int32_t b) { return a >= 0 && a == b; }
 
-std::vector<std::size_t> nearest_of(const Position& rank, std::span<const Position> nics)
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+std::vector<int> nearest_of(const Position& rank, std::span<const Nic> nics)
 {
     Nearness best = Nearness::elsewhere;
-    for (const Position& nic : nics) best = std::min(best, nearness(rank, nic));
-    std::vector<std::size_t> nearest;
+    for (const Nic& nic : nics) best = std::min(best, nearness(rank, nic.position));
+    std::vector<int> nearest;
     for (std::size_t i = 0; i < nics.size(); i++) {
-        if (nearness(rank, nics[i]) == best) nearest.push_back(i);
+        if (nearness(rank, nics[i].position) == best) nearest.push_back(static_cast<int>(i));
     }
     return nearest;
 }
+
+// Whatever is nearest to two ranks, one set holds the other or they have nothing in common: the
+// hierarchy is a tree. So those with the fewest to choose from go first, and the others level out
+// and leave to them what is near nobody else.
+class Assignment {
+public:
+    Assignment(std::span<const Position> ranks, std::span<const Nic> nics)
+        : nics_(nics), turn_(ranks.size()), nics_of_(ranks.size()), load_(nics.size()),
+          wanted_(nics.size())
+    {
+        for (const Position& rank : ranks) nearest_.push_back(nearest_of(rank, nics));
+        std::iota(turn_.begin(), turn_.end(), std::size_t{0});
+        std::stable_sort(turn_.begin(), turn_.end(), [&](std::size_t a, std::size_t b) {
+            return nearest_[a].size() < nearest_[b].size();
+        });
+        for (const auto& near : nearest_) {
+            for (const int nic : near) wanted_[index(nic)]++;
+        }
+    }
+
+    void give_first()
+    {
+        for (const std::size_t rank : turn_) nics_of_[rank].push_back(take(nearest_[rank]));
+    }
+
+    // To every rank, or (false) to none.
+    bool give_one_more()
+    {
+        std::vector<int> more(nics_of_.size());
+        for (const std::size_t rank : turn_) {
+            const auto free = free_for(rank);
+            if (free.empty()) return false;
+            more[rank] = take(free);
+        }
+        for (const std::size_t rank : turn_) nics_of_[rank].push_back(more[rank]);
+        return true;
+    }
+
+    std::vector<std::vector<int>> nics_of() && { return std::move(nics_of_); }
+
+private:
+    int take(const std::vector<int>& from)
+    {
+        const auto key = [&](int nic) { return std::pair(load_[index(nic)], wanted_[index(nic)]); };
+        const int taken = *std::min_element(from.begin(), from.end(),
+                                            [&](int a, int b) { return key(a) < key(b); });
+        load_[index(taken)]++;
+        return taken;
+    }
+
+    std::vector<int> free_for(std::size_t rank) const
+    {
+        const std::string& link = nics_[index(nics_of_[rank].front())].link;
+        std::vector<int> free;
+        std::copy_if(
+            nearest_[rank].begin(), nearest_[rank].end(), std::back_inserter(free),
+            [&](int nic) { return load_[index(nic)] == 0 && nics_[index(nic)].link == link; });
+        return free;
+    }
+
+    std::span<const Nic> nics_;
+    std::vector<std::vector<int>> nearest_;
+    std::vector<std::size_t> turn_;
+    std::vector<std::vector<int>> nics_of_;
+    std::vector<int> load_;    // ranks that have the device
+    std::vector<int> wanted_;  // ranks to which it is nearest
+};
 
 }  // namespace
 
@@ -89,29 +159,14 @@ std::vector<Position> rank_positions(std::span<const PeerRecord> host)
     return positions;
 }
 
-// Whatever is nearest to two ranks, one set holds the other or they have nothing in common: the
-// hierarchy is a tree. So those with the fewest to choose from go first, and the others level out.
-std::vector<int> assign_nics(std::span<const Position> ranks, std::span<const Position> nics)
+std::vector<std::vector<int>> assign_nics(std::span<const Position> ranks,
+                                          std::span<const Nic> nics, int most)
 {
-    std::vector<std::vector<std::size_t>> nearest;
-    for (const Position& rank : ranks) nearest.push_back(nearest_of(rank, nics));
-    std::vector<std::size_t> turn(ranks.size());
-    std::iota(turn.begin(), turn.end(), std::size_t{0});
-    std::stable_sort(turn.begin(), turn.end(), [&](std::size_t a, std::size_t b) {
-        return nearest[a].size() < nearest[b].size();
-    });
-
-    std::vector<int> load(nics.size());
-    std::vector<int> nic_of(ranks.size());
-    for (const std::size_t rank : turn) {
-        const auto& mine = nearest[rank];
-        const std::size_t taken =
-            *std::min_element(mine.begin(), mine.end(),
-                              [&](std::size_t a, std::size_t b) { return load[a] < load[b]; });
-        load[taken]++;
-        nic_of[rank] = static_cast<int>(taken);
+    Assignment assignment(ranks, nics);
+    assignment.give_first();
+    for (int n = 1; n < most && assignment.give_one_more(); n++) {
     }
-    return nic_of;
+    return std::move(assignment).nics_of();
 }
 
 }  // namespace hier

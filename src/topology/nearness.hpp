@@ -1,4 +1,4 @@
-// How near two positions of a host are, and which network device each of its ranks takes.
+// How near two positions of a host are, and which network devices each of its ranks takes.
 //
 //        package 0                    package 1
 //      bridge   bridge              bridge
@@ -33,12 +33,20 @@ bool is_placed(const Position& position);
 std::int64_t parse_pci(const std::string& text);
 std::string pci_text(std::int64_t pci);
 
-// What decides on the network device of each of a host's ranks: its GPU, else its cores. A GPU that
+// What decides on the network devices of each of a host's ranks: its GPU, else its cores. A GPU that
 // all of several ranks name is the one that a runtime gives to those who have not chosen: nobody's.
 std::vector<Position> rank_positions(std::span<const PeerRecord> host);
 
-// For each rank the index of its device: one of the nearest, all of which get as many ranks as can
-// be. Without positions rank l has device l mod nics.size(). `nics` is not empty.
-std::vector<int> assign_nics(std::span<const Position> ranks, std::span<const Position> nics);
+struct Nic {
+    Position position;
+    std::string link = {};  // its rate, kind and subnet, as the system says; "": not known
+};
+
+// For each rank the indices of its devices, as many as any other has. The first is one of the
+// nearest, all of which get as many ranks as can be; without positions rank l has device
+// l mod nics.size(). Where each rank finds one more among its nearest that nobody has, and whose
+// link is as its first one's, it gets that, too, up to `most`. `nics` is not empty.
+std::vector<std::vector<int>> assign_nics(std::span<const Position> ranks,
+                                          std::span<const Nic> nics, int most);
 
 }  // namespace hier

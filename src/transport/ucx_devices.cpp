@@ -93,14 +93,46 @@ bool is_listed(const std::string& list, const std::string& name)
     return (',' + list + ',').find(',' + name + ',') != std::string::npos;
 }
 
-std::string device_for(const std::vector<NetworkDevice>& devices, std::span<const Position> ranks,
-                       int self)
+// In the list's order, as often as it names them.
+std::vector<NetworkDevice> in_order_of(const std::string& list,
+                                       const std::vector<NetworkDevice>& devices)
 {
-    std::vector<Position> positions;
-    positions.reserve(devices.size());
-    for (const auto& d : devices) positions.push_back(d.position);
-    const int taken = assign_nics(ranks, positions)[static_cast<std::size_t>(self)];
-    return devices[static_cast<std::size_t>(taken)].name;
+    std::vector<NetworkDevice> out;
+    std::istringstream names(list);
+    for (std::string name; std::getline(names, name, ',');) {
+        std::copy_if(devices.begin(), devices.end(), std::back_inserter(out),
+                     [&](const auto& d) { return d.name == name; });
+    }
+    return out;
+}
+
+double rate_of(const NetworkDevice& device) { return std::strtod(device.link.c_str(), nullptr); }
+
+void keep_fastest(std::vector<NetworkDevice>& devices)
+{
+    double fastest = 0;
+    for (const auto& d : devices) fastest = std::max(fastest, rate_of(d));
+    std::erase_if(devices, [&](const auto& d) { return rate_of(d) < fastest; });
+}
+
+std::vector<NetworkChoice> choices_for(const std::vector<NetworkDevice>& devices,
+                                       const std::string& transports, int most,
+                                       std::span<const Position> ranks, int self)
+{
+    std::vector<Nic> nics;
+    nics.reserve(devices.size());
+    for (const auto& d : devices) nics.push_back({d.position, d.link});
+    std::vector<NetworkChoice> choices;
+    const auto nics_of = assign_nics(ranks, nics, most);
+    for (const int taken : nics_of[static_cast<std::size_t>(self)]) {
+        NetworkChoice choice{devices[static_cast<std::size_t>(taken)].name, transports};
+        choice.connection =
+            static_cast<int>(std::count_if(choices.begin(), choices.end(), [&](const auto& c) {
+                return c.devices == choice.devices;
+            }));
+        choices.push_back(std::move(choice));
+    }
+    return choices;
 }
 
 }  // namespace
@@ -109,9 +141,10 @@ std::vector<NetworkDevice> network_devices()
 {
     std::vector<NetworkDevice> out;
     for (const Resource& r : all_resources()) {
-        if (r.type == UCT_DEVICE_TYPE_NET) out.push_back({r.transport, r.device, {}});
+        if (r.type == UCT_DEVICE_TYPE_NET) out.push_back({r.transport, r.device});
     }
     for (NetworkDevice& d : out) {
+        d.link = link_of_network_device(d.name);
         if (!is_rdma(d)) continue;
         const std::string without_port = d.name.substr(0, d.name.find(':'));
         d.position = position_of_pci(pci_of_network_device(without_port));
@@ -139,27 +172,35 @@ std::string memory_transports()
     return out;
 }
 
-NetworkChoice choose_network(const std::vector<NetworkDevice>& found, const std::string& devices,
-                             const std::string& transports, const std::string& default_interface,
-                             std::span<const Position> ranks, int self)
+std::vector<NetworkChoice> choose_network(const std::vector<NetworkDevice>& found,
+                                          const NetworkSettings& settings,
+                                          const std::string& default_interface,
+                                          std::span<const Position> ranks, int self)
 {
-    const bool any_device = devices == "auto";
-    const bool any_transport = transports == "auto";
-    NetworkChoice choice{any_device ? "" : devices, any_transport ? "" : transports};
+    const bool any_device = settings.devices == "auto";
+    const bool any_transport = settings.transports == "auto";
+    NetworkChoice choice{any_device ? "" : settings.devices,
+                         any_transport ? "" : settings.transports};
 
     auto rdma = select(found, is_rdma);
     if (!any_device)
-        std::erase_if(rdma, [&](const auto& d) { return !is_listed(devices, d.name); });
-    if (any_transport && !rdma.empty()) return {device_for(rdma, ranks, self), "rc,dc"};
+        std::erase_if(rdma, [&](const auto& d) { return !is_listed(settings.devices, d.name); });
+    if (any_transport && !rdma.empty())
+        return choices_for(rdma, "rc,dc", settings.most, ranks, self);
     if (any_transport) choice.transports = "tcp";
+    if (choice.transports != "tcp") return {choice};
     auto tcp = select(found, is_tcp);
-    if (any_device && choice.transports == "tcp" && !tcp.empty()) {
+    if (!any_device) {
+        auto listed = in_order_of(settings.devices, tcp);
+        keep_fastest(listed);
+        if (!listed.empty()) return choices_for(listed, "tcp", settings.most, ranks, self);
+    } else if (!tcp.empty()) {
         if (tcp.size() > 1) std::erase_if(tcp, [](const auto& d) { return d.name == "lo"; });
         const bool routed = std::any_of(tcp.begin(), tcp.end(),
                                         [&](const auto& d) { return d.name == default_interface; });
         choice.devices = routed ? default_interface : tcp.front().name;
     }
-    return choice;
+    return {choice};
 }
 
 std::string default_route_interface()

@@ -1,4 +1,4 @@
-// Which network device and which UCX transports a rank's rail uses.
+// Which network devices and which UCX transports a rank's rail uses.
 #pragma once
 
 #include <span>
@@ -13,6 +13,7 @@ struct NetworkDevice {
     std::string transport;  // as UCX names it: "tcp", "rc_mlx5", ...
     std::string name;       // "eth0", "mlx5_0:1", ...
     Position position{};    // of RDMA devices
+    std::string link = {};  // topology/locality.hpp
 };
 
 // What to give to UCX; an empty string leaves UCX's own choice (and the user's UCX_* variables)
@@ -21,6 +22,7 @@ struct NetworkChoice {
     std::string devices;
     std::string transports;
     std::string memory = {};  // what else UCX needs to know device memory; empty: it need not
+    int connection = 0;       // of several over one interface
     bool operator==(const NetworkChoice&) const = default;
 };
 
@@ -39,14 +41,22 @@ bool is_rdma(const NetworkChoice& choice);
 // list, a context knows the host's memory only. Throws SetupError.
 std::string memory_transports();
 
-// Pure. `devices` and `transports` are the settings, "auto" or a list of UCX's names;
-// `default_interface` is the interface of the default route, if any. RDMA before TCP; of several
-// RDMA devices, or those of the list, the one that assign_nics() gives to the self-th of `ranks`,
-// which share this host; of several interfaces the default route's; loopback only where there is
-// nothing else.
-NetworkChoice choose_network(const std::vector<NetworkDevice>& found, const std::string& devices,
-                             const std::string& transports, const std::string& default_interface,
-                             std::span<const Position> ranks, int self);
+// The settings: "auto" or a list of UCX's names, and the devices of a rank at most.
+struct NetworkSettings {
+    std::string devices;
+    std::string transports;
+    int most = 1;
+};
+
+// Pure. One choice for each device of the self-th of `ranks`, which share this host; never none.
+// `default_interface` is the interface of the default route, if any. RDMA before TCP; of RDMA
+// devices, or those of the list, what assign_nics() gives the rank; likewise of a list's
+// interfaces, of which only the fastest count and one that is named twice is two connections;
+// without a list the default route's, and loopback only where there is nothing else.
+std::vector<NetworkChoice> choose_network(const std::vector<NetworkDevice>& found,
+                                          const NetworkSettings& settings,
+                                          const std::string& default_interface,
+                                          std::span<const Position> ranks, int self);
 
 // The interface of the kernel's default route, or "".
 std::string default_route_interface();

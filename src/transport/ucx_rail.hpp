@@ -75,10 +75,6 @@ public:
     bool reaches_devices() const { return direct_ != nullptr; }
     // Of one put, by UCX's own account of the device; after connect().
     NetworkRate network_rate() const;
-    std::string name() const
-    {
-        return "UCX " + worker_->choice().transports + " on " + worker_->choice().devices;
-    }
 
 private:
     static constexpr std::uint32_t no_op = ~0u;

@@ -1,5 +1,6 @@
-// UCX for the whole process: one context, one device and one worker for each network choice, shared
-// by all teams; and the connections to other processes, each opened once.
+// UCX for the whole process: one context, one device and one worker for each network choice (a rank
+// has one for each of its devices: rail_lanes.hpp), shared by all teams; and the connections to
+// other processes, each opened once.
 //
 // Connections stay until finalize(): closing one while its peer lives would be an error over there,
 // and a team may end without talking to anybody.

@@ -164,6 +164,20 @@ case_ chosen-previous ranks=4 node_size=2 mca="coll_hier_verbose 1 coll_hier_min
     says="communicator .*: .* bytes in all are less than coll_hier_min_bytes .1000000000.: the previous module" \
     -- exact --expect fallback --sizes 1
 
+# Two devices a rank: of the list, which the ranks of a host share, each gets its part; here connections over loopback.
+loopbacks=lo,lo,lo,lo,lo,lo,lo,lo
+case_ devices-two ranks=4 node_size=2 says="UCX tcp on lo,lo between nodes; .*, 2 a rank, at" \
+    mca="coll_hier_verbose 1 coll_hier_net_devices $loopbacks coll_hier_chunk_bytes 16384" -- exact --expect hier
+case_ devices-two-ring ranks=4 node_size=1 says="UCX tcp on lo,lo between nodes; .*, 2 a rank, at" \
+    mca="coll_hier_verbose 1 coll_hier_net_devices $loopbacks coll_hier_inter ring" -- exact --expect hier
+case_ "devices-two-of-{1,1,1}" layout=1,1,1 links=2 mca="coll_hier_verbose 1 coll_hier_net_devices eth0,eth1" \
+    says="UCX tcp on eth0,eth1 between nodes; 2 network devices a node, 2 a rank, at" -- exact --expect hier
+case_ "devices-two-of-{3,1}" layout=3,1 links=2 mca="coll_hier_net_devices eth0,eth1" -- exact --expect hier
+case_ devices-two-lifetime ranks=4 node_size=2 mca="coll_hier_net_devices $loopbacks" \
+    -- lifetime --expect hier --count 50
+case_ devices-one-at-most ranks=4 node_size=2 says="UCX tcp on lo between nodes; 1 network device a node at" \
+    mca="coll_hier_verbose 1 coll_hier_net_devices $loopbacks coll_hier_nics 1" -- exact --expect hier --sizes 70001
+
 # A trace of one call, in files that are whole; a place that is none costs a line and no more.
 for shape in "4 2" "4 1" "6 2"; do
     read -r ranks size <<<"$shape"
@@ -195,7 +209,7 @@ case_ levels-notices-other-nodes directory=bench ranks=4 node_size=2 status=erro
 
 # A value that cannot be is refused by name.
 for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
-    "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
+    "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_nics 0" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
     "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan" "coll_hier_gpu_direct sideways"; do
     read -r variable value <<<"$bad"
     case_ "refused-${variable#coll_hier_}" mca="$bad" status=error says="$variable.*$value|$value.*$variable" limit=40 \

@@ -33,6 +33,7 @@ hier_config config_for_tests()
     c.depth = 4;
     c.ranks_per_node = 1;
     c.timeout = 20;
+    c.nics = 4;
     c.net_devices = "lo";
     c.net_transports = "tcp";
     c.log_level = HIER_LOG_INFO;

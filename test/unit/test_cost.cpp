@@ -280,8 +280,43 @@ bool puts_are_as_large_as_their_cost_wants()
     return is_bounded && chunk() > 500 * kilo;
 }
 
+// Two NICs a rank are one of twice the rate to a shard of two chunks; to a shard of one, or by the
+// odd chunk of three, they are less.
+bool lanes_carry_a_chunk_each()
+{
+    hier::Rates one = rates_of({});
+    one.nic_latency = one.nic_issue = one.copy_issue = 0;
+    hier::Rates two = one, twice = one;
+    two.lanes = 2;
+    twice.nic = 2 * one.nic;
+    const auto topology = make_topology({1, 1});
+    const auto seconds = [&](const hier::Rates& rates, std::size_t cuts) {
+        return AllgatherCost(topology, rates)
+            .predict(6 * mega, Route::direct, 6 * mega / cuts, 64)
+            .network;
+    };
+    const auto near = [](double a, double b) { return std::abs(a - b) < 1e-9 * b; };
+    return near(seconds(two, 1), seconds(one, 1)) && near(seconds(two, 2), seconds(twice, 2)) &&
+           near(seconds(two, 3), seconds(one, 3) * 2 / 3);
+}
+
+bool lanes_cut_what_one_nic_takes_whole()
+{
+    Machine m;
+    m.is_host = true;
+    m.nic_rate = 1e9;
+    hier::Rates rates = rates_of(m);
+    const auto topology = make_topology({1, 1});
+    const auto one = AllgatherCost(topology, rates).choose(128 * kilo);
+    rates.lanes = 2;
+    const auto two = AllgatherCost(topology, rates).choose(128 * kilo);
+    return two.chunk <= 64 * kilo && two.depth >= 4 && two.network < one.network;
+}
+
 void test_formulas(void**)
 {
+    assert_true(lanes_carry_a_chunk_each());
+    assert_true(lanes_cut_what_one_nic_takes_whole());
     assert_true(puts_are_as_large_as_their_cost_wants());
     assert_true(wishes_are_granted());
     assert_true(the_window_changes_nothing_else());

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -146,6 +147,12 @@ void test_cores(void**) { expect_no_reason(cores_have_their_place()); }
 
 // ---- network devices
 
+void write_file(const fs::path& path, const std::string& text)
+{
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << text << '\n';
+}
+
 // A /sys with an RDMA device, its interface, one of virtio, one that is not on PCI, and one that is
 // nowhere.
 void make_sysfs(const fs::path& root)
@@ -158,6 +165,11 @@ void make_sysfs(const fs::path& root)
     for (const char* name : {"eth0", "ib0", "end0", "lo"})
         fs::create_directories(root / "class/net" / name);
     fs::create_symlink(pci / "0000:1c:00.0", root / "class/infiniband/mlx5_0/device");
+    write_file(root / "class/infiniband/mlx5_0/ports/2/rate", "400 Gb/sec (4X NDR)");
+    write_file(root / "class/infiniband/mlx5_0/ports/2/link_layer", "InfiniBand");
+    write_file(root / "class/infiniband/mlx5_0/ports/2/gids/0",
+               "fe80:0000:0000:0001:0002:c903:0000:1491");
+    write_file(root / "class/net/eth0/speed", "25000");
     fs::create_symlink(pci / "0000:1c:00.0", root / "class/net/ib0/device");
     fs::create_symlink(pci / "0000:1d:00.0/virtio2", root / "class/net/eth0/device");
     fs::create_symlink(root / "devices/platform/soc", root / "class/net/end0/device");
@@ -180,12 +192,30 @@ std::string every_name_has_its_address(const fs::path& root)
     return "";
 }
 
+std::string every_link_is_read(const fs::path& root)
+{
+    const char* const cases[][2] = {
+        {"mlx5_0:2", "400 Gb/sec (4X NDR) InfiniBand fe80:0000:0000:0001"},
+        {"mlx5_0:1", ""},
+        {"eth0", "25000"},
+        {"lo", ""},
+        {"nosuch0", ""},
+        {"nosuch0:1", ""},
+        {"", ""}};
+    for (const auto& [name, wanted] : cases) {
+        const std::string found = link_of_network_device(name, root);
+        if (found != wanted) return std::string(name) + ": \"" + found + '"';
+    }
+    return "";
+}
+
 const char* names_by_sysfs()
 {
     std::string directory = (fs::temp_directory_path() / "hier-sysfs-XXXXXX").string();
     if (mkdtemp(directory.data()) == nullptr) return "no temporary directory";
     make_sysfs(directory);
-    const std::string fault = every_name_has_its_address(directory);
+    std::string fault = every_name_has_its_address(directory);
+    if (fault.empty()) fault = every_link_is_read(directory);
     fs::remove_all(directory);
     return keep(fault);
 }

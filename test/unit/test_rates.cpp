@@ -69,6 +69,19 @@ void test_devices_of_the_poorest_node(void**)
     assert_int_equal(team_rates(records, two_nodes()).rates.nics, 1);
 }
 
+void test_several_devices_a_rank(void**)
+{
+    std::vector<RateRecord> records{record("a,b", giga), record("c,d", giga), record("a,b", giga),
+                                    record("c,d", giga)};
+    for (RateRecord& r : records) r.lanes = 2;
+    const TeamRates team = team_rates(records, two_nodes());
+    assert_int_equal(team.rates.lanes, 2);
+    assert_int_equal(team.rates.nics, 2);
+    assert_true(team.text.starts_with("4 network devices a node, 2 a rank, at 1 GB/s"));
+    records[1].lanes = 1;
+    assert_int_equal(team_rates(records, two_nodes()).rates.lanes, 1);
+}
+
 // A choice must not depend on where one rank's buffers are.
 void test_gpus_only_where_all_use_them(void**)
 {
@@ -114,6 +127,7 @@ int main()
         cmocka_unit_test(test_unknown_is_assumed),
         cmocka_unit_test(test_the_slowest_counts),
         cmocka_unit_test(test_devices_of_the_poorest_node),
+        cmocka_unit_test(test_several_devices_a_rank),
         cmocka_unit_test(test_gpus_only_where_all_use_them),
         cmocka_unit_test(test_staged_where_one_has_to),
         cmocka_unit_test(test_eager_where_all_deliver_in_order),

@@ -106,6 +106,20 @@ void test_landings_are_flushed_before_they_count(void**)
     }
 }
 
+// Two devices a rank: connections over loopback.
+void test_each_of_two_devices_is_flushed(void**)
+{
+    expect_no_reason(keep(first_fault(run(3, [&](ForkedRank& self) -> std::string {
+        hier_config config = config_for_direct();
+        config.net_transports = "tcp";
+        config.net_devices = "lo,lo,lo,lo,lo,lo";
+        DirectRank rank(self, config);
+        if (const auto fault = call_some(rank); !fault.empty()) return fault;
+        if (DirectRank::is_staged()) return "through pinned memory";
+        return ucx.calls(UcxCall::get) > 0 && ucx.puts_of_second > 0 ? "" : "no flush was made";
+    }))));
+}
+
 // The test above can fail: with the flush left out, what has been signalled is not there.
 void test_flush_left_out_is_caught(void**)
 {
@@ -316,6 +330,7 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_landings_are_flushed_before_they_count),
+        cmocka_unit_test(test_each_of_two_devices_is_flushed),
         cmocka_unit_test(test_flush_left_out_is_caught),
         cmocka_unit_test(test_host_memory_is_not_flushed),
         cmocka_unit_test(test_settings),

@@ -5,6 +5,7 @@
 #include <ucp/api/ucp.h>
 
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace hier::test {
@@ -83,6 +84,13 @@ std::string WrappedUcx::leaks() const
 using namespace hier::test;
 
 static constexpr ucs_status_t failure = UCS_ERR_IO_ERROR;
+static ucp_worker_h first_worker = nullptr;
+static std::set<const void*> of_first_worker;
+
+bool hier::test::is_of_first_worker(const void* endpoint)
+{
+    return of_first_worker.contains(endpoint);
+}
 
 #define REAL_AND_WRAPPED(type, name, ...)                                                          \
     type __real_##name(__VA_ARGS__);                                                               \
@@ -179,6 +187,10 @@ void __wrap_ucp_worker_release_address(ucp_worker_h worker, ucp_address_t* addre
 
 ucs_status_t __wrap_ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t* params, ucp_ep_h* out)
 {
-    return ucx.fails(UcxCall::ep_create) ? failure : __real_ucp_ep_create(worker, params, out);
+    if (ucx.fails(UcxCall::ep_create)) return failure;
+    const ucs_status_t status = __real_ucp_ep_create(worker, params, out);
+    if (first_worker == nullptr) first_worker = worker;
+    if (status == UCS_OK && worker == first_worker) of_first_worker.insert(*out);
+    return status;
 }
 }

@@ -47,6 +47,7 @@ enum class Lanes {
     // As `several`, but flushes and fences do nothing for large puts: what a missing one looks
     // like.
     several_unordered,
+    second_late,     // nothing on the connections of any worker but the first goes out for a while
     loses_data,      // large puts are done and never sent
     loses_signals,   // large puts are sent, no word behind one is
     loses_chunks,    // neither are
@@ -91,6 +92,7 @@ struct WrappedUcx {
     // The n-th call from now, from 1, fails.
     void fail_nth(UcxCall call, int nth, UcxFailure how);
     bool has_failed() const { return has_failed_; }
+    std::size_t puts_of_second = 0;  // over the connections of any worker but the first
     // What has been taken and not given back; "" for nothing.
     std::string leaks() const;
     std::size_t calls(UcxCall call) const { return calls_[static_cast<std::size_t>(call)]; }
@@ -125,5 +127,7 @@ extern WrappedUcx ucx;  // of this process
 
 // Of a key that was unpacked here.
 bool is_stale(const void* key);
+// Does the endpoint belong to the worker that was the first to have one?
+bool is_of_first_worker(const void* endpoint);
 
 }  // namespace hier::test

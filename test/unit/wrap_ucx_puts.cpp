@@ -77,6 +77,7 @@ bool is_lost(std::size_t bytes)
     case Lanes::one:
     case Lanes::several:
     case Lanes::several_unordered:
+    case Lanes::second_late:
         behind_large = false;
         return false;
     case Lanes::loses_data:
@@ -167,9 +168,11 @@ ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h endpoint, const void* data, size_t 
     to = displaced(key, to);
     ucp_request_param_t plain = *param;  // here all memory is the host's
     plain.op_attr_mask &= ~static_cast<std::uint32_t>(UCP_OP_ATTR_FIELD_MEMORY_TYPE);
+    const bool is_second = !is_of_first_worker(endpoint);
+    if (is_second) ucx.puts_of_second++;
     const bool may_lag = ucx.lanes == Lanes::several || ucx.lanes == Lanes::several_unordered;
-    if (!is_data(bytes) || !may_lag)
-        return count_request(__real_ucp_put_nbx(endpoint, data, bytes, to, key, &plain));
+    const bool lags = ucx.lanes == Lanes::second_late ? is_second : may_lag && is_data(bytes);
+    if (!lags) return count_request(__real_ucp_put_nbx(endpoint, data, bytes, to, key, &plain));
     const auto* from = static_cast<const std::byte*>(data);
     lagging.push_back(new Lagging{endpoint, {from, from + bytes}, to, key, 0});
     return nullptr;

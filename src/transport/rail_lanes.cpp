@@ -1,0 +1,241 @@
+#include "transport/rail_lanes.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include "error.hpp"
+#include "hier/hier.h"
+#include "log.hpp"
+#include "transport/ucx_rail.hpp"
+
+namespace hier {
+namespace {
+
+// Further devices that could not be connected, of the process: the next communicator need not wait
+// for them again.
+class LeftOut {
+public:
+    void add(const NetworkChoice& choice)
+    {
+        const std::lock_guard lock(mutex_);
+        choices_.push_back(choice);
+    }
+    bool contains(const NetworkChoice& choice)
+    {
+        const std::lock_guard lock(mutex_);
+        return std::find(choices_.begin(), choices_.end(), choice) != choices_.end();
+    }
+
+private:
+    std::mutex mutex_;
+    std::vector<NetworkChoice> choices_;
+};
+
+LeftOut& left_out()
+{
+    static LeftOut instance;
+    return instance;
+}
+
+// The first is tried every time.
+std::size_t usable(const std::vector<NetworkChoice>& choices)
+{
+    const auto end = std::find_if(choices.begin() + 1, choices.end(),
+                                  [](const auto& choice) { return left_out().contains(choice); });
+    return static_cast<std::size_t>(end - choices.begin());
+}
+
+}  // namespace
+
+RailLanes::RailLanes(const Group& group, const std::vector<NetworkChoice>& choices,
+                     const std::vector<bool>& is_remote, const RailSettings& settings)
+{
+    const auto counts = group.allgather(usable(choices));
+    const std::size_t most = *std::min_element(counts.begin(), counts.end());
+    drains_.reserve(is_remote.size());
+    lanes_.push_back(open(group, choices[0], is_remote, settings));
+    while (lanes_.size() < most) {
+        const NetworkChoice& choice = choices[lanes_.size()];
+        try {
+            lanes_.push_back(open(group, choice, is_remote, settings));
+        } catch (const SetupError& e) {  // on all of the group, so all stop here
+            left_out().add(choice);
+            log(HIER_LOG_INFO, "%s is left out: %s", choice.devices.c_str(), e.what());
+            break;
+        }
+    }
+}
+
+RailLanes::~RailLanes() = default;
+
+RailPointer RailLanes::open(const Group& group, const NetworkChoice& choice,
+                            const std::vector<bool>& is_remote, const RailSettings& settings) const
+{
+    std::shared_ptr<UcxWorker> worker;
+    RailBoard board;
+    group.agree("opening the network", [&] {
+        worker = UcxWorker::get(choice);
+        board = RailBoard(worker->context(), is_remote.size());
+    });
+    RailPointer lane(new UcxRail(worker, std::move(board), is_remote, settings.depth));
+    group.agree("preparing for device memory", [&] {
+        if (settings.gpu != nullptr) lane->allow_direct(settings.gpu_direct, *settings.gpu);
+    });
+    lane->connect(group, settings.keep_alive);
+    return lane;
+}
+
+void RailLanes::keep(const std::shared_ptr<const void>& memory)
+{
+    for (const auto& lane : lanes_) lane->keep(memory);
+}
+
+bool RailLanes::register_devices(const Binding& binding)
+{
+    return std::all_of(lanes_.begin(), lanes_.end(),
+                       [&](const auto& lane) { return lane->register_devices(binding); });
+}
+
+const std::string& RailLanes::device_memory() const { return lanes_.front()->device_memory(); }
+
+bool RailLanes::reaches_devices() const
+{
+    return std::all_of(lanes_.begin(), lanes_.end(),
+                       [](const auto& lane) { return lane->reaches_devices(); });
+}
+
+bool RailLanes::is_in_order() const { return lanes_.front()->is_in_order(); }
+
+NetworkChoice RailLanes::choice() const
+{
+    NetworkChoice all = lanes_.front()->choice();
+    for (std::size_t i = 1; i < lanes_.size(); i++)
+        all.devices += ',' + lanes_[i]->choice().devices;
+    return all;
+}
+
+std::string RailLanes::name() const
+{
+    const NetworkChoice all = choice();
+    return "UCX " + all.transports + " on " + all.devices;
+}
+
+NetworkRate RailLanes::network_rate() const
+{
+    NetworkRate slowest = lanes_.front()->network_rate();
+    for (const auto& lane : lanes_) {
+        const NetworkRate own = lane->network_rate();
+        slowest.rate = std::min(slowest.rate, own.rate);
+        slowest.latency = std::max(slowest.latency, own.latency);
+    }
+    return slowest;
+}
+
+// The first error, else whether any is in progress.
+template <class Act> Status RailLanes::on_active(Act&& act)
+{
+    Status all = Status::ok;
+    for (std::size_t i = 0; i < active_; i++) {
+        const Status status = act(*lanes_[i]);
+        if (failed(status)) return status;
+        if (status == Status::in_progress) all = status;
+    }
+    return all;
+}
+
+Status RailLanes::begin(const Binding& binding)
+{
+    active_ = binding.eager ? 1 : std::clamp<std::size_t>(binding.chunks, 1, lanes_.size());
+    drains_.clear();
+    return on_active([&](UcxRail& lane) { return lane.begin(binding); });
+}
+
+Status RailLanes::announce(int peer)
+{
+    return on_active([&](UcxRail& lane) { return lane.announce(peer); });
+}
+
+Status RailLanes::ready(int peer)
+{
+    return on_active([&](UcxRail& lane) { return lane.ready(peer); });
+}
+
+Status RailLanes::put(const Transfer& transfer)
+{
+    return lanes_[lane_of(transfer.count, active_)]->put(transfer);
+}
+
+Status RailLanes::drain(int peer, std::uint32_t op)
+{
+    int left = 0;
+    const Status status = on_active([&](UcxRail& lane) {
+        const Status own = lane.drain(peer, op);
+        left += own == Status::in_progress ? 1 : 0;
+        return own;
+    });
+    if (left > 1) drains_.expect(op, left);
+    return status;
+}
+
+std::uint32_t RailLanes::arrived(int peer)
+{
+    const auto lanes = static_cast<std::uint32_t>(active_);
+    std::uint32_t all = std::numeric_limits<std::uint32_t>::max();
+    for (std::uint32_t i = 0; i < lanes; i++)
+        all = std::min(all, unbroken(lanes_[i]->arrived(peer), i, lanes));
+    return all;
+}
+
+// Now and then those, too, that this call does not use: a peer may need an answer there.
+Status RailLanes::progress(Completions& completions)
+{
+    constexpr unsigned passes_per_turn = 64;
+    const std::size_t turned = ++passes_ % passes_per_turn == 0 ? lanes_.size() : active_;
+    JoinedParts::Reports reports(drains_, completions);
+    Status all = Status::ok;
+    for (std::size_t i = 0; i < turned; i++) {
+        const Status status = lanes_[i]->progress(reports);
+        if (!failed(all)) all = status;
+    }
+    return all;
+}
+
+bool RailLanes::idle()
+{
+    return std::all_of(lanes_.begin(), lanes_.begin() + static_cast<std::ptrdiff_t>(active_),
+                       [](const auto& lane) { return lane->idle(); });
+}
+
+// Device memory may be registered on lanes that the call did not use.
+void RailLanes::end()
+{
+    for (const auto& lane : lanes_) lane->end();
+}
+
+void RailLanes::tell(std::uint32_t beat) { lanes_.front()->tell(beat); }
+
+std::uint32_t RailLanes::heard() { return lanes_.front()->heard(); }
+
+// On all: the first, at which every call looks, may be the one that has failed.
+void RailLanes::raise(Status status)
+{
+    for (const auto& lane : lanes_) lane->raise(status);
+}
+
+void RailLanes::stop()
+{
+    for (const auto& lane : lanes_) lane->stop();
+}
+
+bool RailLanes::may_write(int peer, std::uint32_t count)
+{
+    const auto lanes = static_cast<std::uint32_t>(active_);
+    for (std::uint32_t i = 0; i < lanes; i++) {
+        const std::uint32_t due = last_on(count, i, lanes);
+        if (due > 0 && lanes_[i]->may_write(peer, due)) return true;
+    }
+    return false;
+}
+
+}  // namespace hier

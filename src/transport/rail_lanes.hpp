@@ -1,0 +1,102 @@
+// The rail level over all network devices of a rank: a UcxRail, with a context, a worker and a board
+// of its own, on each. UCX itself could stripe a put over several devices; then its signal, which
+// goes over one of them, may overtake a part of it, and only a flush of all keeps it behind: a round
+// trip for every chunk, that over TCP needs the receiver's help. So no chunk is cut, and each is
+// signalled on the lane that it went over.
+//
+//     count of the put     1   2   3   4   5   6         arrived: 1..4, for 5 is missing
+//     lane 0               x       x       -              highest 3
+//     lane 1                   x       x       x          highest 6
+//
+// A call uses as many lanes as a shard has chunks, at most: small ones the first alone, as eager
+// ones do. Members of a rail have equally many lanes; lane i of one talks to lane i of the others.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "group.hpp"
+#include "hier/gpu.hpp"
+#include "hier/transport.hpp"
+#include "transport/joined_parts.hpp"
+#include "transport/retired_rails.hpp"
+#include "transport/ucx_devices.hpp"
+
+namespace hier {
+
+// The puts of a peer, counted from 1, that a lane has nothing missing of: `highest` is the count
+// that has arrived on it last, 0 for none.
+constexpr std::uint32_t unbroken(std::uint32_t highest, std::uint32_t lane, std::uint32_t lanes)
+{
+    return highest == 0 ? lane : highest + lanes - 1;
+}
+constexpr std::size_t lane_of(std::uint32_t count, std::size_t lanes)
+{
+    return (count - 1) % lanes;
+}
+// Of the puts 1 to `count`, the last that goes over a lane; 0: none.
+constexpr std::uint32_t last_on(std::uint32_t count, std::uint32_t lane, std::uint32_t lanes)
+{
+    return count <= lane ? 0 : lane + 1 + (count - 1 - lane) / lanes * lanes;
+}
+
+struct RailSettings {
+    int depth;                       // puts in flight
+    int gpu_direct;                  // HIER_GPU_DIRECT_*
+    const gpu::Runtime* gpu;         // null: there is none
+    void (*keep_alive)() = nullptr;  // called while set-up waits
+};
+
+class RailLanes final : public Transport {
+public:
+    // Collective over the rail's group. `choices` is not empty; as many become lanes as every member
+    // has and can connect. `is_remote[i]`: rank i of the group is on another node. Throws on all
+    // ranks or on none.
+    RailLanes(const Group& group, const std::vector<NetworkChoice>& choices,
+              const std::vector<bool>& is_remote, const RailSettings& settings);
+    ~RailLanes() override;
+
+    // As UcxRail's.
+    void keep(const std::shared_ptr<const void>& memory);
+    bool register_devices(const Binding& binding);
+    const std::string& device_memory() const;
+    bool reaches_devices() const;
+
+    int lanes() const { return static_cast<int>(lanes_.size()); }
+    // Does a message arrive in the order in which it went?
+    bool is_in_order() const;
+    // All devices, comma-separated.
+    NetworkChoice choice() const;
+    std::string name() const;
+    // Of the slowest lane.
+    NetworkRate network_rate() const;
+
+    Status begin(const Binding& binding) override;
+    Status announce(int peer) override;
+    Status ready(int peer) override;
+    Status put(const Transfer& transfer) override;
+    Status copy(const Transfer&) override { return Status::bad_argument; }
+    Status drain(int peer, std::uint32_t op) override;
+    std::uint32_t arrived(int peer) override;
+    Status progress(Completions& completions) override;
+    bool idle() override;
+    void end() override;
+    void tell(std::uint32_t beat) override;
+    std::uint32_t heard() override;
+    void raise(Status status) override;
+    void stop() override;
+    bool may_write(int peer, std::uint32_t count) override;
+
+private:
+    RailPointer open(const Group& group, const NetworkChoice& choice,
+                     const std::vector<bool>& is_remote, const RailSettings& settings) const;
+    template <class Act> Status on_active(Act&& act);
+
+    std::vector<RailPointer> lanes_;
+    std::size_t active_ = 1;  // that the running call uses: the first ones
+    JoinedParts drains_;
+    unsigned passes_ = 0;
+};
+
+}  // namespace hier

@@ -1,0 +1,263 @@
+// A rank with several network devices: what goes over one of them may be late, and no chunk counts
+// before those with lower numbers. The devices are connections over loopback, each with a context
+// of its own.
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "forked.hpp"
+#include "team_rank.hpp"
+#include "transport/joined_parts.hpp"
+#include "transport/rail_lanes.hpp"
+#include "wrap_ucx.hpp"
+
+#include "cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// ---- counting
+
+// Puts arrive in order on each lane, in any order across them.
+const char* counts_are_unbroken()
+{
+    std::mt19937 random(1);
+    for (int round = 0; round < 300; round++) {
+        const auto lanes = static_cast<std::uint32_t>(1 + random() % 5);
+        const auto puts = static_cast<std::uint32_t>(random() % 20);
+        std::vector<std::uint32_t> highest(lanes), next(lanes);
+        std::vector<bool> is_there(puts + 1);
+        for (std::uint32_t lane = 0; lane < lanes; lane++) next[lane] = lane + 1;
+        for (std::uint32_t left = puts; left > 0;) {
+            const auto lane = static_cast<std::uint32_t>(random() % lanes);
+            if (next[lane] > puts) continue;
+            if (lane_of(next[lane], lanes) != lane) return keep("a put on another lane");
+            highest[lane] = next[lane];
+            is_there[highest[lane]] = true;
+            next[lane] += lanes;
+            left--;
+            std::uint32_t wanted = 0, all = ~0u;
+            while (wanted < puts && is_there[wanted + 1]) wanted++;
+            for (std::uint32_t i = 0; i < lanes; i++)
+                all = std::min(all, unbroken(highest[i], i, lanes));
+            // What lies behind the last put is missing nowhere.
+            if (std::min(all, puts) != wanted)
+                return keep("round " + std::to_string(round) + ": " + std::to_string(all) +
+                            ", not " + std::to_string(wanted));
+        }
+    }
+    return nullptr;
+}
+
+void test_counting(void**) { expect_no_reason(counts_are_unbroken()); }
+
+// What is due on each lane, against counting.
+void test_last_on_a_lane(void**)
+{
+    for (std::uint32_t lanes = 1; lanes <= 4; lanes++) {
+        std::vector<std::uint32_t> last(lanes);
+        for (std::uint32_t count = 1; count <= 20; count++) {
+            last[lane_of(count, lanes)] = count;
+            for (std::uint32_t lane = 0; lane < lanes; lane++)
+                assert_int_equal(last_on(count, lane, lanes), last[lane]);
+        }
+    }
+}
+
+// ---- drains
+
+bool the_last_part_completes()
+{
+    struct Seen final : Completions {
+        std::string text;
+        void complete(std::uint32_t op, Status status) override
+        {
+            text += std::to_string(op) + (failed(status) ? "! " : " ");
+        }
+    } seen;
+    JoinedParts parts;
+    JoinedParts::Reports reports(parts, seen);
+    parts.expect(5, 2);
+    parts.expect(6, 3);
+    for (const std::uint32_t op : {6u, 7u, 5u, 6u}) reports.complete(op, Status::ok);
+    const bool is_early = seen.text != "7 ";
+    reports.complete(5, Status::ok);
+    reports.complete(6, Status::transport_error);
+    reports.complete(5, Status::ok);  // of the next call
+    parts.expect(8, 2);
+    reports.complete(8, Status::transport_error);
+    reports.complete(8, Status::ok);
+    return !is_early && seen.text == "7 5 6! 5 8! ";
+}
+
+void test_joined_parts(void**) { assert_true(the_last_part_completes()); }
+
+// ---- ranks
+
+hier_config config_of_lanes(int ranks, int lanes)
+{
+    static std::string devices;
+    devices = "lo";
+    for (int i = 1; i < ranks * lanes; i++) devices += ",lo";  // of one host: they share these
+    hier_config config = config_for_tests();
+    config.net_devices = devices.c_str();
+    config.chunk_bytes = 16 << 10;
+    config.eager_bytes = 1000;
+    return config;
+}
+
+// All of them, whatever is wrong: the others make them, too.
+std::string make_calls(TeamRank& team, const std::vector<std::size_t>& sizes)
+{
+    std::string fault;
+    for (const std::size_t bytes : sizes) {
+        std::string wrong;
+        const int code = team.call(bytes, wrong);
+        if (code != HIER_OK)
+            return std::string(hier_strerror(code)) + ": " + ForkedRank::log_lines();
+        if (fault.empty() && !wrong.empty()) fault = std::to_string(bytes) + " bytes: " + wrong;
+    }
+    return fault;
+}
+
+// Eager, one chunk, two, an odd number of them, many.
+const std::vector<std::size_t> sizes = {1000,  9,      16000,  30000, 100,   70001,
+                                        40000, 500000, 500000, 17,    80000, 80000};
+
+struct Run {
+    int ranks, lanes, inter, ranks_per_node;
+};
+
+std::string call_over_lanes(ForkedRank& self, const Run& run, Lanes network)
+{
+    hier_config config = config_of_lanes(run.ranks, run.lanes);
+    config.inter = run.inter;
+    config.ranks_per_node = run.ranks_per_node;
+    TeamRank team(self, config);
+    if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
+    const std::string text = team.description();
+    ucx.lanes = network;
+    std::string fault;
+    for (int i = 0; i < 3; i++) {
+        const std::string wrong = make_calls(team, sizes);
+        if (fault.empty()) fault = wrong;
+    }
+    team.end();
+    const std::string wanted = std::to_string(run.lanes) + " a rank,";
+    if (fault.empty() && text.find(wanted) == std::string::npos) fault = text;
+    return fault.empty() ? ucx.leaks() : fault;
+}
+
+const Run runs[] = {{2, 2, HIER_INTER_DIRECT, 1},
+                    {3, 2, HIER_INTER_RING, 1},
+                    {3, 3, HIER_INTER_DIRECT, 1},
+                    {4, 2, HIER_INTER_RING, 2},
+                    {3, 2, HIER_INTER_DIRECT, 2}};
+
+void test_calls(void**)
+{
+    for (const Run& run : runs) {
+        expect_no_reason(keep(first_fault(run_ranks(
+            run.ranks, [&](ForkedRank& self) { return call_over_lanes(self, run, Lanes::one); }))));
+    }
+}
+
+void test_no_signal_of_one_lane_counts_for_another(void**)
+{
+    for (const Run& run : runs) {
+        expect_no_reason(keep(first_fault(run_ranks(run.ranks, [&](ForkedRank& self) {
+            return call_over_lanes(self, run, Lanes::second_late);
+        }))));
+    }
+}
+
+// Calls of one chunk, and eager ones, stay on the first device; larger ones do not.
+void test_small_calls_use_one_device(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        TeamRank team(self, config_of_lanes(2, 2));
+        const std::size_t before = ucx.puts_of_second;
+        std::string fault = make_calls(team, {8, 1000, 2000, 16 << 10});
+        if (fault.empty() && ucx.puts_of_second != before) fault = "a small call on both";
+        if (fault.empty()) fault = make_calls(team, {64 << 10});
+        // An announcement and its word, half of four chunks with their signals, a drain.
+        if (fault.empty() && ucx.puts_of_second != before + 7)
+            fault = std::to_string(ucx.puts_of_second - before) + " puts on the second";
+        team.end();
+        return fault;
+    }))));
+}
+
+// ---- devices that others have not, or that fail
+
+void test_as_many_as_every_member_has(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        hier_config config = config_of_lanes(2, 2);
+        if (self.rank() == 1) config.nics = 1;
+        TeamRank team(self, config);
+        const std::string fault = make_calls(team, {100000, 100, 300000});
+        const std::string text = team.description();
+        team.end();
+        if (fault.empty() && text.find("a rank,") != std::string::npos) return text;
+        return fault.empty() ? ucx.leaks() : fault;
+    }))));
+}
+
+void test_a_second_device_that_fails_is_left_out(void**)
+{
+    for (const UcxCall call : {UcxCall::init, UcxCall::mem_map, UcxCall::worker_create}) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            if (self.rank() == 1) ucx.fail_nth(call, 2, UcxFailure::at_once);
+            TeamRank team(self, config_of_lanes(2, 2));
+            if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
+            const std::string text = team.description();
+            const std::string fault = make_calls(team, {100000, 100, 300000});
+            const std::size_t tried = ucx.calls(UcxCall::init);
+            team.leave();
+            TeamRank next(self, config_of_lanes(2, 2));
+            next.end();
+            if (!ForkedRank::is_logged("lo is left out: ")) return ForkedRank::log_lines();
+            if (ucx.calls(UcxCall::init) != tried) return "tried again";
+            return text.find("a rank,") != std::string::npos ? text : fault;
+        }))));
+    }
+}
+
+// Every put in turn, on either lane, from announcements to chunks: every rank gets an error.
+void test_a_lane_that_fails_later(void**)
+{
+    for (int nth = 1; nth <= 14; nth++) {
+        const UcxFailure how = nth % 2 == 0 ? UcxFailure::at_once : UcxFailure::later;
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            TeamRank team(self, config_of_lanes(3, 2));
+            if (self.rank() == 0) ucx.fail_nth(UcxCall::put, nth, how);
+            std::string wrong;
+            const int code = team.call(100000, wrong);
+            team.end();
+            if (code == HIER_ERR_PEER || code == HIER_ERR_TRANSPORT) return "";
+            return "put " + std::to_string(nth) + ": ended with " + hier_strerror(code);
+        }))));
+    }
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_counting),
+        cmocka_unit_test(test_last_on_a_lane),
+        cmocka_unit_test(test_joined_parts),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_no_signal_of_one_lane_counts_for_another),
+        cmocka_unit_test(test_small_calls_use_one_device),
+        cmocka_unit_test(test_as_many_as_every_member_has),
+        cmocka_unit_test(test_a_second_device_that_fails_is_left_out),
+        cmocka_unit_test(test_a_lane_that_fails_later),
+    };
+    return cmocka_run_group_tests_name("rail_lanes", tests, nullptr, nullptr);
+}
