@@ -67,7 +67,6 @@ double AllgatherCost::previous(std::size_t bytes) const
 AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
 {
     const Rates r = rates_for(bytes);
-    const double issue = eager ? r.nic_issue / 2 : r.nic_issue;
     const RouteLoad& busiest = load(Route::bundles);
     const double size = static_cast<double>(bytes);
     const double stage = r.stage > 0 ? r.copy_issue + r.link_latency : 0;  // out, and in
@@ -84,7 +83,9 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
         choice.links = std::max(choice.links, gather + fan);
         handshake = std::max(handshake, r.nic_latency - gather);
     }
-    const double rail = std::max(busiest.nic * size / r.nic, (busiest.out + busiest.in) * issue);
+    const double issue = (busiest.out + busiest.in) * r.nic_issue;
+    const double rail =
+        eager ? eager_time(bytes, Route::bundles) : std::max(busiest.nic * size / r.nic, issue);
     choice.network = (eager ? 0 : handshake) + rail + r.nic_latency + 2 * stage;
     choice.seconds = r.overhead + choice.links + choice.network;
     return choice;
@@ -99,24 +100,44 @@ double AllgatherCost::network_time(std::size_t bytes, Route route, std::size_t c
     return load(route).nic * share * static_cast<double>(bytes) / rates_.nic;
 }
 
+// Messages between nodes, from the first one's start to the last one's, all in one chunk.
+double AllgatherCost::eager_time(std::size_t bytes, Route route) const
+{
+    const Rates& r = rates_;
+    const RouteLoad& busiest = load(route);
+    const double issue = route == Route::ring
+                             ? (nodes_ - 1) * (r.nic_latency + 2 * r.nic_issue) - r.nic_latency
+                             : (busiest.out + busiest.in) * r.nic_issue;
+    return network_time(bytes, route, 1) + issue;
+}
+
+double AllgatherCost::rail_time(std::size_t bytes, Route route, std::size_t chunk, int depth) const
+{
+    const Rates& r = rates_;
+    const RouteLoad& busiest = load(route);
+    const std::size_t chunks = (bytes + chunk - 1) / chunk;
+    const auto k = static_cast<double>(chunks);
+    const double wire = static_cast<double>(std::min(chunk, bytes)) / r.nic;
+    const double rail = std::max({network_time(bytes, route, chunks),
+                                  busiest.out * k * (wire + 2 * r.nic_latency) / depth,
+                                  (busiest.out + busiest.in) * k * r.nic_issue});
+    return route == Route::ring ? std::max(rail, (nodes_ - 1) * (wire + r.nic_latency)) : rail;
+}
+
 AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk, int depth,
                                        bool eager) const
 {
     if (route == Route::bundles) return bundled(bytes, eager);
     const Rates r = rates_for(bytes);
-    const double issue = eager ? r.nic_issue / 2 : r.nic_issue;
     const RouteLoad& busiest = load(route);
-    const std::size_t chunks = (bytes + chunk - 1) / chunk;
-    const auto k = static_cast<double>(chunks);
+    const auto k = static_cast<double>((bytes + chunk - 1) / chunk);
     const double size = static_cast<double>(bytes);
     const double c = std::min(static_cast<double>(chunk), size);
     const double out = r.stage > 0 ? r.copy_issue + r.link_latency + c / r.stage : 0;
     const double wire = c / r.nic;
     const double latency = r.nic_latency;
-    double rail = std::max({network_time(bytes, route, chunks),
-                            busiest.out * k * (wire + 2 * latency) / depth,
-                            (busiest.out + busiest.in) * k * issue});
-    if (route == Route::ring) rail = std::max(rail, (nodes_ - 1) * (wire + latency));
+    const double rail =
+        eager && nodes_ > 1 ? eager_time(bytes, route) : rail_time(bytes, route, chunk, depth);
     const double last_arrival = std::max(out, eager ? 0 : latency) + rail + latency;
 
     // Ranks that share a NIC take turns.

@@ -13,12 +13,14 @@
 //   node end  = i + l + Q((k + e k) (G-1) pushes, own copy, staging)               it never rests
 //   time      = max(rail end, node end)
 //
-// Eager: nobody announces, p is half. Bundles, one of them being b = G S bytes in m messages, f of
-// them leaving a rank and entering at it:
+// Eager: nobody announces, and what a message costs the cores at both ends hides under nothing:
+//
+//   rail      = NIC's bytes / B + (o + e) p                    ring: + (N-1) (L + 2p) - L in its place
+//
+// Bundles, one of them being b = G S bytes in m messages, f of them leaving a rank and entering at it:
 //
 //   gather    = i + Q(G-1 pushes of S)
-//   time      = max(gather, L; eager: gather) + max(NIC's bytes / B, 2 f m p) + L
-//               + f Q(G-1 pushes of b)
+//   time      = max(gather, L; eager: gather) + rail of 2 f m messages + L + f Q(G-1 pushes of b)
 //
 // Where nodes are alike and nothing is staged, own pushes and fan-outs come one after the other:
 //
@@ -50,7 +52,7 @@ namespace hier {
 struct Rates {
     double nic = 0;  // > 0, each direction
     double nic_latency = 0;
-    double nic_issue = 0;  // of a put with its signal; an eager message costs half
+    double nic_issue = 0;  // of a put with its signal, or of an eager message
     int nics = 0;          // of a node; 0: one a rank. Local rank l uses NIC l % nics
     int lanes = 1;         // so many NICs in place of each, to which a shard's chunks go in turn
     double link = 0;       // > 0, of one rank's pushes
@@ -110,6 +112,8 @@ private:
     const RouteLoad& load(Route route) const { return load_[static_cast<std::size_t>(route)]; }
     AllgatherChoice bundled(std::size_t bytes, bool eager) const;
     double network_time(std::size_t bytes, Route route, std::size_t chunks) const;
+    double rail_time(std::size_t bytes, Route route, std::size_t chunk, int depth) const;
+    double eager_time(std::size_t bytes, Route route) const;
     int window(std::size_t bytes, Route route, std::size_t chunk) const;
     // Nodes are alike and nothing is staged: own pushes, and then each chunk's as it comes.
     bool is_in_turn() const;

@@ -35,7 +35,13 @@ bool RailDirect::take(const Binding& binding, UcxMemory& receive, std::vector<st
     if (is_hopeless_) return false;
     if (sends_other_memory && !enter(binding.send, send_, send_key_)) return false;
     if (!is_on_device(binding.receive)) return true;
-    return enter(binding.receive, receive, key) && prepare_flush(binding.receive);
+    if (!enter(binding.receive, receive, key)) return false;
+    try {
+        prepare_flush(binding.receive.memory.device);
+        return true;
+    } catch (const SetupError& e) {
+        return refuse(binding.receive, e.what());
+    }
 }
 
 bool RailDirect::enter(const Region& region, UcxMemory& memory, std::vector<std::byte>& key)
@@ -70,19 +76,13 @@ bool RailDirect::refuse(const Region& region, const char* cause)
     return false;
 }
 
-bool RailDirect::prepare_flush(const Region& receive)
+void RailDirect::prepare_flush(int device)
 {
-    const int device = receive.memory.device;
-    if (flush_device_ != device) flush_kind_ = runtime_.rdma_flush(device);
+    if (flush_device_ == device) return;
+    const gpu::RdmaFlush kind = runtime_.rdma_flush(device);
+    if (kind == gpu::RdmaFlush::by_read) probe_ = &worker_->probe(runtime_, device, type_);
+    flush_kind_ = kind;
     flush_device_ = device;
-    if (flush_kind_ != gpu::RdmaFlush::by_read) return true;
-    try {
-        probe_.prepare(*worker_, runtime_, device, type_);
-        return true;
-    } catch (const SetupError& e) {
-        probe_.release();
-        return refuse(receive, e.what());
-    }
 }
 
 }  // namespace hier

@@ -35,12 +35,13 @@ public:
     // Of the receive buffer's device.
     gpu::RdmaFlush flush_kind() const { return flush_kind_; }
     RailFlush& flush() { return flush_; }
-    FlushProbe& probe() { return probe_; }
+    FlushProbe& probe() { return *probe_; }
+    // Of what arrives on this device. Throws SetupError.
+    void prepare_flush(int device);
 
 private:
     bool enter(const Region& region, UcxMemory& memory, std::vector<std::byte>& key);
     const char* fault_of(const Region& region, UcxMemory& memory, std::vector<std::byte>& key);
-    bool prepare_flush(const Region& receive);
     bool refuse(const Region& region, const char* cause);
 
     std::shared_ptr<UcxWorker> worker_;
@@ -55,7 +56,7 @@ private:
     int flush_device_ = -1;  // that flush_kind_ is of
     gpu::RdmaFlush flush_kind_ = gpu::RdmaFlush::none;
     RailFlush flush_;
-    FlushProbe probe_;
+    FlushProbe* probe_ = nullptr;  // the worker's
 };
 
 }  // namespace hier

@@ -1,5 +1,6 @@
 // UcxRail with device memory that the network reads and writes itself.
 #include "error.hpp"
+#include "gpu/runtime.hpp"
 #include "hier/hier.h"
 #include "log.hpp"
 #include "transport/gpu_direct.hpp"
@@ -31,6 +32,14 @@ void UcxRail::allow_direct(int setting, const gpu::Runtime& runtime)
     check(board_.memory().pack_key(board_key), "packing the rail board's key");
     direct_ = std::make_unique<RailDirect>(worker_, std::move(board_key), peers_.size(), runtime,
                                            is_wanted ? HIER_LOG_ERROR : HIER_LOG_INFO);
+    // Now, and not in a call. What fails is tried again there, and told.
+    if (const int device = gpu::used_device(); device >= 0) {
+        const std::lock_guard lock(worker_->mutex());
+        try {
+            direct_->prepare_flush(device);
+        } catch (const SetupError&) {
+        }
+    }
 }
 
 bool UcxRail::register_devices(const Binding& binding)
@@ -101,7 +110,7 @@ void UcxRail::probe_done(Flight& flight)
     RailFlush& flush = direct_->flush();
     if (failed(flight.status)) {
         own_failure_ = flight.status;
-    } else if (flight.read == flight.signal) {
+    } else if (direct_->probe().is_done(flight.signal, flight.read)) {
         flush.done();
     } else {
         flush.repeat();

@@ -142,6 +142,13 @@ UcxWorker::~UcxWorker()
     (void)context_.release();
 }
 
+FlushProbe& UcxWorker::probe(const gpu::Runtime& runtime, int device, ucs_memory_type_t type)
+{
+    auto& probe = probes_[device];
+    if (!probe) probe = std::make_unique<FlushProbe>(*this, runtime, device, type);
+    return *probe;
+}
+
 void UcxWorker::make_context()
 {
     ucp_config_t* config = nullptr;

@@ -15,6 +15,8 @@
 #include <mutex>
 #include <vector>
 
+#include "hier/gpu.hpp"
+#include "transport/flush_probe.hpp"
 #include "transport/ucx_devices.hpp"
 
 namespace hier {
@@ -87,6 +89,9 @@ public:
     }
     void remove_sink(std::uint64_t number) { sinks_.erase(number); }
 
+    // Of a device, for as long as the worker lives. Throws SetupError.
+    FlushProbe& probe(const gpu::Runtime& runtime, int device, ucs_memory_type_t type);
+
     // Throws SetupError.
     ucp_ep_h connect(const std::vector<std::byte>& peer_address);
 
@@ -112,6 +117,7 @@ private:
         worker_;  // destroys its connections
     std::vector<std::byte> address_;
     std::map<std::vector<std::byte>, ucp_ep_h> connections_;
+    std::map<int, std::unique_ptr<FlushProbe>> probes_;  // by device
     std::map<std::uint64_t, MessageSink*> sinks_;
     std::uint64_t last_sink_ = 0;
 };

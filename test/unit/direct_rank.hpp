@@ -1,0 +1,90 @@
+// Ranks whose buffers are device memory, on a network that says it reaches it: UCX goes over TCP, is
+// told that this is RDMA, and says that it knows ROCm's memory, which is the simulated runtime's and
+// here readable by the CPU.
+#pragma once
+
+#include <string>
+
+#include "gpu_rank.hpp"
+#include "team_rank.hpp"
+#include "wrap_ucx.hpp"
+#include "wrap_ucx_device.hpp"
+
+namespace hier::test {
+
+constexpr std::size_t shard = 100000;  // bytes
+
+inline hier_config config_for_direct(int setting = HIER_GPU_DIRECT_ON)
+{
+    hier_config config = config_for_tests();
+    config.net_transports = "rc,dc";
+    config.chunk_bytes = 16 << 10;
+    config.gpu_direct = setting;
+    return config;
+}
+
+inline Ends run_direct(int ranks, const std::function<std::string(ForkedRank&)>& body)
+{
+    return run_ranks(ranks, [&](ForkedRank& self) {
+        use_built_module();
+        setenv("HIP_SIM_HIDDEN", "0", 1);
+        setenv("HIP_SIM_DELAY_US", "20", 1);
+        gives_success(hipSetDevice(self.rank()), "hipSetDevice");
+        ucx.transports = "tcp";
+        ucx.knows_rocm = true;
+        ucx.hides_landings = true;
+        return body(self);
+    });
+}
+
+// A team and its buffers on the device.
+struct DirectRank {
+    explicit DirectRank(ForkedRank& self, const hier_config& config = config_for_direct())
+        : ranks(static_cast<std::size_t>(self.size())), send(device_memory(shard)),
+          receive(device_memory(ranks * shard)), is_seen(hier_memory_is_reachable(receive) == 0),
+          team(self, config)
+    {
+    }
+    ~DirectRank()
+    {
+        team.end();
+        (void)hipFree(receive);
+        (void)hipFree(send);
+    }
+    std::string call(std::size_t bytes = shard, bool in_place = false)
+    {
+        std::string wrong;
+        const int code = team.call(bytes, in_place ? nullptr : send, receive, wrong);
+        return code == HIER_OK ? wrong
+                               : std::string(hier_strerror(code)) + ": " + ForkedRank::log_lines();
+    }
+    // At the same address.
+    void allocate_anew(bool is_seen_by_ucx)
+    {
+        std::byte* const before = receive;
+        gives_success(hipFree(receive), "freeing");
+        if (is_seen_by_ucx) forget_shadow(before);
+        receive = device_memory(ranks * shard);
+        if (receive != before) throw std::runtime_error("the memory is elsewhere");
+    }
+    static bool is_staged() { return hip_sim_live("pinned") > 0; }
+
+    std::size_t ranks;
+    std::byte* send;
+    std::byte* receive;
+    bool is_seen;  // the component looks at a call's buffers before it makes a team
+    TeamRank team;
+};
+
+inline std::string call_some(DirectRank& rank)
+{
+    if (rank.team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
+    for (int i = 0; i < 12; i++) {
+        const std::size_t bytes[] = {shard, 1, 4097};
+        const auto fault = rank.call(bytes[i % 3], i % 4 == 3);
+        if (!fault.empty()) return fault;
+    }
+    return "";
+}
+
+}  // namespace hier::test
