@@ -100,15 +100,15 @@ Team::~Team() = default;
 
 void Team::make_node(const Group& node, const std::vector<PeerRecord>& records)
 {
-    std::vector<int> pids;
-    bool has_devices = false;
+    NodeRanks ranks;
+    ranks.share_cores = oversubscribed_;
+    ranks.numa = memory_node(records[static_cast<std::size_t>(rank_)]);
     for (const int rank : topology_.ranks_on(topology_.node_of(rank_))) {
         const PeerRecord& record = records[static_cast<std::size_t>(rank)];
-        pids.push_back(record.pid);
-        has_devices = has_devices || record.has_device != 0;
+        ranks.pids.push_back(record.pid);
+        ranks.have_devices = ranks.have_devices || record.has_device != 0;
     }
-    node_ = make_node_transport(node, pids, config_.intra, has_devices,
-                                memory_node(records[static_cast<std::size_t>(rank_)]));
+    node_ = make_node_transport(node, ranks, config_.intra);
 }
 
 void Team::make_rail(const Group& rail, const std::vector<PeerRecord>& records)

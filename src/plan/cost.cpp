@@ -52,10 +52,10 @@ double AllgatherCost::previous(std::size_t bytes) const
 {
     // Through Open MPI's shared memory, a message and a byte (8 and 16 ranks on as many cores, 16 B
     // to 16 KiB).
-    constexpr double message = 1e-6, node_rate = 2.5e9;
+    constexpr double message = 0.9e-6, node_rate = 2.6e9;
     const double rounds = std::ceil(std::log2(ranks_));
     const double size = static_cast<double>(bytes);
-    if (nodes_ == 1) return rates_.detour + rounds * message + (ranks_ - 1) * size / node_rate;
+    if (nodes_ == 1) return rates_.detour + rounds * message + ranks_ * size / node_rate;
     // In the last rounds every rank sends to another node what it has.
     const int nics = rates_.nics > 0 ? std::min(rates_.nics, most_members_) : most_members_;
     const double sharing = std::ceil(static_cast<double>(most_members_) / nics);

@@ -5,9 +5,10 @@
 namespace hier {
 
 HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
-                             std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells)
+                             std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells,
+                             std::size_t most)
     : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
-      ways_(static_cast<std::size_t>(this->segment().size()))
+      most_(most), ways_(static_cast<std::size_t>(this->segment().size()))
 {
 }
 
@@ -22,8 +23,7 @@ Status HostTransport::begin(const Binding& binding)
 Status HostTransport::put(const Transfer& transfer)
 {
     Way& way = ways_[static_cast<std::size_t>(transfer.peer)];
-    if (way == Way::open)
-        way = transfer.slice.length > most_through_cells ? Way::by_cma : Way::by_cells;
+    if (way == Way::open) way = transfer.slice.length > most_ ? Way::by_cma : Way::by_cells;
     return way == Way::by_cma ? cma_->put(transfer) : cells_->put(transfer);
 }
 

@@ -1,9 +1,18 @@
 // The node level for host memory where processes may write to one another: large puts by CMA, one
 // copy, small ones through cells of shared memory, which need no system call.
 //
-// The first put to a peer decides for the call, so that puts are counted in their order. On 8 cores
-// 4 KiB to each of 7 peers take 10 us through cells and 16 by CMA, 64 KiB 80 and 82, 1 MiB 1.6 and
-// 1.2 ms (Xeon, commit of this file; bench/allgather on one node).
+// The first put to a peer decides for the call, so that puts are counted in their order. Median us of
+// an allgather on one node (bench/allgather, Xeons), bytes a rank:
+//
+//                              4 KiB   16 KiB   64 KiB   256 KiB   1 MiB
+//   8 ranks on cores of their own, cells    10       19       80       472    1608
+//                                  CMA      16       32       82       305    1193
+//   4 ranks on 2 cores,            cells    12       17       41       112     690
+//                                  CMA      24       32       60       156     719
+//   8 ranks on 2 cores,            cells    27       40       86       334    3228
+//                                  CMA     118      119      214       819    5057
+//
+// Where ranks share cores, who copies out is who needs the bytes next.
 #pragma once
 
 #include <memory>
@@ -16,13 +25,15 @@ namespace hier {
 
 class HostTransport final : public NodeTransport {
 public:
-    static constexpr std::size_t most_through_cells = 16 << 10;  // bytes of the first put
-    // For no more than such puts: small, since every communicator has them.
+    // Of the first put, in bytes; where ranks share cores.
+    static constexpr std::size_t most_through_cells = 16 << 10;
+    static constexpr std::size_t most_on_shared_cores = 512 << 10;
+    // For no more than small puts: small, since every communicator has them.
     static constexpr CellShape small_cells = {4, 16 << 10};
 
-    // `cma` may be null: everything goes through cells then. Not both of them.
+    // `cma` may be null: everything goes through cells then. `most`: bytes of a first put that does.
     HostTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<CmaTransport> cma,
-                  std::unique_ptr<ShmTransport> cells);
+                  std::unique_ptr<ShmTransport> cells, std::size_t most);
 
     Status begin(const Binding& binding) override;
     Status put(const Transfer& transfer) override;
@@ -41,6 +52,7 @@ private:
 
     std::unique_ptr<CmaTransport> cma_;
     std::unique_ptr<ShmTransport> cells_;
+    std::size_t most_;
     std::vector<Way> ways_;  // by peer, in this collective
 };
 

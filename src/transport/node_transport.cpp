@@ -134,21 +134,25 @@ std::unique_ptr<CmaTransport> make_cma(const std::shared_ptr<NodeSegment>& segme
 
 }  // namespace
 
-std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids,
-                                                   int intra, bool has_devices, int numa)
+std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const NodeRanks& ranks,
+                                                   int intra)
 {
     const bool is_alone = group.size() == 1;
-    if (is_alone && has_devices) return std::make_unique<SdmaTransport>();
+    if (is_alone && ranks.have_devices) return std::make_unique<SdmaTransport>();
     if (is_alone) return std::make_unique<AloneTransport>();
     const auto segment = std::make_shared<NodeSegment>(group);
-    auto cma = make_cma(segment, group, pids, intra);
-    if (cma && !has_devices && intra == HIER_INTRA_CMA) return cma;
-    const bool are_small = cma && !has_devices;
+    auto cma = make_cma(segment, group, ranks.pids, intra);
+    if (cma && !ranks.have_devices && intra == HIER_INTRA_CMA) return cma;
+    const auto shared = group.allgather(static_cast<int>(ranks.share_cores));
+    const bool share_cores = std::find(shared.begin(), shared.end(), 1) != shared.end();
+    const bool are_small = cma && !ranks.have_devices && !share_cores;
     auto cells = std::make_unique<ShmTransport>(
-        segment, group, numa, are_small ? HostTransport::small_cells : CellShape{});
-    if (!cma && !has_devices) return cells;
-    auto host = std::make_unique<HostTransport>(segment, std::move(cma), std::move(cells));
-    if (!has_devices) return host;
+        segment, group, ranks.numa, are_small ? HostTransport::small_cells : CellShape{});
+    if (!cma && !ranks.have_devices) return cells;
+    auto host = std::make_unique<HostTransport>(segment, std::move(cma), std::move(cells),
+                                                share_cores ? HostTransport::most_on_shared_cores
+                                                            : HostTransport::most_through_cells);
+    if (!ranks.have_devices) return host;
     return std::make_unique<SdmaTransport>(segment, std::move(host));
 }
 

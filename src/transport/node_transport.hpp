@@ -48,11 +48,16 @@ private:
     bool raised_ = false;
 };
 
-// Collective over the node's group; throws on all its ranks or on none. `pids` are the ranks'
-// process ids, `intra` a HIER_INTRA_*, `has_devices`: any of them uses a GPU runtime, `numa`: where
-// this rank's cells are to be, -1: anywhere.
-std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const std::vector<int>& pids,
-                                                   int intra, bool has_devices, int numa = -1);
+struct NodeRanks {
+    std::vector<int> pids;
+    bool have_devices = false;  // any of them uses a GPU runtime
+    bool share_cores = false;   // there are more of them than cores
+    int numa = -1;              // where this rank's cells are to be; -1: anywhere
+};
+
+// Collective over the node's group; throws on all its ranks or on none. `intra` is a HIER_INTRA_*.
+std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const NodeRanks& ranks,
+                                                   int intra);
 
 // A rank that is alone on its node only copies.
 class AloneTransport final : public NodeTransport {

@@ -149,7 +149,7 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
 std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra)
 {
     const Group group(self.group());
-    return make_node_transport(group, group.allgather(static_cast<int>(getpid())), intra, false);
+    return make_node_transport(group, {.pids = group.allgather(static_cast<int>(getpid()))}, intra);
 }
 
 }  // namespace hier::test

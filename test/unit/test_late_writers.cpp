@@ -55,6 +55,7 @@ constexpr Network networks[] = {
 hier_config config_of(const Network& network)
 {
     hier_config config = config_for_tests();
+    config.intra = HIER_INTRA_CMA;  // cells are nobody else's to write into
     config.ranks_per_node = network.ranks_per_node;
     config.net_transports = network.transports;
     ucx.transports = "tcp";

@@ -35,8 +35,9 @@ class Rank {
 public:
     explicit Rank(ForkedRank& self, bool pool = false)
         : self_(self), group_(self.group()),
-          transport_(make_node_transport(group_, group_.allgather(static_cast<int>(getpid())),
-                                         HIER_INTRA_AUTO, true)),
+          transport_(make_node_transport(
+              group_, {.pids = group_.allgather(static_cast<int>(getpid())), .have_devices = true},
+              HIER_INTRA_AUTO)),
           send_(device_memory(2 * shard)),
           receive_(device_memory(shard * static_cast<std::size_t>(self.size()), pool))
     {
