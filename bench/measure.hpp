@@ -41,6 +41,7 @@ public:
 
 private:
     void call(const Buffers& buffers);
+    void settle(const Buffers& buffers);
     void prepare(const Buffers& buffers);
     [[nodiscard]] std::string check(const Buffers& buffers);
     [[nodiscard]] std::string validated_calls(const Buffers& buffers, long count);
@@ -53,6 +54,7 @@ private:
     const Memories& memories_;
     Allgather& allgather_;
     const Counter* counter_;
+    bool is_settled_ = false;
     std::uint64_t call_number_ = 0;  // the same on all ranks; never reused in a run
     long calls_ = 0;                 // of this size
     long validated_ = 0;             // of this size
