@@ -28,8 +28,9 @@ public:
     // Of the first put, in bytes; where ranks share cores.
     static constexpr std::size_t most_through_cells = 16 << 10;
     static constexpr std::size_t most_on_shared_cores = 512 << 10;
-    // For no more than small puts: small, since every communicator has them.
+    // Every communicator has them, and /dev/shm may be small.
     static constexpr CellShape small_cells = {4, 16 << 10};
+    static constexpr CellShape shared_core_cells = {4, 64 << 10};
 
     // `cma` may be null: everything goes through cells then. `most`: bytes of a first put that does.
     HostTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<CmaTransport> cma,

@@ -145,9 +145,18 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
     if (cma && !ranks.have_devices && intra == HIER_INTRA_CMA) return cma;
     const auto shared = group.allgather(static_cast<int>(ranks.share_cores));
     const bool share_cores = std::find(shared.begin(), shared.end(), 1) != shared.end();
-    const bool are_small = cma && !ranks.have_devices && !share_cores;
-    auto cells = std::make_unique<ShmTransport>(
-        segment, group, ranks.numa, are_small ? HostTransport::small_cells : CellShape{});
+    std::unique_ptr<ShmTransport> cells;
+    try {
+        const bool are_few = cma && !ranks.have_devices;
+        const CellShape few =
+            share_cores ? HostTransport::shared_core_cells : HostTransport::small_cells;
+        cells =
+            std::make_unique<ShmTransport>(segment, group, ranks.numa, are_few ? few : CellShape{});
+    } catch (const SetupError& e) {  // on all ranks
+        if (!cma || ranks.have_devices) throw;
+        log(HIER_LOG_INFO, "no cells for small blocks (%s): all of them by CMA", e.what());
+        return cma;
+    }
     if (!cma && !ranks.have_devices) return cells;
     auto host = std::make_unique<HostTransport>(segment, std::move(cma), std::move(cells),
                                                 share_cores ? HostTransport::most_on_shared_cores

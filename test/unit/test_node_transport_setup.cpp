@@ -144,6 +144,22 @@ void test_full_shared_memory(void**)
     }
 }
 
+// Where CMA works, small blocks do without cells.
+void test_no_room_for_cells(void**)
+{
+    for (int culprit = 0; culprit < 3; culprit++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            if (self.rank() == culprit)
+                (culprit == 0 ? fallocate_call : mmap_call).fail_nth(2, ENOMEM);
+            const auto transport = make_transport(self, HIER_INTRA_AUTO);
+            const auto traffic = make_traffic(1, self.size(), 20, {1, 100, 5000});
+            const auto fault = run_traffic(*transport, self, traffic, 1);
+            if (!fault.empty()) return fault;
+            return ForkedRank::is_logged("no cells for small blocks") ? "" : "it does not say so";
+        }))));
+    }
+}
+
 void test_refused_shared_memory(void**)
 {
     for (int culprit = 0; culprit < 3; culprit++) {
@@ -185,6 +201,7 @@ int main()
         cmocka_unit_test(test_refused_cma_leads_to_shared_memory),
         cmocka_unit_test(test_refused_cma_that_was_asked_for),
         cmocka_unit_test(test_full_shared_memory),
+        cmocka_unit_test(test_no_room_for_cells),
         cmocka_unit_test(test_refused_shared_memory),
         cmocka_unit_test(test_leftovers_are_found),
     };
