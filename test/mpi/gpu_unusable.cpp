@@ -192,7 +192,7 @@ int main(int argc, char** argv)
     if (session.number("hang", 0) != 0) {
         unusable.hanging(300007);
     } else if (session.number("memory", 1) != 0) {
-        for (const std::size_t bytes : {1, 4097, 300007}) {
+        for (const std::size_t bytes : {1U, 4097U, 300007U}) {
             unusable.with_memory(bytes);
         }
     } else {
