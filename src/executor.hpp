@@ -29,7 +29,8 @@ public:
         std::chrono::seconds timeout{0};
         // For what is in flight after an error.
         std::chrono::seconds drain{5};
-        // For work on the node to wait, at the start of a call, until the first rail peer is in it.
+        // For work on the node to wait, at the start of a call, until the first rail peer is in it;
+        // where this rank has something for it that does not come from the node itself.
         // Where ranks share cores, that work would keep others from entering the call and the
         // network from starting.
         std::chrono::microseconds rail_first{0};

@@ -86,8 +86,8 @@ void Executor::report_stall() const
                 continue;
             log(HIER_LOG_ERROR,
                 "  rank %d over the %s: %u of %u chunks have come, %zu of %zu were sent", rank,
-                is_rail ? "rail" : "node", transport(level)->arrived(peer), wanted,
-                is_rail ? cursors[c].put : puts.size(), puts.size());
+                is_rail ? "rail" : "node", std::min(transport(level)->arrived(peer), wanted),
+                wanted, is_rail ? cursors[c].put : puts.size(), puts.size());
         }
     }
 }

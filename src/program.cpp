@@ -50,6 +50,20 @@ void Program::check_places(int rank) const
     }
 }
 
+bool Program::opens_the_rail() const
+{
+    const auto is_at_hand = [&](std::uint32_t d) {
+        const Op& o = op(d);
+        const bool feeds_the_rail = o.kind == Op::Kind::copy && o.to == Place::landing;
+        return o.kind == Op::Kind::await_ready || (feeds_the_rail && o.dependencies == 0);
+    };
+    return std::any_of(plan_.ops.begin(), plan_.ops.end(), [&](const Op& o) {
+        const auto after = plan_.dependencies_of(o);
+        return o.kind == Op::Kind::put && o.level == Level::rail &&
+               std::all_of(after.begin(), after.end(), is_at_hand);
+    });
+}
+
 void Program::build_channels(const Topology& topology, int rank)
 {
     std::map<std::pair<Level, int>, std::size_t> known;

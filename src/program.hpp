@@ -38,6 +38,8 @@ public:
         return channels_[static_cast<std::size_t>(level)];
     }
     std::size_t channel_of(std::uint32_t i) const { return channel_[i]; }
+    // Is there a put on the rail that waits for nothing of the node?
+    bool opens_the_rail() const;
 
 private:
     void link_successors();

@@ -114,6 +114,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.small_latency = has_devices ? device_latency : cell_latency;
     rates.small_bytes = HostTransport::most_through_cells;
     rates.detour = has_devices ? device_detour : 0;
+    rates.detour_rate = has_devices ? device_stage : 0;
     rates.copy_issue = has_devices ? device_issue : 0;
     rates.streams = has_devices ? device_streams : 1;
     rates.own = has_devices ? device_memory : rates.link;

@@ -175,7 +175,8 @@ const Team::Prepared& Team::prepare(const Call& call)
                                call.has_landing,
                                choice.depth,
                                is_eager(call.bytes_per_rank),
-                               choice.own_whole};
+                               choice.own_whole,
+                               choice.own_whole && call.is_on_device};
     auto made =
         std::make_unique<Program>(plan_allgather(topology_, rank_, shape), topology_, rank_);
     if (tracer_) tracer_->reserve(made->size());
@@ -242,7 +243,7 @@ Status Team::start(const hier_allgather_args& args)
     if (failed(status)) return refuse(status);
     binding.sequence = ++sequence_;
     binding.eager = is_eager_call;
-    const Call call{args.bytes_per_rank, args.send == nullptr, has_landing};
+    const Call call{args.bytes_per_rank, args.send == nullptr, has_landing, is_device};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
     const Prepared& prepared = prepare(call);
     binding.chunks = (args.bytes_per_rank + prepared.choice.chunk - 1) / prepared.choice.chunk;

@@ -51,6 +51,7 @@ private:
         std::size_t bytes_per_rank;
         bool in_place;
         bool has_landing;
+        bool is_on_device;  // either buffer
         bool operator==(const Call&) const = default;
     };
     struct Prepared {

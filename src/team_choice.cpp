@@ -55,10 +55,13 @@ AllgatherChoice Team::choose(std::size_t bytes_per_rank) const
 // A power of two a rank: from there on the model finds no size at which the others are faster.
 std::size_t Team::least_bytes() const
 {
-    constexpr std::size_t most = 64 << 10;
+    constexpr std::size_t most = 4 << 10;  // beyond, the others were never seen to be faster
     std::size_t least = 1;
-    for (std::size_t bytes = 1; bytes <= most; bytes *= 2)
-        if (choose(bytes).seconds > cost_->previous(bytes)) least = 2 * bytes;
+    for (std::size_t bytes = 1; bytes <= most; bytes *= 2) {
+        AllgatherWish equal_on_all = wish(bytes);
+        equal_on_all.depth = 0;  // each rank's own affair
+        if (cost_->choose(bytes, equal_on_all).seconds > cost_->previous(bytes)) least = 2 * bytes;
+    }
     return least == 1 ? 0 : least * static_cast<std::size_t>(topology_.size());
 }
 

@@ -107,7 +107,8 @@ hier::AllgatherShape shape_of(const Options& options, std::span<const hier::Slic
             .in_place = options.is_in_place,
             .landing = has_landing,
             .depth = choice.depth,
-            .own_whole = choice.own_whole};
+            .own_whole = choice.own_whole,
+            .copy_whole = choice.own_whole};
 }
 
 Outcome run_hier(const Topology& topology, const Options& options, std::size_t bytes,

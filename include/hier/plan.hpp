@@ -96,6 +96,7 @@ struct AllgatherShape {
     bool eager = false;
     // Ranks push their own shards to their node uncut. Equal on all ranks.
     bool own_whole = false;
+    bool copy_whole = false;  // local: so does this one copy its shard, for no core does it
 };
 
 // The overlapped rail + fan-out allgather of `rank`; diagram and bytes per link in

@@ -190,7 +190,7 @@ private:
     void copy_own_shard()
     {
         if (shape_.in_place) return;
-        routing_.for_each_own_push(rank_, [&](Slice slice) {
+        routing_.for_each_own_copy(rank_, [&](Slice slice) {
             own_copies_.push_back(copy(Place::send, Place::receive, slice));
         });
     }

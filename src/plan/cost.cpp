@@ -55,13 +55,16 @@ double AllgatherCost::previous(std::size_t bytes) const
     constexpr double message = 0.9e-6, node_rate = 2.6e9;
     const double rounds = std::ceil(std::log2(ranks_));
     const double size = static_cast<double>(bytes);
-    if (nodes_ == 1) return rates_.detour + rounds * message + ranks_ * size / node_rate;
+    const double copies = ranks_ * size / node_rate;
+    const double detour =
+        rates_.detour + (rates_.detour_rate > 0 ? (ranks_ + 1) * size / rates_.detour_rate : 0);
+    if (nodes_ == 1) return detour + rounds * message + copies;
     // In the last rounds every rank sends to another node what it has.
     const int nics = rates_.nics > 0 ? std::min(rates_.nics, most_members_) : most_members_;
     const double sharing = std::ceil(static_cast<double>(most_members_) / nics);
     const double through_nic = sharing * (ranks_ - most_members_) * size;
-    return rates_.detour + rounds * (rates_.nic_latency + rates_.nic_issue) +
-           through_nic / rates_.nic;
+    return detour + rounds * (rates_.nic_latency + rates_.nic_issue) + through_nic / rates_.nic +
+           copies;
 }
 
 AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const

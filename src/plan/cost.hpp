@@ -66,7 +66,9 @@ struct Rates {
     double stage = 0;      // to and from the landing buffer; 0: there is none
     bool engines = false;  // that copy, so that the ranks' cores do not
     double overhead = 0;
-    double detour = 0;  // of the previous module's calls: their memory has to be the host's
+    // What the previous module's calls cost more, their memory having to be the host's: at least, and
+    // a rate; 0: nothing.
+    double detour = 0, detour_rate = 0;
 };
 
 struct AllgatherChoice {

@@ -27,6 +27,12 @@ public:
     // Inside its node a rank pushes its shard in these: it is there from the start and nobody hands
     // it on, so no cut makes it end earlier.
     std::uint32_t own_pushes(int rank) const { return pieces(shard(rank), own_push(rank)); }
+    template <class F> void for_each_own_copy(int rank, F f) const
+    {
+        const Slice own = shard(rank);
+        for_each_piece(own, shape_.copy_whole ? std::max<std::size_t>(own.length, 1) : shape_.chunk,
+                       f);
+    }
     template <class F> void for_each_own_push(int rank, F f) const
     {
         for_each_piece(shard(rank), own_push(rank), f);

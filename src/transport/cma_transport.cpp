@@ -38,25 +38,63 @@ Status CmaTransport::begin(const Binding& binding)
 
 Status CmaTransport::put(const Transfer& transfer)
 {
-    const auto peer = static_cast<std::size_t>(transfer.peer);
     const NodeSlot& slot = segment().slot(transfer.peer);
     if (transfer.slice.offset + transfer.slice.length > slot.length) {
         log(HIER_LOG_ERROR, "a put beyond the end of node rank %d's receive buffer (%zu bytes)",
             transfer.peer, static_cast<std::size_t>(slot.length));
         return Status::mismatch;
     }
-    const std::uint64_t to = slot.address + transfer.slice.offset;
-    const int cause = write_memory(pids_[peer], source(transfer), to, transfer.slice.length);
-    if (cause != 0) {
-        log(HIER_LOG_ERROR, "process_vm_writev of %zu bytes to node rank %d (process %d): %s",
-            transfer.slice.length, transfer.peer, pids_[peer], std::strerror(cause));
-        return Status::transport_error;
+    if (transfer.slice.length > most_at_once) {
+        long_.push_back({transfer, 0});
+        return Status::in_progress;
     }
-    segment()
-        .flag(transfer.peer, segment().rank())
-        .by_cpu.store(Signal::encode(binding().sequence, ++delivered_[peer]),
-                      std::memory_order_release);
+    const Status status = write(transfer, transfer.slice);
+    if (status == Status::ok) count(transfer.peer);
+    return status;
+}
+
+// A piece of the first one a pass.
+Status CmaTransport::progress(Completions& completions)
+{
+    const Status group_status = NodeTransport::progress(completions);
+    if (failed(group_status) || long_.empty()) return group_status;
+    Long& first = long_.front();
+    const Transfer transfer = first.transfer;
+    const Slice slice = transfer.slice;
+    const std::size_t part = std::min(most_at_once, slice.length - first.done);
+    const Status status = write(transfer, {slice.offset + first.done, part});
+    first.done += part;
+    if (!failed(status) && first.done < slice.length) return Status::ok;
+    long_.pop_front();
+    if (!failed(status)) count(transfer.peer);
+    completions.complete(transfer.op, status);
     return Status::ok;
+}
+
+void CmaTransport::raise(Status status)
+{
+    NodeTransport::raise(status);
+    long_.clear();  // nobody waits for them any more
+}
+
+Status CmaTransport::write(const Transfer& transfer, Slice part)
+{
+    const auto peer = static_cast<std::size_t>(transfer.peer);
+    const std::uint64_t to = segment().slot(transfer.peer).address + part.offset;
+    const std::byte* from = source(transfer) + (part.offset - transfer.slice.offset);
+    const int cause = write_memory(pids_[peer], from, to, part.length);
+    if (cause == 0) return Status::ok;
+    log(HIER_LOG_ERROR, "process_vm_writev of %zu bytes to node rank %d (process %d): %s",
+        part.length, transfer.peer, pids_[peer], std::strerror(cause));
+    return Status::transport_error;
+}
+
+void CmaTransport::count(int peer)
+{
+    const std::uint32_t delivered = ++delivered_[static_cast<std::size_t>(peer)];
+    segment()
+        .flag(peer, segment().rank())
+        .by_cpu.store(Signal::encode(binding().sequence, delivered), std::memory_order_release);
 }
 
 bool can_be_written(const Region& region)

@@ -2,6 +2,7 @@
 // receive buffer, one copy.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,25 @@ public:
     }
 
     Status begin(const Binding& binding) override;
+    // Long ones go on in progress(), so that the network is served in between.
     Status put(const Transfer& transfer) override;
+    Status progress(Completions& completions) override;
+    bool idle() override { return long_.empty(); }
+    void end() override { long_.clear(); }
+    void raise(Status status) override;
     const char* name() const override { return "copies between processes (CMA)"; }
 
 private:
+    struct Long {
+        Transfer transfer;
+        std::size_t done;  // bytes
+    };
+    static constexpr std::size_t most_at_once = 1 << 20;  // bytes
+
+    Status write(const Transfer& transfer, Slice part);
+    void count(int peer);
+
+    std::deque<Long> long_;
     std::vector<int> pids_;
     std::vector<std::uint32_t> delivered_;  // in this collective, by peer
 };

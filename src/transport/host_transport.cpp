@@ -40,8 +40,16 @@ std::uint32_t HostTransport::arrived(int peer)
 
 Status HostTransport::progress(Completions& completions)
 {
-    const Status status = NodeTransport::progress(completions);
+    const Status status = cma_ ? cma_->progress(completions) : NodeTransport::progress(completions);
     return failed(status) ? status : cells_->progress(completions);
+}
+
+bool HostTransport::idle() { return cells_->idle() && (!cma_ || cma_->idle()); }
+
+void HostTransport::end()
+{
+    cells_->end();
+    if (cma_) cma_->end();
 }
 
 void HostTransport::raise(Status status)

@@ -42,11 +42,14 @@ public:
     Status put_through_cells(const Transfer& transfer);
     std::uint32_t arrived(int peer) override;
     Status progress(Completions& completions) override;
-    bool idle() override { return cells_->idle(); }
-    void end() override { cells_->end(); }
+    bool idle() override;
+    void end() override;
     void raise(Status status) override;
     bool has_cma() const { return cma_ != nullptr; }
-    const char* name() const override { return cma_ ? cma_->name() : cells_->name(); }
+    const char* name() const override
+    {
+        return cma_ ? "copies between processes (CMA), small ones through cells," : cells_->name();
+    }
 
 private:
     enum class Way : std::uint8_t { open, by_cma, by_cells };

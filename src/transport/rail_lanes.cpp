@@ -148,7 +148,13 @@ Status RailLanes::begin(const Binding& binding)
 {
     active_ = binding.eager ? 1 : std::clamp<std::size_t>(binding.chunks, 1, lanes_.size());
     drains_.clear();
-    return on_active([&](UcxRail& lane) { return lane.begin(binding); });
+    // All of them, whatever one says: each is asked later who may still write.
+    Status all = Status::ok;
+    for (std::size_t i = 0; i < active_; i++) {
+        const Status status = lanes_[i]->begin(binding);
+        if (!failed(all)) all = status;
+    }
+    return all;
 }
 
 Status RailLanes::announce(int peer)

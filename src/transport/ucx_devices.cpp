@@ -106,7 +106,11 @@ std::vector<NetworkDevice> in_order_of(const std::string& list,
     return out;
 }
 
-double rate_of(const NetworkDevice& device) { return std::strtod(device.link.c_str(), nullptr); }
+// 0: not known, as of virtual ones, whose speed the kernel gives as -1.
+double rate_of(const NetworkDevice& device)
+{
+    return std::max(0.0, std::strtod(device.link.c_str(), nullptr));
+}
 
 void keep_fastest(std::vector<NetworkDevice>& devices)
 {

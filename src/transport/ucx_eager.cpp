@@ -57,12 +57,12 @@ Status UcxRail::drain_messages(int peer, std::uint32_t op)
     if (!is_flushing_) {
         Flight& flush = take_flight(peer, no_op);
         flush.is_worker_flush = true;
-        if (post_flush(flush)) {
-            const Status status = flush.status;
+        is_flushing_ = !post_flush(flush);
+        if (!is_flushing_) {
+            const bool is_empty = !failed(flush.status);
             release(flush);
-            return status;
+            if (is_empty) return Status::ok;
         }
-        is_flushing_ = true;
     }
     return send_message(peer, op, {}, nullptr, 0);
 }
@@ -72,6 +72,8 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
     if (head.from >= peers_.size()) return;
     const std::uint64_t current = is_bound_ ? binding_.sequence : 0;
     if (head.sequence < current) return;  // a drain's
+    // Whoever is in a later call has been in this one, too.
+    std::atomic_ref(peers_[head.from].called).store(head.sequence, std::memory_order_release);
     if (head.sequence > current) {
         if (early_used_ == early_.size()) early_.emplace_back();
         Early& early = early_[early_used_++];
@@ -91,7 +93,6 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
         return;
     }
     Peer& peer = peers_[head.from];
-    std::atomic_ref(peer.called).store(head.sequence, std::memory_order_release);
     if (bytes == 0) return;
     std::memcpy(into.base + head.offset, data, bytes);
     std::atomic_ref(peer.got).store(Signal::encode(head.sequence, head.count),

@@ -27,12 +27,13 @@ void UcxRail::raise(Status status)
     }
 }
 
-// Nothing is in flight, so what keeps signals behind their data has kept this behind it, too. Over
-// TCP it is sent twice, as in drain(): who has failed makes no more calls.
+// Nothing is in flight: what was flushed has landed, and for RDMA there is a fence. Over TCP the word is
+// sent twice, as in drain(): who has failed makes no more calls.
 void UcxRail::stop()
 {
     static const std::uint64_t yes = 1;
     const std::lock_guard lock(worker_->mutex());
+    if (worker_->signal_order() == SignalOrder::by_fence) (void)ucp_worker_fence(worker_->handle());
     const int words = worker_->signal_order() == SignalOrder::by_lane ? 2 : 1;
     for (std::size_t i = 0; i < peers_.size(); i++) {
         for (int word = 0; word < words && peers_[i].endpoint != nullptr; word++)

@@ -144,7 +144,10 @@ void UcxRail::on_complete(void* request, ucs_status_t status, void* user_data)
 void UcxRail::part_done(Flight& flight)
 {
     if (--flight.parts > 0) return;
-    if (flight.is_worker_flush) is_flushing_ = false;
+    if (flight.is_worker_flush) {  // nobody waits for it, and it may be another team's that failed
+        is_flushing_ = false;
+        return release(flight);
+    }
     if (flight.is_probe) return probe_done(flight);
     if (flight.signal_after_flush && may_signal(flight)) {
         flight.signal_after_flush = false;

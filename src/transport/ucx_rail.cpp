@@ -55,14 +55,14 @@ bool UcxRail::leave()
             if (post_flush(flight)) release(flight);
         }
     }
-    if (leaving_ == Leaving::flushing && (in_order || in_flight_ == 0)) {
+    if (leaving_ == Leaving::flushing && (in_order || awaited() == 0)) {
         leaving_ = Leaving::gone;
         for (std::size_t i = 0; i < peers_.size(); i++) {
             if (peers_[i].endpoint == nullptr) continue;
             (void)send_word(static_cast<int>(i), no_op, offsetof(RailSlot, goodbye), 1);
         }
     }
-    bool all_gone = leaving_ == Leaving::gone && in_flight_ == 0;
+    bool all_gone = leaving_ == Leaving::gone && awaited() == 0;
     for (std::size_t i = 0; all_gone && i < peers_.size(); i++) {
         all_gone = !is_remote_[i] || RailBoard::read(board_.slot(i).goodbye) != 0;
     }
@@ -72,7 +72,7 @@ bool UcxRail::leave()
 bool UcxRail::idle()
 {
     const std::lock_guard lock(worker_->mutex());
-    return in_flight_ == 0;
+    return awaited() == 0;
 }
 
 Status UcxRail::begin(const Binding& binding)

@@ -163,6 +163,8 @@ private:
     std::vector<Done> done_;  // filled under the worker's mutex, by whichever team turns it
     std::vector<Done> reported_;
     std::size_t in_flight_ = 0;
+    // The worker's flush waits for other teams' peers, too, and touches nobody's buffers.
+    std::size_t awaited() const { return in_flight_ - (is_flushing_ ? 1 : 0); }
 
     Binding binding_{};
     bool is_bound_ = false;     // a collective is running

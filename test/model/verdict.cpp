@@ -59,7 +59,8 @@ Plan plan_of(const Topology& topology, int rank, const Call& call)
                            .in_place = call.in_place_at(rank),
                            .landing = call.landing_at(rank),
                            .eager = call.eager,
-                           .own_whole = call.own_whole});
+                           .own_whole = call.own_whole,
+                           .copy_whole = call.own_whole});
 }
 
 Call planned(const Topology& topology, Call call)

@@ -179,7 +179,7 @@ const char* chunks_cut_each_shard()
 void test_chunks(void**) { expect_no_reason(chunks_cut_each_shard()); }
 
 // Ten bytes in chunks of four: a node of two pushes one own shard and three chunks of the other's.
-bool own_shards_are_whole_on_request()
+bool own_shards_are_whole_on_request(bool copy_whole)
 {
     const Topology topology(machine("2,2"));
     const auto shards = equal_shards(4, 10);
@@ -189,7 +189,8 @@ bool own_shards_are_whole_on_request()
                                       .route = Route::direct,
                                       .in_place = false,
                                       .landing = false,
-                                      .own_whole = true});
+                                      .own_whole = true,
+                                      .copy_whole = copy_whole});
     std::vector<Slice> pushes, copies;
     std::uint32_t awaited = 0, on_rail = 0;
     for (const Op& op : plan.ops) {
@@ -200,11 +201,15 @@ bool own_shards_are_whole_on_request()
         on_rail += is_put && op.level == Level::rail ? 1 : 0;
     }
     const std::vector<Slice> wanted{{0, 10}, {20, 4}, {24, 4}, {28, 2}};
-    return pushes == wanted && copies == std::vector<Slice>{{0, 10}} && awaited == 4 &&
-           on_rail == 3;
+    const std::vector<Slice> cut{{0, 4}, {4, 4}, {8, 2}}, whole{{0, 10}};
+    return pushes == wanted && copies == (copy_whole ? whole : cut) && awaited == 4 && on_rail == 3;
 }
 
-void test_own_shards_whole(void**) { assert_true(own_shards_are_whole_on_request()); }
+void test_own_shards_whole(void**)
+{
+    assert_true(own_shards_are_whole_on_request(true));
+    assert_true(own_shards_are_whole_on_request(false));
+}
 
 // ---- empty shards
 

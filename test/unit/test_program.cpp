@@ -217,11 +217,32 @@ const char* puts_are_sorted_by_count()
 
 void test_sorted_puts(void**) { expect_no_reason(puts_are_sorted_by_count()); }
 
+// A rank whose first put on the rail needs something of its node must not keep its own pushes back for
+// it: leaders would wait for each other.
+void test_who_opens_the_rail(void**)
+{
+    const auto opens = [](const char* nodes, int rank, Route route, bool landing) {
+        const auto shards = equal_shards(static_cast<int>(machine(nodes).size()), 5);
+        const Topology topology(machine(nodes));
+        AllgatherShape shape{shards, 100, route, false, landing};
+        return Program(plan_allgather(topology, rank, shape), topology, rank).opens_the_rail();
+    };
+    for (const bool landing : {false, true}) {
+        assert_true(opens("2,2", 0, Route::direct, landing));
+        assert_true(opens("2,2,2", 1, Route::ring, landing));
+        assert_true(opens("1,1,1", 0, Route::bundles, landing));
+        assert_false(opens("2,2,2", 0, Route::bundles, landing));
+        assert_false(opens("2,2", 1, Route::bundles, landing));  // puts nothing there
+        assert_false(opens("4", 0, Route::direct, landing));
+    }
+}
+
 }  // namespace
 
 int main()
 {
     const CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_opens_the_rail),
         cmocka_unit_test(test_takes_what_is_right),
         cmocka_unit_test(test_refuses_forward_dependencies),
         cmocka_unit_test(test_refuses_waits_with_dependencies),

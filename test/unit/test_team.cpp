@@ -154,6 +154,42 @@ void test_settings_that_differ(void**)
     }
 }
 
+constexpr Setting may_differ[] = {
+    {"coll_hier_depth", [](hier_config& c) { c.depth = 1; }},
+    {"coll_hier_net_rate", [](hier_config& c) { c.net_rate = 0.01; }},
+    {"coll_hier_link_rate", [](hier_config& c) { c.link_rate = 0.01; }},
+    {"coll_hier_timeout", [](hier_config& c) { c.timeout = 5; }},
+    {"coll_hier_nics", [](hier_config& c) { c.nics = 1; }},
+    {"coll_hier_gpu_direct", [](hier_config& c) { c.gpu_direct = HIER_GPU_DIRECT_OFF; }},
+};
+
+// Whose call it is must be the same on all ranks, whatever else they disagree on.
+void test_least_bytes_are_equal(void**)
+{
+    for (const auto& setting : may_differ) {
+        for (const std::size_t eager_bytes : {0, 32768}) {
+            const auto fault = first_fault(run_ranks(6, [&](ForkedRank& self) -> std::string {
+                hier_config config = config_for_tests();
+                config.net_rate = 10;
+                config.depth = 0;
+                config.chunk_bytes = 0;
+                config.eager_bytes = eager_bytes;
+                if (self.rank() == 1) setting.change(config);
+                TeamRank team(self, config);
+                if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
+                const auto all = Group(self.group()).allgather(team.least_bytes());
+                team.end();
+                for (const std::size_t least : all)
+                    if (least != all[0])
+                        return std::to_string(least) + " bytes, and " + std::to_string(all[0]);
+                return "";
+            }));
+            expect_no_reason(fault.empty() ? nullptr
+                                           : keep(std::string(setting.name) + ": " + fault));
+        }
+    }
+}
+
 // Beyond the limit on one rank alone: what the others sent is there before it enters its call.
 void test_sizes_on_both_sides_of_the_eager_limit(void**)
 {
@@ -249,6 +285,7 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_least_bytes_are_equal),
         cmocka_unit_test(test_eager_calls),
         cmocka_unit_test(test_sizes_that_differ),
         cmocka_unit_test(test_teams_that_come_and_go),

@@ -14,6 +14,9 @@ using namespace hier::test;
 const std::vector<NetworkDevice> plain = {{"tcp", "eth1"}, {"tcp", "eth0"}, {"tcp", "lo"}};
 const std::vector<NetworkDevice> wired = {
     {"tcp", "eth0", {}, "25000"}, {"tcp", "eth1", {}, "25000"}, {"tcp", "eth2", {}, "1000"}};
+// Of virtual machines, which do not know how fast they are.
+const std::vector<NetworkDevice> virtual_ones = {{"tcp", "eth0", {}, "-1"},
+                                                 {"tcp", "eth1", {}, "-1"}};
 const std::vector<NetworkDevice> loopback = {{"tcp", "lo"}};
 const std::vector<NetworkDevice> cluster = {{"tcp", "eth0"},         {"tcp", "lo"},
                                             {"rc_mlx5", "mlx5_1:1"}, {"dc_mlx5", "mlx5_1:1"},
@@ -101,7 +104,9 @@ const Case cases[] = {
     {wired, "eth2,eth0,eth9", "auto", "eth0", one, 0, "eth0 tcp"},
     {wired, "auto", "auto", "eth0", one, 0, "eth0 tcp"},
     {plain, "eth0,eth1", "auto", "eth0", one, 0, "eth0 tcp", 1},
+    {virtual_ones, "eth0,eth1", "auto", "eth0", one, 0, "eth0 eth1 tcp"},
     // Two connections over one interface.
+    {virtual_ones, "eth0,eth0", "auto", "eth0", one, 0, "eth0 eth0#1 tcp"},
     {loopback, "lo,lo", "auto", "", one, 0, "lo lo#1 tcp"},
     // As told.
     {cluster, "auto", "tcp", "eth0", six, 1, "eth0 tcp"},
