@@ -167,7 +167,7 @@ constexpr Setting may_differ[] = {
 void test_least_bytes_are_equal(void**)
 {
     for (const auto& setting : may_differ) {
-        for (const std::size_t eager_bytes : {0, 32768}) {
+        for (const std::size_t eager_bytes : {0U, 32768U}) {
             const auto fault = first_fault(run_ranks(6, [&](ForkedRank& self) -> std::string {
                 hier_config config = config_for_tests();
                 config.net_rate = 10;
