@@ -110,7 +110,7 @@ static choice_row_t choice_rows[] = {
      "auto",
      {{HIER_INTRA_AUTO, "auto"}, {HIER_INTRA_CMA, "cma"}, {HIER_INTRA_SHM, "shm"}},
      "Host memory inside a node: cma (process_vm_writev, one copy), shm (shared memory, two "
-     "copies), auto (cma where a trial shows that it works)"},
+     "copies), auto (cma where a trial shows that it works, and shm for small blocks)"},
     {"gpu",
      &self->config.gpu,
      "auto",

@@ -76,7 +76,7 @@ struct AllgatherChoice {
     std::size_t chunk = 0;
     int depth = 0;
     bool own_whole = false;
-    // Predicted, in seconds; the first is the larger of the others and `overhead`.
+    // Predicted, in seconds; the first is `overhead` and the larger of the others, of bundles both.
     double seconds = 0;
     double network = 0;
     double links = 0;

@@ -56,9 +56,7 @@ private:
             nic_in[entry % nics] += static_cast<int>(topo_.ranks_on(from).size());
             nic_out[leader % nics] += static_cast<int>(members);
         }
-        note(members, in, out);
-        for (std::size_t n = 0; n < nics; n++)
-            load_.nic = std::max({load_.nic, nic_in[n], nic_out[n]});
+        note(in, out, nic_in, nic_out);
     }
 
     // In which a node's bundle goes: one for each run of neighbours in rank order.
@@ -76,12 +74,17 @@ private:
         return std::max<std::size_t>(nics_ > 0 ? std::min(index(nics_), members) : members, 1);
     }
 
-    void note(std::size_t members, const std::vector<int>& in, const std::vector<int>& out)
+    // Of a node's ranks, and of its network devices.
+    void note(const std::vector<int>& in, const std::vector<int>& out,
+              const std::vector<int>& nic_in, const std::vector<int>& nic_out)
     {
-        const int entering = *std::max_element(in.begin(), in.end());
-        load_.out = std::max(load_.out, *std::max_element(out.begin(), out.end()));
-        load_.in = std::max(load_.in, entering);
-        load_.nodes.push_back({static_cast<int>(members), entering});
+        const auto most = [](const std::vector<int>& of) {
+            return *std::max_element(of.begin(), of.end());
+        };
+        load_.out = std::max(load_.out, most(out));
+        load_.in = std::max(load_.in, most(in));
+        load_.nic = std::max({load_.nic, most(nic_in), most(nic_out)});
+        load_.nodes.push_back({static_cast<int>(in.size()), most(in)});
     }
 
     void add(int node)
@@ -113,9 +116,7 @@ private:
                 most = std::max({most, in_now[n], out_now[n]});
             }
         }
-        note(members, in, out);
-        for (std::size_t n = 0; n < nics; n++)
-            load_.nic = std::max({load_.nic, nic_in[n], nic_out[n]});
+        note(in, out, nic_in, nic_out);
     }
 
     const Topology& topo_;

@@ -37,7 +37,8 @@ void UcxRail::allow_direct(int setting, const gpu::Runtime& runtime)
         const std::lock_guard lock(worker_->mutex());
         try {
             direct_->prepare_flush(device);
-        } catch (const SetupError&) {
+        } catch (const SetupError& e) {
+            log(HIER_LOG_DEBUG, "flushing device %d: %s", device, e.what());
         }
     }
 }

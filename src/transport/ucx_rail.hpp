@@ -3,7 +3,8 @@
 //
 // Every rank owns a board: for each rail peer a slot that only this peer writes.
 //
-//     peer's slot on our board:   arrivals | ready | announcement {address, length, version, rkey}
+//     peer's slot on our board:   arrivals | ready | beat | goodbye | stopped
+//                                 | announcement {address, length, version, rkey}
 //
 //   receiver -> sender   announcement, when buffer or rkey changed; then ready = sequence
 //   sender -> receiver   data, then arrivals = {sequence, count}; several in flight

@@ -30,11 +30,12 @@ struct Load {
 };
 
 // Around the size of a cell; more tiny pieces than a queue has entries; more bytes than there are
-// cells; around what goes through cells where either way is open.
+// cells; what CMA writes in pieces; around what goes through cells where either way is open.
 const Load loads[] = {
     {3, {1, 7, 4096, cell - 1, cell, cell + 1, 2 * cell + 3}},
     {60, {1, 2, 3, 100}},
     {3, {5 * cell + 11, 3 * cell}},
+    {4, {1 << 20, (1 << 20) + 1, (5 << 19) + 3}},
     {6, {100, HostTransport::most_through_cells, HostTransport::most_through_cells + 1, 3 * cell}}};
 
 std::string make_calls(ForkedRank& self, int intra)
