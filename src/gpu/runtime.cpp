@@ -89,7 +89,8 @@ Runtime* runtime()
     if (Runtime* found = opened) return found;
     if (chosen == HIER_GPU_NONE) return nullptr;
     const unsigned long long loaded = libraries_loaded();
-    if (loaded_at_last_search == loaded) return nullptr;
+    // What the last search opened, maybe since the first look.
+    if (loaded_at_last_search == loaded) return opened;
     std::string reasons;
     Runtime* const found = search(true, reasons);
     loaded_at_last_search = loaded;  // not before: other threads would take the answer for known

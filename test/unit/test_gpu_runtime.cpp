@@ -1,15 +1,18 @@
 // Finding the GPU's runtime: only where the process uses one, as soon as it does, and without a word where there is
 // none. Not linked with HIP; the simulated runtime is loaded as an application would load the real one.
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "forked.hpp"
@@ -17,6 +20,26 @@
 #include "hier/hier.h"
 
 #include "cmocka.hpp"
+
+namespace {
+
+// A thread that sets it waits here once, with what it has learnt of the libraries in its hands.
+thread_local std::atomic<bool>* go_on = nullptr;
+std::atomic<bool> is_held{false};
+
+}  // namespace
+
+extern "C" int dl_iterate_phdr(int (*visit)(dl_phdr_info*, std::size_t, void*), void* data)
+{
+    static const auto original =
+        reinterpret_cast<decltype(&dl_iterate_phdr)>(dlsym(RTLD_NEXT, "dl_iterate_phdr"));
+    const int result = original(visit, data);
+    if (std::atomic<bool>* const until = std::exchange(go_on, nullptr)) {
+        is_held = true;
+        until->wait(false);
+    }
+    return result;
+}
 
 namespace {
 
@@ -86,6 +109,29 @@ void test_threads(void**)
         }
         for (std::thread& t : threads) t.join();
         return missing == 0 ? "" : std::to_string(missing) + " threads found none";
+    }));
+}
+
+// Another thread opens it after this one has counted the libraries, and before it does anything
+// with the count.
+void test_a_thread_that_is_overtaken(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        if (gpu::runtime() != nullptr) return "too early";
+        if (const auto fault = load(); !fault.empty()) return fault;
+        std::atomic<bool> is_open{false};
+        bool is_found = false;
+        std::thread overtaken([&] {
+            go_on = &is_open;
+            is_found = gpu::runtime() != nullptr;
+        });
+        while (!is_held) std::this_thread::yield();
+        const bool is_found_here = gpu::runtime() != nullptr;
+        is_open = true;
+        is_open.notify_one();
+        overtaken.join();
+        if (!is_found_here) return "not found";
+        return is_found ? "" : "the other thread found none";
     }));
 }
 
@@ -277,6 +323,7 @@ int main()
         cmocka_unit_test(test_no_library),
         cmocka_unit_test(test_a_library_that_is_loaded_later),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_a_thread_that_is_overtaken),
         cmocka_unit_test(test_no_device),
         cmocka_unit_test(test_a_runtime_that_fails_once),
         cmocka_unit_test(test_a_runtime_that_goes_on_failing),
