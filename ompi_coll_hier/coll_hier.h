@@ -23,7 +23,7 @@ struct mca_coll_hier_component_t {
     unsigned long long allgather_fallbacks; /* handed to the previous module */
 };
 typedef struct mca_coll_hier_component_t mca_coll_hier_component_t;
-OMPI_MODULE_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
+OMPI_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
 
 typedef enum {
     MCA_COLL_HIER_FRESH,    /* no call yet that is worth a team */
