@@ -81,8 +81,8 @@ static const size_row_t size_rows[] = {
     {"chunk_bytes", &self->config.chunk_bytes, 0, 4096, (size_t)1 << 30,
      "Largest put between nodes; 0: by the cost model. Equal on all ranks"},
     {"eager_bytes", &self->config.eager_bytes, 32768, 0, (size_t)1 << 20,
-     "Bytes of a rank up to which data goes to other nodes without waiting for its receivers to be "
-     "in the call; 0: never. Equal on all ranks"},
+     "Bytes, of a rank or of a bundle, up to which data goes to other nodes without waiting for its "
+     "receivers to be in the call; 0: never. Equal on all ranks"},
 };
 
 static const rate_row_t rate_rows[] = {

@@ -33,6 +33,9 @@ constexpr double least_told = 13e6;
 constexpr double assumed_nic = 10 * giga / 8;
 constexpr double tcp_issue = 10e-6;
 constexpr double rdma_issue = 0.5e-6;
+// 2, 4 and 8 nodes of 4 and 8 ranks that share a link of 10 Gbit/s, 16 B a rank (test_cost_small).
+constexpr double tcp_message = 4e-6;
+constexpr double tcp_turn = 5.5e-6;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -75,7 +78,10 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkC
                : told.rate > least_told ? told.rate
                                         : assumed_nic;
     self.nic_latency = told.latency;
-    self.nic_issue = network.transports.find("tcp") != std::string::npos ? tcp_issue : rdma_issue;
+    const bool is_tcp = network.transports.find("tcp") != std::string::npos;
+    self.nic_issue = is_tcp ? tcp_issue : rdma_issue;
+    self.message = is_tcp ? tcp_message : rdma_issue;
+    self.nic_turn = is_tcp ? tcp_turn : 0;
     self.link = config.link_rate * giga;
     self.uses_device = uses_device ? 1 : 0;
     return self;
@@ -97,6 +103,8 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
         }
         slowest.nic_latency = std::max(slowest.nic_latency, r.nic_latency);
         slowest.nic_issue = std::max(slowest.nic_issue, r.nic_issue);
+        slowest.message = std::max(slowest.message, r.message);
+        slowest.nic_turn = std::max(slowest.nic_turn, r.nic_turn);
         // 0 is no rate, and a rank that states one knows more than one that does not.
         if (slowest.link == 0 || (r.link > 0 && r.link < slowest.link)) slowest.link = r.link;
     }
@@ -107,9 +115,12 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.nic = slowest.nic;
     rates.nic_latency = slowest.nic_latency;
     rates.nic_issue = slowest.nic_issue;
+    rates.message = slowest.message;
+    rates.nic_turn = slowest.nic_turn;
     rates.nics = network_devices_of_a_node(records, topology);
     rates.lanes = static_cast<int>(slowest.lanes);
     rates.link = slowest.link > 0 ? slowest.link : has_devices ? device_link : core_link;
+    rates.link_alone = has_devices ? 0 : 2 * rates.link;
     rates.link_latency = has_devices ? device_latency : core_latency;
     rates.small_latency = has_devices ? device_latency : cell_latency;
     rates.small_bytes = HostTransport::most_through_cells;

@@ -18,7 +18,7 @@ namespace hier {
 struct RateRecord {
     std::uint64_t device;  // equal for the ranks of a host that share their network devices
     std::int64_t lanes;    // how many these are
-    double nic, nic_latency, nic_issue;
+    double nic, nic_latency, nic_issue, message, nic_turn;
     double link;               // stated; 0: not
     std::int32_t nic_is;       // Source
     std::int32_t uses_device;  // 1: a GPU

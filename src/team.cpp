@@ -158,7 +158,7 @@ void Team::describe(const std::vector<PeerRecord>& records, const std::string& r
     log(HIER_LOG_DEBUG, "rank %d of %d: %s", rank_, topology_.size(), place.c_str());
 }
 
-const Team::Prepared& Team::prepare(const Call& call)
+const Team::Prepared& Team::prepare(const Call& call, const AllgatherChoice& choice)
 {
     for (Prepared& p : prepared_) {
         if (p.call != call) continue;
@@ -166,17 +166,11 @@ const Team::Prepared& Team::prepare(const Call& call)
         return p;
     }
     const auto shards = equal_shards(topology_.size(), call.bytes_per_rank);
-    const AllgatherChoice choice = choose(call.bytes_per_rank);
     report(call, choice);
-    const AllgatherShape shape{shards,
-                               choice.chunk,
-                               choice.route,
-                               call.in_place,
-                               call.has_landing,
-                               choice.depth,
-                               is_eager(call.bytes_per_rank),
-                               choice.own_whole,
-                               choice.own_whole && call.is_on_device};
+    const AllgatherShape shape{
+        shards,        choice.chunk,     choice.route,
+        call.in_place, call.has_landing, choice.depth,
+        choice.eager,  choice.own_whole, choice.own_whole && call.is_on_device};
     auto made =
         std::make_unique<Program>(plan_allgather(topology_, rank_, shape), topology_, rank_);
     if (tracer_) tracer_->reserve(made->size());
@@ -236,17 +230,18 @@ Status Team::start(const hier_allgather_args& args)
                            binding.send.memory.kind == MemoryKind::device;
     if (is_device && !takes_device_memory()) return Status::bad_argument;
     // Where the network does not reach device memory, it lands in the host's.
-    const bool is_eager_call = is_eager(args.bytes_per_rank);  // a message lands by the CPU
+    const AllgatherChoice choice =
+        choose(args.bytes_per_rank);  // an eager message lands by the CPU
     const bool has_landing = is_device && topology_.nodes() > 1 && !failed(status) &&
-                             (is_eager_call || !rail_->register_devices(binding));
+                             (choice.eager || !rail_->register_devices(binding));
     if (has_landing) status = reserve_landing(binding);
     if (failed(status)) return refuse(status);
     binding.sequence = ++sequence_;
-    binding.eager = is_eager_call;
+    binding.eager = choice.eager;
     const Call call{args.bytes_per_rank, args.send == nullptr, has_landing, is_device};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
-    const Prepared& prepared = prepare(call);
-    binding.chunks = (args.bytes_per_rank + prepared.choice.chunk - 1) / prepared.choice.chunk;
+    const Prepared& prepared = prepare(call, choice);
+    binding.chunks = (args.bytes_per_rank + choice.chunk - 1) / choice.chunk;
     status = executor_->start(*prepared.program, binding, trace_of(prepared));
     status_.store(status, std::memory_order_release);
     return status;

@@ -66,14 +66,11 @@ private:
     TeamRates measure(const Group& team, const std::vector<PeerRecord>& records);
     void describe(const std::vector<PeerRecord>& records, const std::string& rates);
     void make_tracer(const hier_bootstrap& bootstrap);
-    bool is_eager(std::size_t bytes_per_rank) const
-    {
-        return topology_.nodes() > 1 && bytes_per_rank <= config_.eager_bytes;
-    }
     AllgatherWish wish(std::size_t bytes_per_rank) const;
-    AllgatherChoice choose(std::size_t bytes_per_rank) const;
+    AllgatherChoice
+    choose(std::size_t bytes_per_rank) const;  // an earlier call's, if there was one
     void report(const Call& call, const AllgatherChoice& choice) const;
-    const Prepared& prepare(const Call& call);
+    const Prepared& prepare(const Call& call, const AllgatherChoice& choice);
     Trace* trace_of(const Prepared& prepared);
     Status inspect(const hier_allgather_args& args, Binding& binding) const;
     Status reserve_landing(Binding& binding);

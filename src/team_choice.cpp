@@ -43,12 +43,14 @@ AllgatherWish Team::wish(std::size_t bytes_per_rank) const
     if (config_.chunk_bytes > 0) wish.chunk = std::max(config_.chunk_bytes, countable);
     wish.route = forced_route(config_.inter);
     wish.depth = config_.depth;
-    wish.eager = is_eager(bytes_per_rank);
+    wish.eager_bytes = config_.eager_bytes;
     return wish;
 }
 
 AllgatherChoice Team::choose(std::size_t bytes_per_rank) const
 {
+    for (const Prepared& p : prepared_)
+        if (p.call.bytes_per_rank == bytes_per_rank) return p.choice;
     return cost_->choose(bytes_per_rank, wish(bytes_per_rank));
 }
 
@@ -73,7 +75,8 @@ void Team::report(const Call& call, const AllgatherChoice& choice) const
     const AllgatherWish wished = wish(bytes);
     std::string why = wished.route ? "coll_hier_inter" : "";
     for (const Route route : all_routes) {
-        if (wished.route || route == choice.route || !cost_->is_choice(route, wished)) continue;
+        if (wished.route || route == choice.route || !cost_->is_choice(bytes, route, wished))
+            continue;
         AllgatherWish other = wished;
         other.route = route;
         why += format("%s%s: %s", why.empty() ? "" : ", ", text_of(route).c_str(),
@@ -83,7 +86,7 @@ void Team::report(const Call& call, const AllgatherChoice& choice) const
         "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s; expected %s (network %s, "
         "links %s; %s)",
         name_.c_str(), bytes, text_of(choice.route).c_str(), choice.chunk, choice.depth,
-        is_eager(bytes) ? ", eager" : "", call.has_landing ? ", through pinned memory" : "",
+        choice.eager ? ", eager" : "", call.has_landing ? ", through pinned memory" : "",
         text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),
         text_of(choice.links).c_str(), why.c_str());
 }

@@ -72,8 +72,11 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     const Rates r = rates_for(bytes);
     const RouteLoad& busiest = load(Route::bundles);
     const double size = static_cast<double>(bytes);
+    Rates spreading = r;
+    if (r.link_alone > 0) spreading.link = r.link_alone;
     const double stage = r.stage > 0 ? r.copy_issue + r.link_latency : 0;  // out, and in
     AllgatherChoice choice{Route::bundles, bytes, std::clamp(busiest.out, 1, most_depth)};
+    choice.eager = eager;
     double handshake = 0;  // beyond the gathering
     for (const RouteLoad::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
@@ -81,7 +84,7 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
         const Copies own{.pushes = peers, .pushed = size * peers, .own = 1, .owned = size};
         const Copies bundle{.pushes = peers, .pushed = all * peers};
         const double gather = r.copy_issue + queue_time(r, own, node.members, size);
-        const double fan = node.entering * queue_time(r, bundle, node.members, all);
+        const double fan = node.entering * queue_time(spreading, bundle, node.members, all);
         choice.chunk = std::max(choice.chunk, bytes * static_cast<std::size_t>(node.members));
         choice.links = std::max(choice.links, gather + fan);
         handshake = std::max(handshake, r.nic_latency - gather);
@@ -108,9 +111,12 @@ double AllgatherCost::eager_time(std::size_t bytes, Route route) const
 {
     const Rates& r = rates_;
     const RouteLoad& busiest = load(route);
-    const double issue = route == Route::ring
-                             ? (nodes_ - 1) * (r.nic_latency + 2 * r.nic_issue) - r.nic_latency
-                             : (busiest.out + busiest.in) * r.nic_issue;
+    const double turns = busiest.nic_messages * r.nic_turn;
+    const double hops = nodes_ - 1;
+    const double issue =
+        route == Route::ring
+            ? hops * (r.nic_latency + std::max(2 * r.message, turns / hops)) - r.nic_latency
+            : std::max((busiest.out + busiest.in) * r.message, turns);
     return network_time(bytes, route, 1) + issue;
 }
 
@@ -147,7 +153,7 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
     const double turns = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
     const double first_arrival = (eager ? 1 : 2) * latency + turns * wire;
 
-    AllgatherChoice choice{route, chunk, depth, is_own_whole()};
+    AllgatherChoice choice{route, chunk, depth, is_own_whole(), eager && nodes_ > 1};
     if (nodes_ > 1) choice.network = last_arrival + (eager ? 0 : latency);
     for (const RouteLoad::Node& node : busiest.nodes) {
         choice.links = std::max(choice.links, links_time(r, node, size, c));
@@ -163,10 +169,16 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
     return choice;
 }
 
-// Bundles are for messages that cost more than their bytes.
-bool AllgatherCost::is_choice(Route route, const AllgatherWish& wish) const
+bool AllgatherCost::is_eager(std::size_t bytes, Route route, const AllgatherWish& wish) const
 {
-    return route != Route::bundles || (wish.eager && nodes_ > 1);
+    const std::size_t shards = route == Route::bundles ? index(most_members_) : 1;
+    return nodes_ > 1 && bytes <= wish.eager_bytes / shards;
+}
+
+// Bundles are for messages that cost more than their bytes.
+bool AllgatherCost::is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const
+{
+    return route != Route::bundles || is_eager(bytes, route, wish);
 }
 
 bool AllgatherCost::is_in_turn() const
@@ -239,14 +251,15 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wi
         const Route first = nodes_ > 2 ? Route::ring : Route::direct;
         const Route second = nodes_ > 2 ? Route::direct : Route::ring;
         for (const Route route : {first, second, Route::bundles}) {
-            if (wish.route ? *wish.route != route : !is_choice(route, wish)) continue;
+            if (wish.route ? *wish.route != route : !is_choice(bytes, route, wish)) continue;
             const double most =
                 std::max(largest_chunk(route), 2.0 * static_cast<double>(wish.least_chunk));
             const bool is_pointless = wish.chunk == 0 && rates_.nic_issue > 0 && nodes_ > 1 &&
                                       static_cast<double>(chunk) > most;
             if (is_pointless) continue;
             const int depth = window(bytes, route, chunk);
-            const AllgatherChoice choice = predict(bytes, route, chunk, depth, wish.eager);
+            const AllgatherChoice choice =
+                predict(bytes, route, chunk, depth, is_eager(bytes, route, wish));
             if (best.chunk == 0 || choice.seconds < best.seconds * worthwhile) best = choice;
         }
     };
@@ -256,7 +269,7 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wi
             if (wish.chunk > 0) choice.chunk = std::min(choice.chunk, wish.chunk);
             if (wish.depth > 0) choice.depth = wish.depth;
         } else if (wish.depth > 0) {
-            choice = predict(bytes, choice.route, choice.chunk, wish.depth, wish.eager);
+            choice = predict(bytes, choice.route, choice.chunk, wish.depth, choice.eager);
         }
         return choice;
     };

@@ -13,11 +13,14 @@
 //   node end  = i + l + Q((k + e k) (G-1) pushes, own copy, staging)               it never rests
 //   time      = max(rail end, node end)
 //
-// Eager: nobody announces, and what a message costs the cores at both ends hides under nothing:
+// Eager: nobody announces, and what a message costs the cores at both ends (q each) and a NIC that it
+// shares with M - 1 others (t) hides under nothing:
 //
-//   rail      = NIC's bytes / B + (o + e) p                    ring: + (N-1) (L + 2p) - L in its place
+//   rail      = NIC's bytes / B + max((o + e) q, M t)
+//   ring      : rail = NIC's bytes / B + (N-1) (L + max(2q, M t / (N-1))) - L
 //
-// Bundles, one of them being b = G S bytes in m messages, f of them leaving a rank and entering at it:
+// Bundles, one of them being b = G S bytes in m messages, f of them leaving a rank and entering at it.
+// Who spreads one has nothing to take in meanwhile: a core then pushes at the rate a.
 //
 //   gather    = i + Q(G-1 pushes of S)
 //   time      = max(gather, L; eager: gather) + rail of 2 f m messages + L + f Q(G-1 pushes of b)
@@ -52,10 +55,13 @@ namespace hier {
 struct Rates {
     double nic = 0;  // > 0, each direction
     double nic_latency = 0;
-    double nic_issue = 0;  // of a put with its signal, or of an eager message
-    int nics = 0;          // of a node; 0: one a rank. Local rank l uses NIC l % nics
-    int lanes = 1;         // so many NICs in place of each, to which a shard's chunks go in turn
-    double link = 0;       // > 0, of one rank's pushes
+    double nic_issue = 0;   // of a put with its signal
+    double message = 0;     // of an eager message, for the core at either end
+    double nic_turn = 0;    // and for the NIC, which takes one at a time
+    int nics = 0;           // of a node; 0: one a rank. Local rank l uses NIC l % nics
+    int lanes = 1;          // so many NICs in place of each, to which a shard's chunks go in turn
+    double link = 0;        // > 0, of one rank's pushes
+    double link_alone = 0;  // of a rank to which nobody pushes meanwhile; 0: `link`
     double link_latency = 0;
     double small_latency = 0;     // likewise, of shards of up to
     std::size_t small_bytes = 0;  // this
@@ -76,6 +82,7 @@ struct AllgatherChoice {
     std::size_t chunk = 0;
     int depth = 0;
     bool own_whole = false;
+    bool eager = false;  // puts do not wait for their receivers
     // Predicted, in seconds; the first is `overhead` and the larger of the others, of bundles both.
     double seconds = 0;
     double network = 0;
@@ -88,7 +95,7 @@ struct AllgatherWish {
     std::size_t chunk = 0;               // 0: choose
     int depth = 0;                       // 0: choose; changes neither route nor chunk
     std::size_t least_chunk = 32 << 10;  // below, a put costs more than its bytes
-    bool eager = false;                  // puts do not wait for their receivers
+    std::size_t eager_bytes = 0;         // of a message up to which the call is eager; 0: never
 };
 
 // Pure; a value that depends on nothing but its arguments.
@@ -106,11 +113,13 @@ public:
     // ranks, as Open MPI's tuned chooses them for small calls.
     double previous(std::size_t bytes) const;
     // Is this route one of those that choose() takes without being told?
-    bool is_choice(Route route, const AllgatherWish& wish) const;
+    bool is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const;
 
     static constexpr int most_depth = 64;  // that is chosen
 
 private:
+    // What goes to another node is a shard, or a node's shards.
+    bool is_eager(std::size_t bytes, Route route, const AllgatherWish& wish) const;
     const RouteLoad& load(Route route) const { return load_[static_cast<std::size_t>(route)]; }
     AllgatherChoice bundled(std::size_t bytes, bool eager) const;
     double network_time(std::size_t bytes, Route route, std::size_t chunks) const;

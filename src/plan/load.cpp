@@ -27,6 +27,7 @@ public:
             load_.nic = 0;
             for (const int most : by_distance_) load_.nic += most;
         }
+        if (route_ != Route::bundles) load_.nic_messages = load_.nic;
         return load_;
     }
 
@@ -46,6 +47,7 @@ private:
         const std::size_t members = topo_.ranks_on(node).size();
         const std::size_t nics = nics_of(members);
         std::vector<int> in(members), out(members), nic_in(nics), nic_out(nics);
+        std::vector<int> messages_in(nics), messages_out(nics);
         for (int distance = 1; distance < nodes; distance++) {
             const int from = (node + nodes - distance) % nodes;
             const int to = (node + distance) % nodes;
@@ -55,8 +57,11 @@ private:
             out[leader] += messages(node);
             nic_in[entry % nics] += static_cast<int>(topo_.ranks_on(from).size());
             nic_out[leader % nics] += static_cast<int>(members);
+            messages_in[entry % nics] += messages(from);
+            messages_out[leader % nics] += messages(node);
         }
         note(in, out, nic_in, nic_out);
+        load_.nic_messages = std::max({load_.nic_messages, most(messages_in), most(messages_out)});
     }
 
     // In which a node's bundle goes: one for each run of neighbours in rank order.
@@ -74,13 +79,12 @@ private:
         return std::max<std::size_t>(nics_ > 0 ? std::min(index(nics_), members) : members, 1);
     }
 
+    static int most(const std::vector<int>& of) { return *std::max_element(of.begin(), of.end()); }
+
     // Of a node's ranks, and of its network devices.
     void note(const std::vector<int>& in, const std::vector<int>& out,
               const std::vector<int>& nic_in, const std::vector<int>& nic_out)
     {
-        const auto most = [](const std::vector<int>& of) {
-            return *std::max_element(of.begin(), of.end());
-        };
         load_.out = std::max(load_.out, most(out));
         load_.in = std::max(load_.in, most(in));
         load_.nic = std::max({load_.nic, most(nic_in), most(nic_out)});
@@ -109,11 +113,11 @@ private:
                 out[l] += own_goes;
                 out_now[l % nics] += own_goes;
             }
-            int& most = by_distance_[index(distance)];
+            int& at_once = by_distance_[index(distance)];
             for (std::size_t n = 0; n < nics; n++) {
                 nic_in[n] += in_now[n];
                 nic_out[n] += out_now[n];
-                most = std::max({most, in_now[n], out_now[n]});
+                at_once = std::max({at_once, in_now[n], out_now[n]});
             }
         }
         note(in, out, nic_in, nic_out);

@@ -16,6 +16,7 @@ struct RouteLoad {
     int out = 0;              // of a rank
     int in = 0;               // to a rank
     int nic = 0;              // in or out of a network device
+    int nic_messages = 0;     // likewise, in messages
     std::vector<Node> nodes;  // one where all are alike
 };
 

@@ -29,8 +29,11 @@ Rates tcp()
     r.nic = 1.187e9;
     r.nic_latency = 5.26e-6;
     r.nic_issue = 10e-6;
+    r.message = 4e-6;
+    r.nic_turn = 5.5e-6;
     r.nics = 1;
     r.link = r.own = 5e9;
+    r.link_alone = 10e9;
     r.link_latency = 1e-6;
     r.small_latency = 0.4e-6;
     r.small_bytes = 16 * kilo;
@@ -42,7 +45,8 @@ Rates rdma()
     Rates r = tcp();
     r.nic = 50e9;
     r.nic_latency = 1.5e-6;
-    r.nic_issue = 0.5e-6;
+    r.nic_issue = r.message = 0.5e-6;
+    r.nic_turn = 0;
     r.nics = 0;
     return r;
 }
@@ -51,25 +55,75 @@ AllgatherChoice choose(const std::vector<int>& layout, const Rates& rates, std::
                        bool eager = true)
 {
     AllgatherWish wish;
-    wish.eager = eager;
+    wish.eager_bytes = eager ? 32 * kilo : 0;
     return AllgatherCost(make_topology(layout), rates).choose(bytes, wish);
 }
 
 // Where messages cost more than their bytes, and one hop more.
 void test_bundles_are_for_many_small_messages(void**)
 {
-    const std::vector<int> four(4, 4), many(64, 8), alone(64, 1);
-    // Measured, us: bundles 51, direct 87, ring 108 at 16 bytes; 81, 123, 142 at 8 KiB.
-    assert_true(choose(four, tcp(), 16).route == Route::bundles);
-    assert_true(choose(four, tcp(), 8 * kilo).route == Route::bundles);
-    // Direct 98, bundles 147.
-    assert_true(choose({8, 8}, tcp(), 16 * kilo).route == Route::direct);
+    const std::vector<int> many(64, 8), alone(64, 1);
     assert_true(choose(many, rdma(), 16).route == Route::bundles);
     assert_true(choose(many, rdma(), 16, false).route != Route::bundles);
     assert_true(choose({4, 4}, rdma(), 16).route != Route::bundles);
     assert_true(choose(alone, rdma(), 16).route != Route::bundles);
     // A node's shards through one NIC of its eight.
     assert_true(choose({8, 8}, rdma(), 64 * kilo).route != Route::bundles);
+}
+
+// us, with a core for each rank and a link of 10 Gbit/s a node: calls between two barriers.
+struct Measured {
+    std::vector<int> layout;
+    std::size_t bytes;
+    double direct, bundles;
+};
+
+const char* predictions_are_as_measured()
+{
+    const std::vector<int> n2g4(2, 4), n2g8(2, 8), n4g4(4, 4), n4g8(4, 8), n8g4(8, 4);
+    const Measured rows[] = {
+        {n2g4, 16, 28.7, 20.0},     {n2g8, 16, 42.2, 20.2},       {n2g8, kilo, 51.3, 28.5},
+        {n2g8, 4 * kilo, 59.5, 43}, {n4g4, 16, 67.4, 37.9},       {n4g4, 4 * kilo, 100, 55.2},
+        {n4g4, 8 * kilo, 107, 66},  {n4g8, 16, 166, 45.1},        {n4g8, 4 * kilo, 187, 75.9},
+        {n8g4, 16, 183, 68.4},      {n8g4, 4 * kilo, 263, 109},   {n8g4, 8 * kilo, 287, 159},
+        {n2g4, 16 * kilo, 47, 68},  {n2g8, 16 * kilo, 94.5, 140}, {n8g4, 16 * kilo, 362, 410},
+    };
+    for (const Measured& row : rows) {
+        const AllgatherCost cost(make_topology(row.layout), tcp());
+        const std::string what = std::to_string(row.layout.size()) + " nodes of " +
+                                 std::to_string(row.layout[0]) + ", " + std::to_string(row.bytes) +
+                                 " bytes";
+        const Route faster = row.direct < row.bundles ? Route::direct : Route::bundles;
+        if (choose(row.layout, tcp(), row.bytes).route != faster)
+            return keep(what + ": not the faster one");
+        for (const Route route : {Route::direct, Route::bundles}) {
+            const double measured = route == Route::direct ? row.direct : row.bundles;
+            AllgatherWish wish;
+            wish.route = route;
+            wish.eager_bytes = 32 * kilo;
+            const double ratio = cost.choose(row.bytes, wish).seconds * 1e6 / measured;
+            if (ratio < 0.5 || ratio > 2)
+                return keep(what + ": predicted " + std::to_string(ratio) + " of the time");
+        }
+    }
+    return nullptr;
+}
+
+void test_measured(void**) { expect_no_reason(predictions_are_as_measured()); }
+
+// What waits at a receiver that is not in the call yet is bounded.
+void test_a_large_bundle_is_not_eager(void**)
+{
+    AllgatherWish wish;
+    wish.eager_bytes = 32 * kilo;
+    const AllgatherCost cost(make_topology({8, 8}), tcp());
+    for (const Route route : {Route::direct, Route::bundles}) {
+        wish.route = route;
+        assert_true(cost.choose(4 * kilo, wish).eager);
+        assert_int_equal(cost.choose(4 * kilo + 1, wish).eager, route == Route::direct);
+        assert_false(cost.choose(32 * kilo + 1, wish).eager);
+    }
+    assert_false(AllgatherCost(make_topology({8}), tcp()).choose(16, wish).eager);
 }
 
 void test_a_bundle_is_one_chunk(void**)
@@ -91,7 +145,7 @@ void test_strewn_ranks(void**)
     std::vector<int> block(64);
     for (std::size_t r = 0; r < block.size(); r++) block[r] = static_cast<int>(r / 8);
     AllgatherWish wish;
-    wish.eager = true;
+    wish.eager_bytes = 32 * kilo;
     wish.route = Route::bundles;
     const double strewn = AllgatherCost(hier::Topology(cyclic), tcp()).choose(16, wish).seconds;
     const double side_by_side =
@@ -106,7 +160,7 @@ void test_eager_saves_the_handshake(void**)
         wish.route = route;
         const AllgatherCost cost(make_topology({2, 2, 2}), rdma());
         const double with = cost.choose(100, wish).seconds;
-        wish.eager = true;
+        wish.eager_bytes = 32 * kilo;
         // Bundles are gathered meanwhile.
         const double saved = route == Route::bundles ? 0 : rdma().nic_latency;
         assert_true(cost.choose(100, wish).seconds < with - saved);
@@ -186,6 +240,8 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_bundles_are_for_many_small_messages),
+        cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_a_large_bundle_is_not_eager),
         cmocka_unit_test(test_a_bundle_is_one_chunk),
         cmocka_unit_test(test_strewn_ranks),
         cmocka_unit_test(test_eager_saves_the_handshake),
