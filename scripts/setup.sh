@@ -49,9 +49,10 @@ install_packages() {
 }
 
 # make itself runs autogen.sh's and configure's work again when their inputs change.
+# shellcheck disable=SC2086 # several options
 configure_and_make() {
     [[ -e configure ]] || ./autogen.sh || return
-    [[ -e $build/Makefile ]] || (cd "$build" && ../configure) || return
+    [[ -e $build/Makefile ]] || (cd "$build" && ../configure ${HIER_CONFIGURE_OPTIONS:-}) || return
     make -C "$build" -j"$(nproc)"
 }
 
@@ -64,7 +65,8 @@ build_all() {
 find_shared_memory() {
     local free
     free=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)
-    ((${free:-0} >= 256 * 1024)) || export OMPI_MCA_btl_vader_backing_directory=${TMPDIR:-/tmp}
+    ((${free:-0} >= 256 * 1024)) ||
+        export OMPI_MCA_btl_vader_backing_directory=${TMPDIR:-/tmp} OMPI_MCA_btl_sm_backing_directory=${TMPDIR:-/tmp}
 }
 
 # shellcheck disable=SC2034 # nodes_are is for the caller
