@@ -69,12 +69,14 @@ AC_DEFUN([HIER_OMPI_FLAGS], [
 ])
 
 # HIER_OMPI_HEADERS
-# The internal headers compile and link, and which interface of the coll framework they define.
+# The internal headers compile and link, and which interface of the coll framework they define. Those of 5.0 include
+# some that it does not install, and PMIx's.
 AC_DEFUN([HIER_OMPI_HEADERS], [
     hier_saved_CPPFLAGS=$CPPFLAGS
     hier_saved_LIBS=$LIBS
-    CPPFLAGS="$CPPFLAGS $OMPI_CPPFLAGS"
     LIBS="$OMPI_LIBS $LIBS"
+    hier_pmix=`"${PKG_CONFIG:-pkg-config}" --cflags pmix 2>/dev/null | $SED 's/-I/-isystem /g'`
+    hier_missing="-idirafter `cd "$srcdir" && pwd`/ompi_coll_hier/not_installed $hier_pmix"
     m4_define([hier_ompi_includes],
         [[#include "ompi_config.h"
           #include "mpi.h"
@@ -85,12 +87,18 @@ AC_DEFUN([HIER_OMPI_HEADERS], [
           #include "opal/runtime/opal_progress.h"]])
 
     AC_MSG_CHECKING([for the internal headers of Open MPI $hier_ompi_version])
-    AC_LINK_IFELSE([AC_LANG_PROGRAM([hier_ompi_includes],
-            [[opal_progress();
-              return (int) sizeof(mca_coll_base_component_t) + (int) ompi_mpi_comm_world.comm.c_my_rank;]])],
-        [AC_MSG_RESULT([yes])],
-        [AC_MSG_RESULT([no])
-         AS_IF([test "$hier_ompi_internal" = yes],
+    hier_ompi_headers=no
+    for hier_more in "" "$hier_missing"; do
+        AS_IF([test $hier_ompi_headers = no],
+            [CPPFLAGS="$hier_saved_CPPFLAGS $OMPI_CPPFLAGS $hier_more"
+             AC_LINK_IFELSE([AC_LANG_PROGRAM([hier_ompi_includes],
+                    [[opal_progress();
+                      return (int) sizeof(mca_coll_base_component_t) + (int) ompi_mpi_comm_world.comm.c_my_rank;]])],
+                [hier_ompi_headers=yes; OMPI_CPPFLAGS="$OMPI_CPPFLAGS $hier_more"])])
+    done
+    AC_MSG_RESULT([$hier_ompi_headers])
+    AS_IF([test $hier_ompi_headers = no],
+        [AS_IF([test "$hier_ompi_internal" = yes],
             [AC_MSG_ERROR([the internal headers of Open MPI $hier_ompi_version ($MPICC) do not compile and link; the end of config.log says why])],
             [AC_MSG_ERROR([Open MPI $hier_ompi_version ($MPICC) has no internal headers such as ompi/mca/coll/coll.h: install the Debian package libopenmpi-dev, or configure Open MPI with --with-devel-headers and give its place by --with-ompi=DIR])])])
 

@@ -74,13 +74,7 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
     if (head.sequence < current) return;  // a drain's
     // Whoever is in a later call has been in this one, too.
     std::atomic_ref(peers_[head.from].called).store(head.sequence, std::memory_order_release);
-    if (head.sequence > current) {
-        if (early_used_ == early_.size()) early_.emplace_back();
-        Early& early = early_[early_used_++];
-        early.head = head;
-        early.data.assign(data, data + bytes);
-        return;
-    }
+    if (head.sequence > current) return keep_early(head, data, bytes);
     const Region& into = binding_.rail_target();
     const bool fits = head.offset <= into.length && bytes <= into.length - head.offset;
     if (!binding_.eager || head.total != binding_.receive.length || !fits) {
@@ -97,6 +91,21 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
     std::memcpy(into.base + head.offset, data, bytes);
     std::atomic_ref(peer.got).store(Signal::encode(head.sequence, head.count),
                                     std::memory_order_release);
+}
+
+// UCX calls, which knows no exceptions. What is lost fails the call that it was for.
+void UcxRail::keep_early(const MessageHead& head, const std::byte* data, std::size_t bytes)
+{
+    try {
+        if (early_used_ == early_.size()) early_.emplace_back();
+        Early& early = early_[early_used_];
+        early.data.assign(data, data + bytes);
+        early.head = head;
+        early_used_++;
+    } catch (const std::bad_alloc&) {
+        log(HIER_LOG_ERROR, "no memory for a message of %zu bytes that has come early", bytes);
+        own_failure_ = Status::out_of_memory;
+    }
 }
 
 // What came before begin(). Of a call that is later still nothing can have come.

@@ -125,6 +125,7 @@ private:
                         std::size_t bytes);
     Status drain_messages(int peer, std::uint32_t op);
     void take_message(const MessageHead& head, const std::byte* data, std::size_t bytes) override;
+    void keep_early(const MessageHead& head, const std::byte* data, std::size_t bytes);
     void take_early();
 
     void put_word(int peer, std::uint64_t to, const std::uint64_t& word);

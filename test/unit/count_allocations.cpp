@@ -1,8 +1,10 @@
 #include "count_allocations.hpp"
 
+#include <new>
+
 namespace hier::test {
 
-std::size_t allocations = 0;
+std::size_t allocations = 0, refused_bytes = 0, refusals = 0;
 
 }  // namespace hier::test
 
@@ -12,5 +14,9 @@ extern "C" void* __wrap__Znwm(std::size_t bytes);
 extern "C" void* __wrap__Znwm(std::size_t bytes)
 {
     hier::test::allocations++;
+    if (bytes == hier::test::refused_bytes && bytes > 0) {
+        hier::test::refusals++;
+        throw std::bad_alloc();
+    }
     return __real__Znwm(bytes);
 }

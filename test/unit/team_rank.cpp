@@ -81,8 +81,17 @@ int TeamRank::call(std::size_t bytes, std::byte* send, std::byte* recv, std::str
 
 int TeamRank::call_raw(const std::byte* send, std::byte* recv, std::size_t bytes)
 {
+    return finish(start_raw(send, recv, bytes));
+}
+
+int TeamRank::start_raw(const std::byte* send, std::byte* recv, std::size_t bytes)
+{
     const hier_allgather_args args{send, recv, bytes};
-    int code = hier_allgather_start(team_, &args);
+    return hier_allgather_start(team_, &args);
+}
+
+int TeamRank::finish(int code)
+{
     (void)await([&] {
         if (code == HIER_IN_PROGRESS) (void)hier_progress();
         if (code == HIER_IN_PROGRESS) code = hier_team_test(team_);

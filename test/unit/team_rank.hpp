@@ -34,6 +34,9 @@ public:
     int call(std::size_t bytes, std::byte* send, std::byte* recv, std::string& wrong);
     // As above, whatever is in the memory, which may be a device's.
     int call_raw(const std::byte* send, std::byte* recv, std::size_t bytes);
+    // The first half of it and the second, which gets what the first has said.
+    int start_raw(const std::byte* send, std::byte* recv, std::size_t bytes);
+    int finish(int code);
     // The code of hier_allgather_start alone, for a team that takes no more.
     int start_only();
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "count_allocations.hpp"
 #include "forked.hpp"
 #include "team_rank.hpp"
 #include "wrap_ucx.hpp"
@@ -134,6 +135,35 @@ void test_a_worker_flush_that_fails_harms_nobody(void**)
     }
 }
 
+// Rank 1's message of one team comes to rank 0 while that is in a call of the other. UCX, which
+// hands it over, knows no exceptions.
+std::string take_a_message_without_memory(ForkedRank& self)
+{
+    constexpr std::size_t bytes = 777;
+    hier_config config = config_for_tests();
+    config.eager_bytes = 1000;
+    TeamRank early(self, config), other(self, config);
+    std::vector<std::byte> send(bytes), receive(2 * bytes);
+    std::string wrong;
+    int code = self.rank() == 1 ? early.start_raw(send.data(), receive.data(), bytes) : HIER_OK;
+    refused_bytes = self.rank() == 0 ? bytes : 0;
+    const int other_code = other.call(100, wrong);
+    refused_bytes = 0;
+    code =
+        self.rank() == 1 ? early.finish(code) : early.call_raw(send.data(), receive.data(), bytes);
+    other.leave();
+    early.end();
+    if (other_code != HIER_OK) return "the other team: " + wrong + hier_strerror(other_code);
+    if (self.rank() == 1) return code == HIER_ERR_PEER ? "" : hier_strerror(code);
+    if (refusals != 1) return std::to_string(refusals) + " refusals";
+    return code == HIER_ERR_MEMORY ? ucx.leaks() : hier_strerror(code);
+}
+
+void test_no_memory_for_a_message(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, take_a_message_without_memory))));
+}
+
 // Transports that the core does not know order signals by a flush; RDMA by a fence. The bytes go
 // over TCP all the same. The first puts are set-up, as above: its bounds are long.
 void test_flushes(void**)
@@ -166,6 +196,7 @@ int main()
         cmocka_unit_test(test_flushes_that_fail_later),
         cmocka_unit_test(test_fences),
         cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_no_memory_for_a_message),
         cmocka_unit_test(test_a_worker_flush_that_fails_harms_nobody),
     };
     return cmocka_run_group_tests_name("ucx_failures", tests, nullptr, nullptr);
