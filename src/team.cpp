@@ -229,9 +229,9 @@ Status Team::start(const hier_allgather_args& args)
     const bool is_device = binding.receive.memory.kind == MemoryKind::device ||
                            binding.send.memory.kind == MemoryKind::device;
     if (is_device && !takes_device_memory()) return Status::bad_argument;
-    // Where the network does not reach device memory, it lands in the host's.
-    const AllgatherChoice choice =
-        choose(args.bytes_per_rank);  // an eager message lands by the CPU
+    const AllgatherChoice choice = choose(args.bytes_per_rank);
+    // Where the network does not reach device memory, it lands in the host's. Eager messages land by
+    // the CPU.
     const bool has_landing = is_device && topology_.nodes() > 1 && !failed(status) &&
                              (choice.eager || !rail_->register_devices(binding));
     if (has_landing) status = reserve_landing(binding);

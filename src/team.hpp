@@ -67,8 +67,8 @@ private:
     void describe(const std::vector<PeerRecord>& records, const std::string& rates);
     void make_tracer(const hier_bootstrap& bootstrap);
     AllgatherWish wish(std::size_t bytes_per_rank) const;
-    AllgatherChoice
-    choose(std::size_t bytes_per_rank) const;  // an earlier call's, if there was one
+    // An earlier call's, if there was one.
+    AllgatherChoice choose(std::size_t bytes_per_rank) const;
     void report(const Call& call, const AllgatherChoice& choice) const;
     const Prepared& prepare(const Call& call, const AllgatherChoice& choice);
     Trace* trace_of(const Prepared& prepared);

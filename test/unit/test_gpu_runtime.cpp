@@ -86,8 +86,8 @@ void test_a_library_that_is_loaded_later(void**)
         const gpu::Runtime* found = gpu::runtime();
         if (found == nullptr) return "not found";
         if (found != gpu::runtime()) return "another one";
-        return std::string(found->name()) == "ROCm 5.2" && found->devices() == 8 ? ""
-                                                                                 : found->name();
+        const std::string name = found->name();  // with the headers' version
+        return name.starts_with("ROCm 5.") && found->devices() == 8 ? "" : name;
     }));
 }
 
