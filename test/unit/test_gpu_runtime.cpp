@@ -29,11 +29,14 @@ std::atomic<bool> is_held{false};
 
 }  // namespace
 
-extern "C" int dl_iterate_phdr(int (*visit)(dl_phdr_info*, std::size_t, void*), void* data)
+using Visit = int (*)(dl_phdr_info*, std::size_t, void*);
+extern "C" int __real_dl_iterate_phdr(Visit visit, void* data);
+extern "C" int __wrap_dl_iterate_phdr(Visit visit, void* data);
+
+// That of our own objects; the linker's flag is in the build's list.
+extern "C" int __wrap_dl_iterate_phdr(Visit visit, void* data)
 {
-    static const auto original =
-        reinterpret_cast<decltype(&dl_iterate_phdr)>(dlsym(RTLD_NEXT, "dl_iterate_phdr"));
-    const int result = original(visit, data);
+    const int result = __real_dl_iterate_phdr(visit, data);
     if (std::atomic<bool>* const until = std::exchange(go_on, nullptr)) {
         is_held = true;
         until->wait(false);
