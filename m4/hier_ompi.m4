@@ -75,7 +75,7 @@ AC_DEFUN([HIER_OMPI_HEADERS], [
     hier_saved_CPPFLAGS=$CPPFLAGS
     hier_saved_LIBS=$LIBS
     LIBS="$OMPI_LIBS $LIBS"
-    hier_pmix=`"${PKG_CONFIG:-pkg-config}" --cflags pmix 2>/dev/null | $SED 's/-I/-isystem /g'`
+    hier_pmix=`"${PKG_CONFIG:-pkg-config}" --cflags pmix 2>/dev/null | $SED 's/^-I/-isystem /; s/ -I/ -isystem /g'`
     hier_missing="-idirafter `cd "$srcdir" && pwd`/ompi_coll_hier/not_installed $hier_pmix"
     m4_define([hier_ompi_includes],
         [[#include "ompi_config.h"

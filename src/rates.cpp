@@ -120,7 +120,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.nics = network_devices_of_a_node(records, topology);
     rates.lanes = static_cast<int>(slowest.lanes);
     rates.link = slowest.link > 0 ? slowest.link : has_devices ? device_link : core_link;
-    rates.link_alone = has_devices ? 0 : 2 * rates.link;
+    rates.link_alone = has_devices || slowest.link > 0 ? 0 : 2 * rates.link;
     rates.link_latency = has_devices ? device_latency : core_latency;
     rates.small_latency = has_devices ? device_latency : cell_latency;
     rates.small_bytes = HostTransport::most_through_cells;

@@ -67,7 +67,7 @@ private:
     void describe(const std::vector<PeerRecord>& records, const std::string& rates);
     void make_tracer(const hier_bootstrap& bootstrap);
     AllgatherWish wish(std::size_t bytes_per_rank) const;
-    // An earlier call's, if there was one.
+    // That of a call whose program is still there, if there is one.
     AllgatherChoice choose(std::size_t bytes_per_rank) const;
     void report(const Call& call, const AllgatherChoice& choice) const;
     const Prepared& prepare(const Call& call, const AllgatherChoice& choice);

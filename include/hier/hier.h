@@ -35,7 +35,7 @@ enum { HIER_LOG_ERROR = 0, HIER_LOG_INFO = 1, HIER_LOG_DEBUG = 10 };
 typedef struct hier_config {
     size_t chunk_bytes; /* bytes of one put at most; 4096 ... 1 GiB; 0: by the cost model */
     int depth;          /* puts in flight on a rail; 1 ... 1024; 0: by the cost model */
-    size_t eager_bytes; /* of a message between nodes, up to which nobody waits; 0: never */
+    size_t eager_bytes; /* of a rank or a bundle, up to which nobody waits; 0: never */
     double net_rate;    /* GB/s of a network device, each direction; 0: as UCX says */
     double link_rate;   /* GB/s of a rank's copies to its node's others; 0: what is usual */
     int ranks_per_node; /* 0: hosts as found; k: cut each host into virtual nodes of k ranks */

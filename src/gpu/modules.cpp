@@ -44,10 +44,8 @@ void* find(const std::string& name, std::string& reason)
         void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         const char* cause = dlerror();
         if (module != nullptr && dlsym(module, entry_point) != nullptr) return module;
-        if (module != nullptr) {
-            dlclose(module);
-            cause = "it has another version";
-        }
+        // It stays: were it closed, every search would load it anew, and runtime() search for ever.
+        if (module != nullptr) cause = "it has another version";
         if (!reason.empty() || cause == nullptr) continue;
         const bool is_named = std::string_view(cause).starts_with(path);
         reason = is_named ? cause : path + ": " + cause;

@@ -76,7 +76,7 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     if (r.link_alone > 0) spreading.link = r.link_alone;
     const double stage = r.stage > 0 ? r.copy_issue + r.link_latency : 0;  // out, and in
     AllgatherChoice choice{Route::bundles, bytes, std::clamp(busiest.out, 1, most_depth)};
-    choice.eager = eager;
+    choice.eager = eager && nodes_ > 1;
     double handshake = 0;  // beyond the gathering
     for (const RouteLoad::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
@@ -89,9 +89,10 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
         choice.links = std::max(choice.links, gather + fan);
         handshake = std::max(handshake, r.nic_latency - gather);
     }
-    const double issue = (busiest.out + busiest.in) * r.nic_issue;
+    const double issue =
+        std::max((busiest.out + busiest.in) * r.nic_issue, busiest.nic_messages * r.nic_turn);
     const double rail =
-        eager ? eager_time(bytes, Route::bundles) : std::max(busiest.nic * size / r.nic, issue);
+        eager ? eager_time(bytes, Route::bundles, 1) : std::max(busiest.nic * size / r.nic, issue);
     choice.network = (eager ? 0 : handshake) + rail + r.nic_latency + 2 * stage;
     choice.seconds = r.overhead + choice.links + choice.network;
     return choice;
@@ -106,17 +107,18 @@ double AllgatherCost::network_time(std::size_t bytes, Route route, std::size_t c
     return load(route).nic * share * static_cast<double>(bytes) / rates_.nic;
 }
 
-// Messages between nodes, from the first one's start to the last one's, all in one chunk.
-double AllgatherCost::eager_time(std::size_t bytes, Route route) const
+// Messages between nodes, from the first one's start to the last one's. They take one lane.
+double AllgatherCost::eager_time(std::size_t bytes, Route route, std::size_t chunks) const
 {
     const Rates& r = rates_;
     const RouteLoad& busiest = load(route);
-    const double turns = busiest.nic_messages * r.nic_turn;
+    const auto k = static_cast<double>(chunks);
+    const double taken = k * busiest.nic_messages * r.nic_turn;
     const double hops = nodes_ - 1;
     const double issue =
         route == Route::ring
-            ? hops * (r.nic_latency + std::max(2 * r.message, turns / hops)) - r.nic_latency
-            : std::max((busiest.out + busiest.in) * r.message, turns);
+            ? hops * (r.nic_latency + std::max(2 * k * r.message, taken / hops)) - r.nic_latency
+            : std::max((busiest.out + busiest.in) * k * r.message, taken);
     return network_time(bytes, route, 1) + issue;
 }
 
@@ -129,7 +131,8 @@ double AllgatherCost::rail_time(std::size_t bytes, Route route, std::size_t chun
     const double wire = static_cast<double>(std::min(chunk, bytes)) / r.nic;
     const double rail = std::max({network_time(bytes, route, chunks),
                                   busiest.out * k * (wire + 2 * r.nic_latency) / depth,
-                                  (busiest.out + busiest.in) * k * r.nic_issue});
+                                  (busiest.out + busiest.in) * k * r.nic_issue,
+                                  busiest.nic_messages * std::ceil(k / r.lanes) * r.nic_turn});
     return route == Route::ring ? std::max(rail, (nodes_ - 1) * (wire + r.nic_latency)) : rail;
 }
 
@@ -139,14 +142,15 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
     if (route == Route::bundles) return bundled(bytes, eager);
     const Rates r = rates_for(bytes);
     const RouteLoad& busiest = load(route);
-    const auto k = static_cast<double>((bytes + chunk - 1) / chunk);
+    const std::size_t chunks = (bytes + chunk - 1) / chunk;
+    const auto k = static_cast<double>(chunks);
     const double size = static_cast<double>(bytes);
     const double c = std::min(static_cast<double>(chunk), size);
     const double out = r.stage > 0 ? r.copy_issue + r.link_latency + c / r.stage : 0;
     const double wire = c / r.nic;
     const double latency = r.nic_latency;
-    const double rail =
-        eager && nodes_ > 1 ? eager_time(bytes, route) : rail_time(bytes, route, chunk, depth);
+    const double rail = eager && nodes_ > 1 ? eager_time(bytes, route, chunks)
+                                            : rail_time(bytes, route, chunk, depth);
     const double last_arrival = std::max(out, eager ? 0 : latency) + rail + latency;
 
     // Ranks that share a NIC take turns.
@@ -175,7 +179,8 @@ bool AllgatherCost::is_eager(std::size_t bytes, Route route, const AllgatherWish
     return nodes_ > 1 && bytes <= wish.eager_bytes / shards;
 }
 
-// Bundles are for messages that cost more than their bytes.
+// Beyond, bundles were never seen to be the fastest but on 4 nodes of 8 ranks, and on others to be
+// slow out of all proportion: several of 64 KiB at a time into one node of a cluster over TCP.
 bool AllgatherCost::is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const
 {
     return route != Route::bundles || is_eager(bytes, route, wish);

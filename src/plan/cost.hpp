@@ -7,20 +7,20 @@
 //
 //   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
 //   fan(c)    = Q(G-1 pushes) (+ l + c/stage out of the landing buffer)        one chunk's fan-out
-//   rail      = max(NIC's bytes / b, o k (c/B + 2L) / D, (o + e) k p)          window of D puts
+//   rail      = max(NIC's bytes / b, o k (c/B + 2L) / D, (o + e) k p, M k t)   window of D puts
 //   ring      : at least (N-1) (c/B + L), a chunk being handed on when it is there
 //   rail end  = L + rail + L + max(fan(c), L)                                  announce, last chunk
 //   node end  = i + l + Q((k + e k) (G-1) pushes, own copy, staging)               it never rests
 //   time      = max(rail end, node end)
 //
-// Eager: nobody announces, and what a message costs the cores at both ends (q each) and a NIC that it
-// shares with M - 1 others (t) hides under nothing:
+// M: shards through a NIC, each of whose puts takes it for t. Eager: nobody announces, and what messages
+// cost, the cores at both ends q each, was seen to hide under nothing (up to 8 KiB):
 //
-//   rail      = NIC's bytes / B + max((o + e) q, M t)
-//   ring      : rail = NIC's bytes / B + (N-1) (L + max(2q, M t / (N-1))) - L
+//   rail      = NIC's bytes / B + k max((o + e) q, M t)
+//   ring      : rail = NIC's bytes / B + (N-1) (L + k max(2q, M t / (N-1))) - L
 //
 // Bundles, one of them being b = G S bytes in m messages, f of them leaving a rank and entering at it.
-// Who spreads one has nothing to take in meanwhile: a core then pushes at the rate a.
+// Who spreads one has little to take in meanwhile: a core then pushes at the rate a.
 //
 //   gather    = i + Q(G-1 pushes of S)
 //   time      = max(gather, L; eager: gather) + rail of 2 f m messages + L + f Q(G-1 pushes of b)
@@ -57,7 +57,7 @@ struct Rates {
     double nic_latency = 0;
     double nic_issue = 0;   // of a put with its signal
     double message = 0;     // of an eager message, for the core at either end
-    double nic_turn = 0;    // and for the NIC, which takes one at a time
+    double nic_turn = 0;    // of either for the NIC, which takes one at a time
     int nics = 0;           // of a node; 0: one a rank. Local rank l uses NIC l % nics
     int lanes = 1;          // so many NICs in place of each, to which a shard's chunks go in turn
     double link = 0;        // > 0, of one rank's pushes
@@ -112,7 +112,8 @@ public:
     // What the module before ours takes, roughly: recursive doubling or Bruck's algorithm over all
     // ranks, as Open MPI's tuned chooses them for small calls.
     double previous(std::size_t bytes) const;
-    // Is this route one of those that choose() takes without being told?
+    // Is this route one of those that choose() takes without being told? Bundles that are not eager
+    // are not.
     bool is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const;
 
     static constexpr int most_depth = 64;  // that is chosen
@@ -124,7 +125,7 @@ private:
     AllgatherChoice bundled(std::size_t bytes, bool eager) const;
     double network_time(std::size_t bytes, Route route, std::size_t chunks) const;
     double rail_time(std::size_t bytes, Route route, std::size_t chunk, int depth) const;
-    double eager_time(std::size_t bytes, Route route) const;
+    double eager_time(std::size_t bytes, Route route, std::size_t chunks) const;
     int window(std::size_t bytes, Route route, std::size_t chunk) const;
     // Nodes are alike and nothing is staged: own pushes, and then each chunk's as it comes.
     bool is_in_turn() const;

@@ -93,7 +93,7 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
                                     std::memory_order_release);
 }
 
-// UCX calls, which knows no exceptions. What is lost fails the call that it was for.
+// UCX calls, which knows no exceptions. What is lost fails the call that runs, or else the next.
 void UcxRail::keep_early(const MessageHead& head, const std::byte* data, std::size_t bytes)
 {
     try {

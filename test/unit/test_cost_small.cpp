@@ -124,6 +124,11 @@ void test_a_large_bundle_is_not_eager(void**)
         assert_false(cost.choose(32 * kilo + 1, wish).eager);
     }
     assert_false(AllgatherCost(make_topology({8}), tcp()).choose(16, wish).eager);
+    // By the largest of them.
+    wish.route = Route::bundles;
+    const AllgatherCost uneven(make_topology({2, 8}), tcp());
+    assert_true(uneven.choose(4 * kilo, wish).eager);
+    assert_false(uneven.choose(4 * kilo + 1, wish).eager);
 }
 
 void test_a_bundle_is_one_chunk(void**)

@@ -40,7 +40,7 @@ void run_calls(std::size_t eager_bytes)
 {
     for (const auto& shape : shapes) {
         const int ranks = shape[0], ranks_per_node = shape[1];
-        for (const int inter : {HIER_INTER_DIRECT, HIER_INTER_RING}) {
+        for (const int inter : {HIER_INTER_DIRECT, HIER_INTER_RING, HIER_INTER_BUNDLES}) {
             for (const int intra : {HIER_INTRA_CMA, HIER_INTRA_SHM}) {
                 expect_no_reason(keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
                     hier_config config = config_for_tests();
