@@ -80,11 +80,11 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     double handshake = 0;  // beyond the gathering
     for (const RouteLoad::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
-        const double all = size * node.members;
         const Copies own{.pushes = peers, .pushed = size * peers, .own = 1, .owned = size};
-        const Copies bundle{.pushes = peers, .pushed = all * peers};
+        const Copies entering{.pushes = node.entering * peers,
+                              .pushed = node.shards * size * peers};
         const double gather = r.copy_issue + queue_time(r, own, node.members, size);
-        const double fan = node.entering * queue_time(spreading, bundle, node.members, all);
+        const double fan = queue_time(spreading, entering, node.members, size);
         choice.chunk = std::max(choice.chunk, bytes * static_cast<std::size_t>(node.members));
         choice.links = std::max(choice.links, gather + fan);
         handshake = std::max(handshake, r.nic_latency - gather);

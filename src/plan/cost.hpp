@@ -23,7 +23,7 @@
 // Who spreads one has little to take in meanwhile: a core then pushes at the rate a.
 //
 //   gather    = i + Q(G-1 pushes of S)
-//   time      = max(gather, L; eager: gather) + rail of 2 f m messages + L + f Q(G-1 pushes of b)
+//   time      = max(gather, L; eager: gather) + rail of 2 f m messages + L + Q(f m (G-1) pushes of b/m)
 //
 // Where nodes are alike and nothing is staged, own pushes and fan-outs come one after the other:
 //

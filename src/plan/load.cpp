@@ -47,13 +47,14 @@ private:
         const std::size_t members = topo_.ranks_on(node).size();
         const std::size_t nics = nics_of(members);
         std::vector<int> in(members), out(members), nic_in(nics), nic_out(nics);
-        std::vector<int> messages_in(nics), messages_out(nics);
+        std::vector<int> messages_in(nics), messages_out(nics), shards_in(members);
         for (int distance = 1; distance < nodes; distance++) {
             const int from = (node + nodes - distance) % nodes;
             const int to = (node + distance) % nodes;
             const auto entry = index(topo_.local_of(topo_.entry(topo_.leader(from, node), node)));
             const auto leader = index(topo_.local_of(topo_.leader(node, to)));
             in[entry] += messages(from);
+            shards_in[entry] += static_cast<int>(topo_.ranks_on(from).size());
             out[leader] += messages(node);
             nic_in[entry % nics] += static_cast<int>(topo_.ranks_on(from).size());
             nic_out[leader % nics] += static_cast<int>(members);
@@ -61,6 +62,7 @@ private:
             messages_out[leader % nics] += messages(node);
         }
         note(in, out, nic_in, nic_out);
+        load_.nodes.back().shards = most(shards_in);
         load_.nic_messages = std::max({load_.nic_messages, most(messages_in), most(messages_out)});
     }
 
@@ -88,7 +90,7 @@ private:
         load_.out = std::max(load_.out, most(out));
         load_.in = std::max(load_.in, most(in));
         load_.nic = std::max({load_.nic, most(nic_in), most(nic_out)});
-        load_.nodes.push_back({static_cast<int>(in.size()), most(in)});
+        load_.nodes.push_back({static_cast<int>(in.size()), most(in), most(in)});
     }
 
     void add(int node)

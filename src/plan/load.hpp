@@ -12,6 +12,7 @@ struct RouteLoad {
     struct Node {
         int members;
         int entering;  // at one rank
+        int shards;    // that this is
     };
     int out = 0;              // of a rank
     int in = 0;               // to a rank

@@ -152,10 +152,12 @@ void test_strewn_ranks(void**)
     AllgatherWish wish;
     wish.eager_bytes = 32 * kilo;
     wish.route = Route::bundles;
-    const double strewn = AllgatherCost(hier::Topology(cyclic), tcp()).choose(16, wish).seconds;
-    const double side_by_side =
-        AllgatherCost(hier::Topology(block), tcp()).choose(16, wish).seconds;
-    assert_true(strewn > 2 * side_by_side);
+    const AllgatherCost strewn(hier::Topology(cyclic), tcp());
+    const AllgatherCost side_by_side(hier::Topology(block), tcp());
+    assert_true(strewn.choose(16, wish).seconds > 2 * side_by_side.choose(16, wish).seconds);
+    // The messages are more, and the bytes no more.
+    assert_true(strewn.choose(4 * kilo, wish).links <
+                2 * side_by_side.choose(4 * kilo, wish).links);
 }
 
 void test_eager_saves_the_handshake(void**)
