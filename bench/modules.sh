@@ -17,12 +17,19 @@ set_module_options() {
             module_options=(--mca coll hier)
             [[ -z ${virtual_ranks:-} ]] || module_options+=(--mca coll_hier_ranks_per_node "$virtual_ranks")
             ;;
-        tuned) module_options=(--mca coll ^hier) ;;
-        ring) module_options=(--mca coll ^hier --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allgather_algorithm 4) ;;
-        # HAN is built and idle (priority 0) in 4.1; above tuned's 30 it serves.
+        # HAN is built and idle (priority 0) in 4.1, and the default (35) in 5.0; above tuned's 30 it serves.
+        tuned) module_options=(--mca coll ^hier --mca coll_han_priority 0) ;;
+        ring)
+            module_options=(--mca coll ^hier --mca coll_han_priority 0
+                --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allgather_algorithm 4)
+            ;;
         han) module_options=(--mca coll ^hier --mca coll_han_priority 100) ;;
         han-simple) module_options=(--mca coll ^hier --mca coll_han_priority 100 --mca coll_han_use_simple_allgather 1) ;;
-        *) refuse "--modules: '$1' is not known; there are hier, tuned, ring, han and han-simple" ;;
+        ucc)
+            ompi_info --parsable | grep -q ':coll:ucc:' || refuse "--modules: this Open MPI has no ucc"
+            module_options=(--mca coll ^hier --mca coll_ucc_enable 1 --mca coll_ucc_priority 100)
+            ;;
+        *) refuse "--modules: '$1' is not known; there are hier, tuned, ring, han, han-simple and ucc" ;;
     esac
 }
 
