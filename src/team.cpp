@@ -168,9 +168,16 @@ const Team::Prepared& Team::prepare(const Call& call, const AllgatherChoice& cho
     const auto shards = equal_shards(topology_.size(), call.bytes_per_rank);
     report(call, choice);
     const AllgatherShape shape{
-        shards,        choice.chunk,     choice.route,
-        call.in_place, call.has_landing, choice.depth,
-        choice.eager,  choice.own_whole, choice.own_whole && call.is_on_device};
+        .shards = shards,
+        .chunk = choice.chunk,
+        .route = choice.route,
+        .in_place = call.in_place,
+        .landing = call.has_landing,
+        .depth = choice.depth,
+        .eager = choice.eager,
+        .own_whole = choice.own_whole,
+        .copy_whole = choice.own_whole && call.is_on_device,
+    };
     auto made =
         std::make_unique<Program>(plan_allgather(topology_, rank_, shape), topology_, rank_);
     if (tracer_) tracer_->reserve(made->size());

@@ -179,8 +179,8 @@ bool AllgatherCost::is_eager(std::size_t bytes, Route route, const AllgatherWish
     return nodes_ > 1 && bytes <= wish.eager_bytes / shards;
 }
 
-// Beyond, bundles were never seen to be the fastest but on 4 nodes of 8 ranks, and on others to be
-// slow out of all proportion: several of 64 KiB at a time into one node of a cluster over TCP.
+// Larger bundles were the fastest on 4 nodes of 8 ranks alone, and on others slow out of all
+// proportion: several of 64 KiB at a time into one node of a cluster over TCP.
 bool AllgatherCost::is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const
 {
     return route != Route::bundles || is_eager(bytes, route, wish);

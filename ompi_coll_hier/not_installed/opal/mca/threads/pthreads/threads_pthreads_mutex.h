@@ -54,20 +54,9 @@ static inline int opal_thread_internal_cond_init(opal_thread_internal_cond_t* co
     return 0 == pthread_cond_init(condition, NULL) ? OPAL_SUCCESS : OPAL_ERROR;
 }
 
-static inline void opal_thread_internal_cond_wait(opal_thread_internal_cond_t* condition,
-                                                  opal_thread_internal_mutex_t* mutex)
-{
-    (void)pthread_cond_wait(condition, mutex);
-}
-
 static inline void opal_thread_internal_cond_signal(opal_thread_internal_cond_t* condition)
 {
     (void)pthread_cond_signal(condition);
-}
-
-static inline void opal_thread_internal_cond_broadcast(opal_thread_internal_cond_t* condition)
-{
-    (void)pthread_cond_broadcast(condition);
 }
 
 static inline void opal_thread_internal_cond_destroy(opal_thread_internal_cond_t* condition)
