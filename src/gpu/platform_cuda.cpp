@@ -19,6 +19,8 @@ namespace {
 struct Driver {
     CUresult (*context_get)(CUcontext*);
     CUresult (*context_set)(CUcontext);
+    CUresult (*context_get_flags)(unsigned*);
+    CUresult (*context_set_flags)(unsigned);  // from CUDA 12.1 on
     CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
     CUresult (*pointer_get_attributes)(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
     CUresult (*pointer_set_attribute)(const void*, CUpointer_attribute, CUdeviceptr);
@@ -37,26 +39,54 @@ hipError_t runtime_error(CUresult result)
     return result == CUDA_SUCCESS ? hipSuccess : static_cast<hipError_t>(result);
 }
 
-// cudaMemcpy from pageable memory comes back before its data is there, and our streams do not wait
-// for the default stream: at the first sight of an allocation we do, and from then on the driver
-// completes such copies for it.
-hipError_t adopt(const Allocation& allocation)
+// From now on what returns from a copy in the current context finds it done. What is on its way is
+// waited for; drivers that cannot do it wait at every call.
+hipError_t complete_copies_of_context()
 {
-    static std::array<std::atomic<std::uint64_t>, 256> known{};
-    auto& slot = known[allocation.id % known.size()];
-    if (slot.load(std::memory_order_relaxed) == allocation.id) return hipSuccess;
+    constexpr unsigned sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS
+    CUcontext context = nullptr;
+    unsigned flags = 0;
+    if (driver.context_get(&context) != CUDA_SUCCESS || context == nullptr) return hipSuccess;
+    CUresult result = driver.context_get_flags(&flags);
+    if (result != CUDA_SUCCESS || (flags & sync_memops) != 0) return runtime_error(result);
+    if (driver.context_set_flags != nullptr) (void)driver.context_set_flags(flags | sync_memops);
+    result = driver.stream_synchronize(CU_STREAM_LEGACY);
+    if (result == CUDA_SUCCESS) result = driver.stream_synchronize(CU_STREAM_PER_THREAD);
+    return runtime_error(result);
+}
+
+hipError_t complete_copies_of(const Allocation& allocation, bool is_of_pool, bool& by_context)
+{
     const unsigned yes = 1;
     const CUresult result = driver.pointer_set_attribute(
         &yes, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, reinterpret_cast<CUdeviceptr>(allocation.base));
-    // Where the driver refuses it, the wait below is all there is.
-    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_SUPPORTED &&
-        result != CUDA_ERROR_INVALID_VALUE)
-        return runtime_error(result);
+    // Refused for what the application has mapped itself; taken, and without effect, for a pool's.
+    by_context =
+        is_of_pool || result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_INVALID_VALUE;
+    if (result != CUDA_SUCCESS && !by_context) return runtime_error(result);
+    hipError_t error = by_context ? complete_copies_of_context() : hipSuccess;
     const DeviceScope scope(allocation.device);
-    if (scope.error() != hipSuccess) return scope.error();
-    const CUresult end = driver.stream_synchronize(CU_STREAM_LEGACY);
-    if (end == CUDA_SUCCESS) slot.store(allocation.id, std::memory_order_relaxed);
-    return runtime_error(end);
+    if (error == hipSuccess) error = scope.error();
+    if (error == hipSuccess && by_context) error = complete_copies_of_context();
+    return error != hipSuccess ? error : runtime_error(driver.stream_synchronize(CU_STREAM_LEGACY));
+}
+
+// cudaMemcpy out of pageable memory, or inside a device, comes back before its data is there, and
+// our streams do not wait for the default stream. At the first sight of an allocation we do, and
+// from then on the driver completes such copies: those of this allocation, or else all those of the
+// contexts that they may come from, the device's and whichever is current when we are called.
+hipError_t adopt(const Allocation& allocation, bool is_of_pool)
+{
+    static std::array<std::atomic<std::uint64_t>, 256> known{};
+    auto& slot = known[allocation.id % known.size()];
+    const std::uint64_t seen = slot.load(std::memory_order_relaxed);
+    if (seen == allocation.id * 2) return hipSuccess;
+    if (seen == allocation.id * 2 + 1) return complete_copies_of_context();
+    bool by_context = false;
+    const hipError_t error = complete_copies_of(allocation, is_of_pool, by_context);
+    if (error == hipSuccess)
+        slot.store(allocation.id * 2 + (by_context ? 1 : 0), std::memory_order_relaxed);
+    return error;
 }
 
 // Copies of at most this size are given to the driver together: that is issued several times as
@@ -111,8 +141,10 @@ bool platform_open(const char*& cause)
 {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     cause = "libcuda.so.1 cannot be opened or is too old";
+    if (library != nullptr) (void)find(library, "cuCtxSetFlags", driver.context_set_flags);
     return library != nullptr && find(library, "cuCtxGetCurrent", driver.context_get) &&
            find(library, "cuCtxSetCurrent", driver.context_set) &&
+           find(library, "cuCtxGetFlags", driver.context_get_flags) &&
            find(library, "cuDeviceGetAttribute", driver.device_get_attribute) &&
            find(library, "cuPointerGetAttributes", driver.pointer_get_attributes) &&
            find(library, "cuPointerSetAttribute", driver.pointer_set_attribute) &&
@@ -128,10 +160,12 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     unsigned long long id = 0;
     CUdeviceptr base = 0;
     std::size_t length = 0;
+    CUmemoryPool pool = nullptr;
     std::array attributes{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_IS_MANAGED,
                           CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_BUFFER_ID,
-                          CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
-    std::array<void*, 6> values{&kind, &managed, &device, &id, &base, &length};
+                          CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+                          CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE};
+    std::array<void*, 7> values{&kind, &managed, &device, &id, &base, &length, &pool};
     allocation = {};
     const CUresult result =
         driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(),
@@ -146,7 +180,7 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     allocation.base = reinterpret_cast<std::byte*>(base);
     allocation.length = length;
     allocation.id = id;
-    return allocation.kind == MemoryKind::device ? adopt(allocation) : hipSuccess;
+    return allocation.kind == MemoryKind::device ? adopt(allocation, pool != nullptr) : hipSuccess;
 }
 
 DeviceScope::DeviceScope(int device)

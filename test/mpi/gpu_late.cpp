@@ -1,10 +1,9 @@
 // A process that comes to its GPU late: the communicator has served the host's memory by then, without any runtime,
-// and goes on with the device's. Not linked with HIP.
+// and goes on with the device's. Not linked with the runtime.
 //
-//   --early r   on this rank the library is there from the start (default: on none)
+//   --early r   this rank uses it from the start (default: none does)
+#include "gpu_names.hpp"
 #include "support.hpp"
-
-#include <hip/hip_runtime_api.h>
 
 #include <dlfcn.h>
 
@@ -16,22 +15,29 @@ namespace {
 
 using Bytes = std::vector<unsigned char>;
 
+#ifdef HIER_CUDA
+constexpr const char* prefix = "cuda";
+#else
+constexpr const char* prefix = "hip";
+#endif
+
 // What this test uses of the library.
 struct Hip {
     Hip()
     {
-        void* const library = dlopen(HIER_ROCM_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+        void* const library = dlopen(HIER_RUNTIME_LIBRARY, RTLD_NOW | RTLD_LOCAL);
         if (library == nullptr) {
             std::fprintf(stderr, "gpu_late: %s\n", dlerror());
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
-        get(library, "hipMalloc", allocate);
-        get(library, "hipFree", release);
-        get(library, "hipMemcpy", copy);
+        get(library, "Malloc", allocate);
+        get(library, "Free", release);
+        get(library, "Memcpy", copy);
     }
     template <class Function> static void get(void* library, const char* name, Function*& function)
     {
-        function = reinterpret_cast<Function*>(dlsym(library, name));
+        function =
+            reinterpret_cast<Function*>(dlsym(library, (prefix + std::string(name)).c_str()));
     }
     hipError_t (*allocate)(void**, std::size_t) = nullptr;
     hipError_t (*release)(void*) = nullptr;
@@ -95,12 +101,15 @@ int main(int argc, char** argv)
 {
     Session session(argc, argv, "gpu_late", {"expect", "min-bytes", "early"});
     Observer observer(session);
-    session.check(dlopen(HIER_ROCM_LIBRARY, RTLD_LAZY | RTLD_NOLOAD) == nullptr,
+    session.check(dlopen(HIER_RUNTIME_LIBRARY, RTLD_LAZY | RTLD_NOLOAD) == nullptr,
                   "the library is there already: this tests nothing");
     constexpr std::size_t sizes[] = {3, 4097, 100003};
     Late late(session, observer);
     if (session.text("early", "") == std::to_string(session.rank())) {
         const Hip early;
+        void* memory = nullptr;
+        session.check(early.allocate(&memory, 1) == hipSuccess, "hipMalloc");
+        session.check(early.release(memory) == hipSuccess, "hipFree");
     }
     MPI_Comm other;
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
