@@ -20,9 +20,10 @@ inline constexpr std::size_t cache_line = 64;
 
 // How the others may write into a rank's receive buffer.
 enum class Way : std::uint64_t {
-    by_cpu,     // process_vm_writev to its address
-    by_cells,   // only through cells of shared memory
-    by_device,  // by copy engines, or through cells
+    by_cpu,           // process_vm_writev to its address
+    by_cells,         // only through cells of shared memory
+    by_device,        // by copy engines, or through cells
+    by_device_cells,  // by copy engines into cells of device memory, or through cells
 };
 
 // Published by its rank: the receive buffer of collective `ready`.
@@ -33,7 +34,7 @@ struct alignas(cache_line) NodeSlot {
     std::uint64_t address;
     std::uint64_t length;
     Way way;
-    ExportedMemory memory;  // by_device: that `address` lies in
+    ExportedMemory memory;  // by_device: that `address` lies in; by_device_cells: the cells
 };
 
 // Signals of a sender to a receiver, each way of writing with a count of its own.

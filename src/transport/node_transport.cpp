@@ -162,7 +162,8 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
                                                 share_cores ? HostTransport::most_on_shared_cores
                                                             : HostTransport::most_through_cells);
     if (!ranks.have_devices) return host;
-    return std::make_unique<SdmaTransport>(segment, std::move(host));
+    return std::make_unique<SdmaTransport>(segment, std::move(host),
+                                           std::make_unique<DeviceCells>(segment, group));
 }
 
 }  // namespace hier

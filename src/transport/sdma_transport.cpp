@@ -17,8 +17,9 @@ bool is_on_device(const Region& region) { return region.memory.kind == MemoryKin
 SdmaTransport::SdmaTransport() : NodeTransport(nullptr), name_("copy engines") {}
 
 SdmaTransport::SdmaTransport(std::shared_ptr<NodeSegment> segment,
-                             std::unique_ptr<HostTransport> host)
-    : NodeTransport(std::move(segment)), host_(std::move(host)),
+                             std::unique_ptr<HostTransport> host,
+                             std::unique_ptr<DeviceCells> cells)
+    : NodeTransport(std::move(segment)), host_(std::move(host)), cells_(std::move(cells)),
       peers_(static_cast<std::size_t>(this->segment().size())),
       name_(std::string("copy engines, ") + host_->name())
 {
@@ -52,39 +53,39 @@ Status SdmaTransport::begin(const Binding& binding)
         engines_ = gpu::queue(device_);
         if (engines_ == nullptr) failure_ = Status::transport_error;
     }
+    if (cells_) cells_->begin(binding, engines_);
     return failure_;
 }
 
-Way SdmaTransport::own_way()
+// How this rank's receive buffer may be written.
+void SdmaTransport::offer(NodeSlot& slot)
 {
     const Region& into = binding().receive;
-    switch (into.memory.kind) {
-    case MemoryKind::host:
-        return host_->has_cma() ? Way::by_cpu : Way::by_cells;
-    case MemoryKind::pinned:
-        return host_->has_cma() && can_be_written(into) ? Way::by_cpu : Way::by_cells;
-    case MemoryKind::managed:
-        return Way::by_cells;
-    case MemoryKind::device:
-        break;
-    }
     const Allocation& memory = into.memory;
+    const bool is_host =
+        memory.kind == MemoryKind::host ||
+        (memory.kind == MemoryKind::pinned && host_->has_cma() && can_be_written(into));
+    slot.way = is_host && host_->has_cma() ? Way::by_cpu : Way::by_cells;
+    if (memory.kind != MemoryKind::device) return;
     const auto base = reinterpret_cast<std::uint64_t>(memory.base);
     if (exported_.base != base || exported_.length != memory.length || exported_.id != memory.id ||
         memory.id == 0) {
         exported_ = {base, memory.length, memory.id, static_cast<std::int32_t>(getpid()), 0, {}};
         is_exportable_ = gpu::runtime()->export_memory(memory, exported_.handle);
-        if (!is_exportable_)
-            log(HIER_LOG_INFO, "device memory that cannot be exported: through shared memory");
     }
-    return is_exportable_ ? Way::by_device : Way::by_cells;
+    const ExportedMemory* lent = is_exportable_ ? nullptr : cells_->lend(memory.device);
+    if (is_exportable_) {
+        slot.way = Way::by_device;
+        slot.memory = exported_;
+    } else if (lent != nullptr) {
+        slot.way = Way::by_device_cells;
+        slot.memory = *lent;
+    }
 }
 
 Status SdmaTransport::announce(int peer)
 {
-    NodeSlot& slot = segment().slot(segment().rank());
-    slot.way = own_way();
-    if (slot.way == Way::by_device) slot.memory = exported_;
+    offer(segment().slot(segment().rank()));
     return NodeTransport::announce(peer);
 }
 
@@ -103,7 +104,7 @@ Way SdmaTransport::way_to(int peer)
 {
     const NodeSlot& slot = segment().slot(peer);
     if (slot.way == Way::by_cpu) return host_->has_cma() ? Way::by_cpu : Way::by_cells;
-    if (slot.way != Way::by_device || engines_ == nullptr) return Way::by_cells;
+    if (slot.way == Way::by_cells || engines_ == nullptr) return Way::by_cells;
     Peer& p = peers_[index(peer)];
     const Status status = PeerMappings::instance().acquire(slot.memory, device_, p.mapping);
     if (failed(status)) {
@@ -112,8 +113,12 @@ Way SdmaTransport::way_to(int peer)
             peer);
         return Way::by_cells;
     }
-    p.receive = p.mapping->base + (slot.address - slot.memory.base);
-    return Way::by_device;
+    if (slot.way == Way::by_device_cells) {
+        cells_->use(peer, p.mapping->base);
+    } else {
+        p.receive = p.mapping->base + (slot.address - slot.memory.base);
+    }
+    return slot.way;
 }
 
 Status SdmaTransport::put(const Transfer& transfer)
@@ -121,6 +126,10 @@ Status SdmaTransport::put(const Transfer& transfer)
     Peer& p = peers_[index(transfer.peer)];
     if (p.way == Way::by_cpu && !is_on_device(binding().region(transfer.from)))
         return host_->put(transfer);
+    if (p.way == Way::by_device_cells) {
+        cells_->put(transfer, source(transfer));
+        return Status::in_progress;
+    }
     if (p.way != Way::by_device) return host_->put_through_cells(transfer);
     const int size = segment().size();
     const int lane = (transfer.peer - segment().rank() + size) % size;
@@ -152,7 +161,7 @@ std::uint32_t SdmaTransport::arrived(int peer)
 {
     const std::uint64_t word =
         segment().flag(segment().rank(), peer).by_device.load(std::memory_order_acquire);
-    return Signal::count(word, binding().sequence) + host_->arrived(peer);
+    return Signal::count(word, binding().sequence) + host_->arrived(peer) + cells_->arrived(peer);
 }
 
 Status SdmaTransport::progress(Completions& completions)
@@ -160,7 +169,9 @@ Status SdmaTransport::progress(Completions& completions)
     report(completions);
     submit(completions);
     if (failed(failure_)) return failure_;
-    return host_ ? host_->progress(completions) : NodeTransport::progress(completions);
+    if (!host_) return NodeTransport::progress(completions);
+    const Status status = host_->progress(completions);
+    return failed(status) ? status : cells_->progress(completions);
 }
 
 bool SdmaTransport::idle()
@@ -171,7 +182,8 @@ bool SdmaTransport::idle()
         return status != Status::in_progress;
     });
     const bool is_host_idle = !host_ || host_->idle();
-    return batches_.empty() && is_host_idle;
+    const bool are_cells_idle = !cells_ || cells_->idle();
+    return batches_.empty() && is_host_idle && are_cells_idle;
 }
 
 Status SdmaTransport::settle()
@@ -194,6 +206,7 @@ void SdmaTransport::end()
     gathered_.items.clear();
     batches_.clear();
     if (host_) host_->end();
+    if (cells_) cells_->end();
 }
 
 void SdmaTransport::raise(Status status)
@@ -205,7 +218,7 @@ void SdmaTransport::raise(Status status)
 
 void SdmaTransport::stop()
 {
-    if (!has_hung_) NodeTransport::stop();
+    if (!has_hung_ && (!cells_ || !cells_->has_hung())) NodeTransport::stop();
 }
 
 bool SdmaTransport::may_write(int peer, std::uint32_t count)

@@ -6,8 +6,9 @@
 //   from device memory    cells                      copy engine, else cells
 //
 // The receiver says how its buffer may be written (NodeSlot::way), the sender decides; no two ranks
-// have to agree on anything. Cells (shm_transport.hpp) work for every pair: where a rank has used
-// no device yet, where memory cannot be exported or mapped.
+// have to agree on anything. Into memory that cannot be exported copy engines push by way of some
+// that can (device_cells.hpp). Cells (shm_transport.hpp) work for every pair: where a rank has used
+// no device yet, where memory cannot be mapped.
 //
 // Each rank pushes (G-1)*S bytes out of its device and gets as many. No kernel is launched here;
 // what a runtime makes of the copy inside a device is its own affair. Copies that may run are given
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
+#include "transport/device_cells.hpp"
 #include "transport/host_transport.hpp"
 
 namespace hier {
@@ -27,7 +29,8 @@ class SdmaTransport final : public NodeTransport {
 public:
     // Of a rank that is alone on its node.
     SdmaTransport();
-    SdmaTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<HostTransport> host);
+    SdmaTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<HostTransport> host,
+                  std::unique_ptr<DeviceCells> cells);
     ~SdmaTransport() override;
 
     Status begin(const Binding& binding) override;
@@ -66,7 +69,7 @@ private:
         std::vector<Item> items;
     };
 
-    Way own_way();
+    void offer(NodeSlot& slot);
     Way way_to(int peer);
     std::atomic<std::uint64_t>& signal_to(int peer) const;
     void gather(const Item& item);
@@ -80,7 +83,9 @@ private:
     // Lets the device store signals.
     bool register_signals();
 
-    std::unique_ptr<HostTransport> host_;  // none for a rank that is alone
+    // None for a rank that is alone.
+    std::unique_ptr<HostTransport> host_;
+    std::unique_ptr<DeviceCells> cells_;
     std::vector<Peer> peers_;
     // The device whose engines copy in this collective; -1: this rank has used none so far.
     int device_ = -1;

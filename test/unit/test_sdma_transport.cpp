@@ -13,11 +13,18 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-constexpr std::size_t shard = 30000;
+constexpr std::size_t some_bytes = 30000;
 
-Bytes content(int owner, std::uint64_t sequence)
+// No piece of it is like another.
+Bytes content(int owner, std::uint64_t sequence, std::size_t bytes)
 {
-    return Bytes(shard, static_cast<unsigned char>(owner * 16 + static_cast<int>(sequence) + 1));
+    Bytes all(bytes);
+    std::uint64_t state = static_cast<std::uint64_t>(owner) * 1000 + sequence;
+    for (unsigned char& byte : all) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        byte = static_cast<unsigned char>(state >> 56);
+    }
+    return all;
 }
 
 struct Counter final : Completions {
@@ -33,8 +40,8 @@ struct Counter final : Completions {
 // One rank, with its buffers in device memory.
 class Rank {
 public:
-    explicit Rank(ForkedRank& self, bool pool = false)
-        : self_(self), group_(self.group()),
+    explicit Rank(ForkedRank& self, bool pool = false, std::size_t shard = some_bytes)
+        : self_(self), shard_(shard), group_(self.group()),
           transport_(make_node_transport(
               group_, {.pids = group_.allgather(static_cast<int>(getpid())), .have_devices = true},
               HIER_INTRA_AUTO)),
@@ -45,11 +52,11 @@ public:
     // Drivers give memory back only when nobody has it mapped: not here.
     Status begin(std::uint64_t sequence)
     {
-        put(send_, content(self_.rank(), sequence));
+        put(send_, content(self_.rank(), sequence, shard_));
         Binding b{};
         b.sequence = sequence;
-        b.send = {send_, shard, allocation_of(send_)};
-        b.receive = {receive_, shard * static_cast<std::size_t>(self_.size()),
+        b.send = {send_, shard_, allocation_of(send_)};
+        b.receive = {receive_, shard_ * static_cast<std::size_t>(self_.size()),
                      allocation_of(receive_)};
         b.send_offset = at(self_.rank());
         return transport_->begin(b);
@@ -57,7 +64,7 @@ public:
     Status put_own(int peer, std::uint32_t op)
     {
         return transport_->put(
-            {peer, {at(self_.rank()), shard}, Place::send, Place::receive, 1, op});
+            {peer, {at(self_.rank()), shard_}, Place::send, Place::receive, 1, op});
     }
     bool turn()
     {
@@ -74,11 +81,11 @@ public:
         if (!await([&] { return !turn() || transport_->arrived(peer) > 0; }))
             return "nothing comes";
         if (failed(status) || failed(counter.worst)) return "a failure";
-        return get(receive_ + at(peer), shard) == content(peer, sequence)
+        return get(receive_ + at(peer), shard_) == content(peer, sequence, shard_)
                    ? ""
                    : "signalled before it was there";
     }
-    static std::size_t at(int rank) { return static_cast<std::size_t>(rank) * shard; }
+    std::size_t at(int rank) const { return static_cast<std::size_t>(rank) * shard_; }
     Transport& transport() { return *transport_; }
     void submit() { transport_->submit(counter); }
     std::byte* receive() { return receive_; }
@@ -89,6 +96,7 @@ public:
 
 private:
     ForkedRank& self_;
+    std::size_t shard_;
     Group group_;
     std::unique_ptr<NodeTransport> transport_;
     std::byte* send_;
@@ -108,10 +116,14 @@ const char* run(int ranks, const char* delay_us,
     })));
 }
 
-std::string exchange(Rank& rank, const ForkedRank& self, std::uint64_t sequence)
+// `failing`: the call of HIP that fails while this rank announces; 0: none.
+std::string exchange(Rank& rank, const ForkedRank& self, std::uint64_t sequence,
+                     std::uint64_t failing = 0)
 {
-    if (failed(rank.begin(sequence)) || failed(rank.transport().announce(Op::every_peer)))
-        return "begin failed";
+    if (failed(rank.begin(sequence))) return "begin failed";
+    hip_sim_fail_at(failing == 0 ? 0 : hip_sim_calls() + failing);
+    if (failed(rank.transport().announce(Op::every_peer))) return "announcing failed";
+    hip_sim_fail_at(0);
     std::uint32_t op = 0;
     for (int peer = 0; peer < self.size(); peer++) {
         if (peer == self.rank()) continue;
@@ -154,8 +166,8 @@ void test_order_of_ops(void**)
         std::string fault;
         if (self.rank() == 0) {
             // Two into one place: the later op's content stays.
-            put(rank.receive(), Bytes(shard, 99));
-            const Slice slice{0, shard};
+            put(rank.receive(), Bytes(some_bytes, 99));
+            const Slice slice{0, some_bytes};
             (void)rank.transport().put({1, slice, Place::send, Place::receive, 1, 7});
             (void)rank.transport().put({1, slice, Place::receive, Place::receive, 1, 3});
             rank.submit();
@@ -163,7 +175,7 @@ void test_order_of_ops(void**)
                 fault = "not completed";
         }
         rank.meet();
-        if (self.rank() == 1 && get(rank.receive(), shard) != content(0, 1))
+        if (self.rank() == 1 && get(rank.receive(), some_bytes) != content(0, 1, some_bytes))
             fault = "in the order of gathering";
         rank.transport().end();
         return fault;
@@ -191,6 +203,7 @@ void test_late_peer(void**)
     }));
 }
 
+// It has been lent some that can, which all its peers map.
 void test_memory_that_cannot_be_exported(void**)
 {
     expect_no_reason(run(3, "200", [](ForkedRank& self) -> std::string {
@@ -199,12 +212,50 @@ void test_memory_that_cannot_be_exported(void**)
             const auto fault = exchange(rank, self, sequence);
             if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
         }
-        const std::uint64_t wanted = self.rank() == 1 ? 2 : 1;
-        if (hip_sim_live("mappings") != wanted) return "mapped, or nothing is";
-        return ForkedRank::is_logged("cannot be exported") == (self.rank() == 1)
+        if (hip_sim_live("mappings") != 2) return "not by copy engines";
+        return ForkedRank::is_logged("peers push into 64 MiB") == (self.rank() == 1)
                    ? ""
                    : "it does not say so";
     }));
+}
+
+// More than there are cells for, and no end of one: each is used again and again.
+void test_many_pieces(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self, true, (45 << 20) + 12345);
+        for (std::uint64_t sequence = 1; sequence <= 3; sequence++) {
+            const auto fault = exchange(rank, self, sequence);
+            if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
+        }
+        return "";
+    }));
+}
+
+// Whatever fails when a rank wants to lend memory: then the shared memory does.
+void test_nothing_to_lend(void**)
+{
+    constexpr std::uint64_t more_than_it_takes = 20;
+    int not_lent = 0;
+    bool is_lent = false;
+    for (std::uint64_t failing = 1; failing <= more_than_it_takes; failing++) {
+        const char* reason = run(2, "20", [failing](ForkedRank& self) -> std::string {
+            Rank rank(self, self.rank() == 1);
+            auto fault = exchange(rank, self, 1, self.rank() == 1 ? failing : 0);
+            const std::uint64_t allocations = hip_sim_live("allocations");
+            if (fault.empty()) fault = exchange(rank, self, 2);
+            if (!fault.empty()) return "call " + std::to_string(failing) + ": " + fault;
+            if (self.rank() == 0) return "";
+            const bool lends = !ForkedRank::is_logged("through shared memory");
+            if (allocations != (lends ? 3 : 2)) return "what it did not lend is still there";
+            return lends ? "lent" : "";
+        });
+        is_lent = reason != nullptr && std::string(reason) == "rank 1: lent";
+        not_lent += is_lent ? 0 : 1;
+        if (!is_lent) expect_no_reason(reason);
+    }
+    assert_true(is_lent);
+    assert_true(not_lent >= 3);  // no memory, no word of what it is, no handle
 }
 
 // The one whose copy fails knows, nobody is told that it has come, and all hear of the failure.
@@ -266,6 +317,8 @@ int main()
         cmocka_unit_test(test_order_of_ops),
         cmocka_unit_test(test_late_peer),
         cmocka_unit_test(test_memory_that_cannot_be_exported),
+        cmocka_unit_test(test_many_pieces),
+        cmocka_unit_test(test_nothing_to_lend),
         cmocka_unit_test(test_failing_copy),
         cmocka_unit_test(test_copy_that_is_not_started),
     };

@@ -1,0 +1,236 @@
+#include "transport/device_cells.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "gpu/runtime.hpp"
+#include "log.hpp"
+
+namespace hier {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+DeviceCells::DeviceCells(std::shared_ptr<NodeSegment> segment, const Group& group)
+    : segment_(std::move(segment)),
+      memory_(share(group, index(group.size()) * index(group.size()) * sizeof(Pair))),
+      outgoing_(index(group.size())), incoming_(index(group.size()))
+{
+}
+
+DeviceCells::~DeviceCells() { give_back(); }
+
+void DeviceCells::give_back()
+{
+    if (cells_ != nullptr) gpu::runtime()->free_device(device_, cells_);
+    cells_ = nullptr;
+}
+
+Status DeviceCells::reached(std::uint64_t ticket)
+{
+    const Status status = engines_->reached(ticket);
+    has_hung_ = has_hung_ || status == Status::timed_out;
+    return status;
+}
+
+DeviceCells::Pair& DeviceCells::pair(int from, int to) const
+{
+    return reinterpret_cast<Pair*>(memory_.data())[from * segment_->size() + to];
+}
+
+std::size_t DeviceCells::cell_bytes() const
+{
+    const std::size_t cells = index(segment_->size() - 1) * cells_per_peer;
+    return std::bit_floor(std::min<std::size_t>(4 << 20, most_bytes / cells));
+}
+
+std::size_t DeviceCells::offset(int from, int to) const
+{
+    const int place = (from - to + segment_->size()) % segment_->size() - 1;
+    return index(place) * cells_per_peer * cell_bytes();
+}
+
+const ExportedMemory* DeviceCells::lend(int device)
+{
+    if (device_ != device) {
+        give_back();
+        device_ = device;
+        lent_ = {};
+        const std::size_t bytes = index(segment_->size() - 1) * cells_per_peer * cell_bytes();
+        cells_ = gpu::runtime()->allocate_device(device, bytes);
+        Allocation memory;
+        if (cells_ != nullptr && !failed(gpu::inspect(cells_, memory)) &&
+            gpu::runtime()->export_memory(memory, lent_.handle)) {
+            lent_.base = reinterpret_cast<std::uint64_t>(memory.base);
+            lent_.length = memory.length;
+            lent_.id = memory.id;
+            lent_.owner = static_cast<std::int32_t>(getpid());
+            log(HIER_LOG_INFO,
+                "device memory that cannot be exported: peers push into %zu MiB of device %d that "
+                "can, and it is copied on",
+                bytes >> 20, device);
+        } else {
+            give_back();
+            log(HIER_LOG_INFO, "device memory that cannot be exported: through shared memory");
+        }
+    }
+    is_used_ = is_used_ || cells_ != nullptr;
+    return cells_ != nullptr ? &lent_ : nullptr;
+}
+
+void DeviceCells::begin(const Binding& binding, gpu::Queue* engines)
+{
+    binding_ = binding;
+    engines_ = engines;
+    is_used_ = false;
+    failure_ = Status::ok;
+    for (Incoming& in : incoming_) in.arrived = 0;
+}
+
+void DeviceCells::use(int peer, std::byte* cells)
+{
+    outgoing_[index(peer)].cells = cells + offset(segment_->rank(), peer);
+    is_used_ = true;
+}
+
+void DeviceCells::put(const Transfer& transfer, const std::byte* source)
+{
+    outgoing_[index(transfer.peer)].puts.push_back({transfer, source});
+}
+
+std::uint32_t DeviceCells::arrived(int peer) const { return incoming_[index(peer)].arrived; }
+
+Status DeviceCells::progress(Completions& completions)
+{
+    const int size = segment_->size();
+    for (int i = 1; i < size && is_used_; i++) {
+        const int to = (segment_->rank() + i) % size, from = (segment_->rank() - i + size) % size;
+        if (!failed(failure_)) failure_ = tell(to, completions);
+        if (!failed(failure_)) failure_ = push(to);
+        if (!failed(failure_)) failure_ = free(from);
+        if (!failed(failure_)) failure_ = take(from);
+    }
+    return failure_;
+}
+
+// Starts the pieces for which there are cells.
+Status DeviceCells::push(int peer)
+{
+    Outgoing& out = outgoing_[index(peer)];
+    const Pair& to = pair(segment_->rank(), peer);
+    const int size = segment_->size();
+    const int lane = (peer - segment_->rank() + size) % size;
+    const std::uint64_t end = to.head.load(std::memory_order_acquire) + cells_per_peer;
+    std::size_t count = 0;
+    for (; out.next < out.puts.size() && out.pushed + count < end && count < most_at_once;
+         count++) {
+        const auto& [put, source] = out.puts[out.next];
+        const std::size_t cell = (out.pushed + count) % cells_per_peer;
+        const std::size_t length = std::min(cell_bytes(), put.slice.length - out.done);
+        const bool is_last = out.done + length == put.slice.length;
+        copies_[count] = {out.cells + cell * cell_bytes(), source + out.done, length, lane};
+        out.pieces[cell].op = put.op;
+        out.pieces[cell].entry = {put.slice.offset + out.done, static_cast<std::uint32_t>(length),
+                                  static_cast<std::uint32_t>(is_last)};
+        out.done = is_last ? 0 : out.done + length;
+        out.next += is_last ? 1 : 0;
+    }
+    if (count == 0) return Status::ok;
+    std::uint64_t ticket = 0;
+    const Status status = engines_->start({copies_.data(), count}, {}, ticket);
+    if (failed(status)) return status;
+    for (; count > 0; count--) out.pieces[out.pushed++ % cells_per_peer].ticket = ticket;
+    return Status::ok;
+}
+
+// Of pieces that are there.
+Status DeviceCells::tell(int peer, Completions& completions)
+{
+    Outgoing& out = outgoing_[index(peer)];
+    Pair& to = pair(segment_->rank(), peer);
+    std::uint64_t tail = to.tail.load(std::memory_order_relaxed);
+    for (; tail < out.pushed; tail++) {
+        const Piece& piece = out.pieces[tail % cells_per_peer];
+        const Status status = reached(piece.ticket);
+        if (status != Status::ok) return failed(status) ? status : Status::ok;
+        to.entries[tail % cells_per_peer] = piece.entry;
+        to.tail.store(tail + 1, std::memory_order_release);
+        if (piece.entry.is_last != 0) completions.complete(piece.op, Status::ok);
+    }
+    return Status::ok;
+}
+
+// Starts copying on what has been told.
+Status DeviceCells::take(int peer)
+{
+    Incoming& in = incoming_[index(peer)];
+    const Pair& from = pair(peer, segment_->rank());
+    const std::byte* cells = cells_ + offset(peer, segment_->rank());
+    const std::uint64_t tail = from.tail.load(std::memory_order_acquire);
+    std::size_t count = 0;
+    for (; in.started + count < tail && count < most_at_once; count++) {
+        const std::size_t cell = (in.started + count) % cells_per_peer;
+        const Entry& entry = from.entries[cell];
+        if (entry.offset + entry.length > binding_.receive.length) {
+            log(HIER_LOG_ERROR,
+                "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
+                binding_.receive.length);
+            return Status::mismatch;
+        }
+        copies_[count] = {binding_.receive.base + entry.offset, cells + cell * cell_bytes(),
+                          entry.length, gpu::Copy::inside};
+    }
+    if (count == 0) return Status::ok;
+    std::uint64_t ticket = 0;
+    const Status status = engines_->start({copies_.data(), count}, {}, ticket);
+    if (failed(status)) return status;
+    for (; count > 0; count--) in.tickets[in.started++ % cells_per_peer] = ticket;
+    return Status::ok;
+}
+
+// Cells that have been copied from.
+Status DeviceCells::free(int peer)
+{
+    Incoming& in = incoming_[index(peer)];
+    Pair& from = pair(peer, segment_->rank());
+    std::uint64_t head = from.head.load(std::memory_order_relaxed);
+    for (; head < in.started; head++) {
+        const Status status = reached(in.tickets[head % cells_per_peer]);
+        if (status != Status::ok) return failed(status) ? status : Status::ok;
+        in.arrived += from.entries[head % cells_per_peer].is_last;
+        from.head.store(head + 1, std::memory_order_release);
+    }
+    return Status::ok;
+}
+
+bool DeviceCells::idle()
+{
+    const auto is_over = [&](std::uint64_t ticket) {
+        return reached(ticket) != Status::in_progress;
+    };
+    bool is_idle = true;
+    for (int peer = 0; peer < segment_->size() && is_used_; peer++) {
+        const Outgoing& out = outgoing_[index(peer)];
+        const Incoming& in = incoming_[index(peer)];
+        for (auto i = pair(segment_->rank(), peer).tail.load(); i < out.pushed; i++)
+            is_idle = is_over(out.pieces[i % cells_per_peer].ticket) && is_idle;
+        for (auto i = pair(peer, segment_->rank()).head.load(); i < in.started; i++)
+            is_idle = is_over(in.tickets[i % cells_per_peer]) && is_idle;
+    }
+    return is_idle;
+}
+
+void DeviceCells::end()
+{
+    for (Outgoing& out : outgoing_) {
+        out.puts.clear();
+        out.next = out.done = 0;
+        out.cells = nullptr;
+    }
+}
+
+}  // namespace hier
