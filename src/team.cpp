@@ -6,6 +6,7 @@
 #include "error.hpp"
 #include "gpu/runtime.hpp"
 #include "log.hpp"
+#include "memory/resident.hpp"
 #include "placement.hpp"
 #include "transport/node_transport.hpp"
 
@@ -202,11 +203,17 @@ Status Team::inspect(const hier_allgather_args& args, Binding& binding) const
                         : const_cast<std::byte*>(static_cast<const std::byte*>(args.send)),
                     args.bytes_per_rank};
     binding.send_offset = offset;
-    Status status = gpu::inspect(binding.receive.base, binding.receive.memory);
+    const auto look = [](Region& region) {
+        const Status status = gpu::inspect(region.base, region.memory);
+        if (region.memory.kind == MemoryKind::managed && is_resident(region.base, region.length))
+            region.memory.device = -1;
+        return status;
+    };
+    Status status = look(binding.receive);
     if (args.send == nullptr) {
         binding.send.memory = binding.receive.memory;
     } else if (!failed(status)) {
-        status = gpu::inspect(binding.send.base, binding.send.memory);
+        status = look(binding.send);
     }
     return status;
 }
@@ -215,7 +222,7 @@ Status Team::reserve_landing(Binding& binding)
 {
     const Allocation& receive = binding.receive.memory;
     const Allocation& send = binding.send.memory;
-    const int device = receive.kind == MemoryKind::device ? receive.device : send.device;
+    const int device = is_of_device(receive) ? receive.device : send.device;
     if (!landing_) {
         landing_ = std::make_shared<PinnedMemory>();
         rail_->keep(landing_);
@@ -233,9 +240,11 @@ Status Team::start(const hier_allgather_args& args)
         return Status::bad_argument;
     Binding binding{};
     Status status = inspect(args, binding);
-    const bool is_device = binding.receive.memory.kind == MemoryKind::device ||
-                           binding.send.memory.kind == MemoryKind::device;
-    if (is_device && !takes_device_memory()) return Status::bad_argument;
+    const bool is_unreachable = binding.receive.memory.kind == MemoryKind::device ||
+                                binding.send.memory.kind == MemoryKind::device;
+    if (is_unreachable && !takes_device_memory()) return Status::bad_argument;
+    const bool is_device = takes_device_memory() && (is_of_device(binding.receive.memory) ||
+                                                     is_of_device(binding.send.memory));
     const AllgatherChoice choice = choose(args.bytes_per_rank);
     // Where the network does not reach device memory, it lands in the host's. Eager messages land by
     // the CPU.

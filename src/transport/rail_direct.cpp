@@ -9,6 +9,9 @@ namespace {
 
 bool is_on_device(const Region& region) { return region.memory.kind == MemoryKind::device; }
 
+// What the NIC has registered must not move.
+bool is_managed(const Region& region) { return region.memory.kind == MemoryKind::managed; }
+
 bool contains(const Region& outer, const Region& inner)
 {
     return inner.base >= outer.base && inner.base + inner.length <= outer.base + outer.length;
@@ -32,7 +35,7 @@ bool RailDirect::take(const Binding& binding, UcxMemory& receive, std::vector<st
 {
     const bool sends_other_memory =
         is_on_device(binding.send) && !contains(binding.receive, binding.send);
-    if (is_hopeless_) return false;
+    if (is_hopeless_ || is_managed(binding.receive) || is_managed(binding.send)) return false;
     if (sends_other_memory && !enter(binding.send, send_, send_key_)) return false;
     if (!is_on_device(binding.receive)) return true;
     if (!enter(binding.receive, receive, key)) return false;

@@ -10,7 +10,7 @@ namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-bool is_on_device(const Region& region) { return region.memory.kind == MemoryKind::device; }
+bool is_of_device(const Region& region) { return hier::is_of_device(region.memory); }
 
 }  // namespace
 
@@ -45,8 +45,8 @@ Status SdmaTransport::begin(const Binding& binding)
     unknown_peers_ = peers_.empty() ? 0 : static_cast<int>(peers_.size()) - 1;
     failure_ = status;
     is_settling_ = false;
-    device_ = is_on_device(binding.receive) ? binding.receive.memory.device
-              : is_on_device(binding.send)  ? binding.send.memory.device
+    device_ = is_of_device(binding.receive) ? binding.receive.memory.device
+              : is_of_device(binding.send)  ? binding.send.memory.device
                                             : gpu::used_device();
     engines_ = nullptr;
     if (device_ >= 0 && failure_ == Status::ok) {
@@ -66,12 +66,13 @@ void SdmaTransport::offer(NodeSlot& slot)
         memory.kind == MemoryKind::host ||
         (memory.kind == MemoryKind::pinned && host_->has_cma() && can_be_written(into));
     slot.way = is_host && host_->has_cma() ? Way::by_cpu : Way::by_cells;
-    if (memory.kind != MemoryKind::device) return;
+    if (!is_of_device(into)) return;
     const auto base = reinterpret_cast<std::uint64_t>(memory.base);
     if (exported_.base != base || exported_.length != memory.length || exported_.id != memory.id ||
         memory.id == 0) {
         exported_ = {base, memory.length, memory.id, static_cast<std::int32_t>(getpid()), 0, {}};
-        is_exportable_ = gpu::runtime()->export_memory(memory, exported_.handle);
+        is_exportable_ = memory.kind == MemoryKind::device &&
+                         gpu::runtime()->export_memory(memory, exported_.handle);
     }
     const ExportedMemory* lent = is_exportable_ ? nullptr : cells_->lend(memory.device);
     if (is_exportable_) {
@@ -124,7 +125,7 @@ Way SdmaTransport::way_to(int peer)
 Status SdmaTransport::put(const Transfer& transfer)
 {
     Peer& p = peers_[index(transfer.peer)];
-    if (p.way == Way::by_cpu && !is_on_device(binding().region(transfer.from)))
+    if (p.way == Way::by_cpu && !is_of_device(binding().region(transfer.from)))
         return host_->put(transfer);
     if (p.way == Way::by_device_cells) {
         cells_->put(transfer, source(transfer));
@@ -141,8 +142,8 @@ Status SdmaTransport::put(const Transfer& transfer)
 
 Status SdmaTransport::copy(const Transfer& transfer)
 {
-    if (!is_on_device(binding().region(transfer.from)) &&
-        !is_on_device(binding().region(transfer.to)))
+    if (!is_of_device(binding().region(transfer.from)) &&
+        !is_of_device(binding().region(transfer.to)))
         return NodeTransport::copy(transfer);
     const int lane = transfer.to == Place::landing     ? gpu::Copy::to_host
                      : transfer.from == Place::landing ? gpu::Copy::from_host
@@ -188,7 +189,7 @@ bool SdmaTransport::idle()
 
 Status SdmaTransport::settle()
 {
-    if (!is_on_device(binding().receive) || !gpu::runtime()->needs_acquire()) return Status::ok;
+    if (!is_of_device(binding().receive) || !gpu::runtime()->needs_acquire()) return Status::ok;
     if (!is_settling_) {
         const Status status = engines_->start({}, {}, settled_);
         if (failed(status)) return status;

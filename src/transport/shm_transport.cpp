@@ -106,7 +106,7 @@ Status ShmTransport::progress(Completions& completions)
 
 gpu::Queue* ShmTransport::engines_of(const Region& region)
 {
-    if (region.memory.kind != MemoryKind::device || failed(failure_)) return nullptr;
+    if (!is_of_device(region.memory) || failed(failure_)) return nullptr;
     const int device = region.memory.device;
     if (registered_by_ < 0) {
         failure_ = gpu::runtime()->register_host(device, memory_.data(), memory_.size());

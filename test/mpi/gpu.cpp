@@ -5,12 +5,23 @@
 #include "../sim/hip_sim.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
 using namespace hier_test;
+
+#ifndef HIER_CUDA
+// The simulated runtime moves no pages. As the kernel would say it of memory that goes to and fro.
+extern "C" int mincore(void*, std::size_t, unsigned char* states) noexcept
+{
+    static unsigned asked = 0;
+    *states = static_cast<unsigned char>(++asked % 16 < 8);  // of one buffer, or of the other
+    return 0;
+}
+#endif
 
 namespace {
 
@@ -41,18 +52,27 @@ public:
         require_hip(hipSetDevice((session_.rank() / 2 + 3) % count), "hipSetDevice");
     }
 
+    // The network has to go through a landing buffer for that, wherever it is.
+    void avoid_managed(bool avoids) { avoids_managed_ = avoids; }
+
     // Rank r has pair (i + r * j) mod 25: over all i and j, any two neighbours have had all pairs of pairs.
     Case pick_case(unsigned i, unsigned j, std::size_t bytes) const
     {
         const auto rank = static_cast<unsigned>(session_.rank());
         const unsigned pair = (i + rank * j) % pairs;
         const unsigned turn = i + j + rank;
-        return {static_cast<Kind>(pair / kinds),
-                static_cast<Kind>(pair % kinds),
-                bytes,
-                (i + j) % 5 == 4,  // the same on all ranks, as MPI demands
-                offsets[turn % 4],
-                offsets[turn / 4 % 4]};
+        const auto kind_of = [&](unsigned kind) {
+            const auto found = static_cast<Kind>(kind);
+            return avoids_managed_ && found == Kind::managed ? Kind::device : found;
+        };
+        Case picked{};
+        picked.send = kind_of(pair / kinds);
+        picked.receive = kind_of(pair % kinds);
+        picked.bytes = bytes;
+        picked.in_place = (i + j) % 5 == 4;  // the same on all ranks, as MPI demands
+        picked.send_offset = offsets[turn % 4];
+        picked.receive_offset = offsets[turn / 4 % 4];
+        return picked;
     }
 
     void one(MPI_Comm comm, const Case& c)
@@ -100,6 +120,7 @@ private:
     Session& session_;
     std::size_t most_;
     std::vector<Memory> memory_;
+    bool avoids_managed_ = false;
     int call_ = 0;
 };
 
@@ -139,6 +160,8 @@ int main(int argc, char** argv)
     }
     Exact exact(caller, large.back());
 
+    const long direct = session.number("direct", 0);
+    exact.avoid_managed(direct != 0);
     MPI_Comm reversed;
     MPI_Comm_split(MPI_COMM_WORLD, 0, -session.rank(), &reversed);
     host_first(exact, MPI_COMM_WORLD);
@@ -155,7 +178,11 @@ int main(int argc, char** argv)
                       exact.pick_case(i, static_cast<unsigned>(bytes) % pairs, bytes));
         }
     }
-    check_landing(session, session.number("direct", 0));
+    check_landing(session, direct);
+    exact.avoid_managed(false);
+    for (unsigned i = 0; direct != 0 && i < pairs; ++i) {
+        exact.one(MPI_COMM_WORLD, exact.pick_case(i, 1, 4097));
+    }
     MPI_Comm_free(&reversed);
     observer.close();
     return session.finish();

@@ -70,6 +70,7 @@ private:
 // One allocation, on the device that is current; poison from the start.
 class Memory {
 public:
+    Memory(Kind kind, const Bytes& content) : Memory(kind, content.size()) { write(0, content); }
     Memory(Kind kind, std::size_t bytes) : kind_(kind), bytes_(bytes)
     {
         switch (kind) {
@@ -114,7 +115,15 @@ public:
 
     void write(std::size_t offset, const Bytes& content) const
     {
-        if (is_on_device()) {
+        if (kind_ == Kind::managed && ++writes_ % 2 == 0) {
+            // By the device, which then has the pages.
+            const OnDevice here(device_);
+            const Memory source(Kind::device, content);
+            require_hip(
+                hipMemcpy(data() + offset, source.data(), content.size(), hipMemcpyDeviceToDevice),
+                "hipMemcpy to managed memory");
+            require_hip(hipStreamSynchronize(nullptr), "hipStreamSynchronize");
+        } else if (is_on_device()) {
             const OnDevice here(device_);
             require_hip(
                 hipMemcpy(data() + offset, content.data(), content.size(), hipMemcpyHostToDevice),
@@ -167,6 +176,7 @@ private:
     Kind kind_;
     std::size_t bytes_;
     int device_ = current_device();
+    mutable unsigned writes_ = 0;
     void* at_ = nullptr;
 };
 

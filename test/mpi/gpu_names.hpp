@@ -10,6 +10,7 @@ using hier::gpu::hipHostMallocDefault;
 using hier::gpu::hipMemcpyKind;
 using hier::gpu::hipSuccess;
 constexpr auto hipMemAttachGlobal = cudaMemAttachGlobal;
+constexpr auto hipMemcpyDeviceToDevice = cudaMemcpyDeviceToDevice;
 constexpr auto hipMemcpyDeviceToHost = cudaMemcpyDeviceToHost;
 constexpr auto hipMemcpyHostToDevice = cudaMemcpyHostToDevice;
 }  // namespace hier_test

@@ -1,0 +1,74 @@
+// Whether the CPU has the pages of some memory.
+#include "memory/resident.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "cmocka.hpp"
+
+namespace {
+
+using hier::is_resident;
+
+class Pages {
+public:
+    explicit Pages(std::size_t count)
+        : bytes_(count * page()),
+          at_(static_cast<char*>(
+              mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)))
+    {
+        (void)madvise(at_, bytes_, MADV_NOHUGEPAGE);
+    }
+    ~Pages() { munmap(at_, bytes_); }
+    Pages(const Pages&) = delete;
+    Pages& operator=(const Pages&) = delete;
+    static std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+    char* of(std::size_t page_number) const { return at_ + page_number * page(); }
+    void touch(std::size_t from, std::size_t to) const
+    {
+        std::memset(of(from), 1, (to - from) * page());
+    }
+
+private:
+    std::size_t bytes_;
+    char* at_;
+};
+
+void test_pages(void**)
+{
+    const std::size_t page = Pages::page();
+    const Pages pages(100);
+    assert_false(is_resident(pages.of(0), 100 * page));
+    pages.touch(0, 100);
+    assert_true(is_resident(pages.of(0), 100 * page));
+    assert_true(is_resident(pages.of(3) + 7, 1));
+    assert_int_equal(0, madvise(pages.of(40), 30 * page, MADV_DONTNEED));
+    assert_false(is_resident(pages.of(0), 100 * page));
+    assert_true(is_resident(pages.of(0), 40 * page));
+    assert_true(is_resident(pages.of(70), 30 * page));
+}
+
+// The last byte may be on a page that the first is not on.
+void test_ends(void**)
+{
+    const std::size_t page = Pages::page();
+    const Pages pages(3);
+    pages.touch(1, 2);
+    assert_true(is_resident(pages.of(1), page));
+    assert_false(is_resident(pages.of(1), page + 1));
+    assert_false(is_resident(pages.of(1) - 1, 2));
+    assert_false(is_resident(pages.of(1) - 1, page));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_ends),
+    };
+    return cmocka_run_group_tests_name("resident", tests, nullptr, nullptr);
+}
