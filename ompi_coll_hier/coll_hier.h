@@ -52,6 +52,7 @@ typedef struct {
     void* base;
     hier_count_t count;
     struct ompi_datatype_t* type;
+    bool owns_type;
 } mca_coll_hier_buffer_t;
 
 struct mca_coll_hier_module_t {
@@ -100,8 +101,9 @@ int mca_coll_hier_unpack(mca_coll_hier_staging_t* staging, size_t bytes,
  * for that there is memory. */
 void mca_coll_hier_make_stand_in(size_t bytes, bool is_send, mca_coll_hier_buffer_t* buffer);
 bool mca_coll_hier_is_stand_in(const mca_coll_hier_buffer_t* buffer);
-/* Others are left alone. */
-void mca_coll_hier_drop_stand_in(mca_coll_hier_buffer_t* buffer);
+/* `count` elements of `each` bytes, dense, from `buffer->base` on. No type where there is no memory for it. */
+void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffer_t* buffer);
+void mca_coll_hier_drop_type(mca_coll_hier_buffer_t* buffer);
 
 /* coll_hier_allgather.c */
 int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,

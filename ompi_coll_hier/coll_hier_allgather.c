@@ -141,13 +141,20 @@ static int by_team(const call_t* call)
     return OMPI_SUCCESS == rc ? size_mismatch(call) : rc;
 }
 
+/* As elements of the receiving type: there may be too many bytes for a count. */
+static void describe_packed(const call_t* call, mca_coll_hier_buffer_t* buffer)
+{
+    *buffer = (mca_coll_hier_buffer_t){NULL, 0, NULL, false};
+    mca_coll_hier_describe_bytes(call->own.count, call->shard_bytes / call->own.count, buffer);
+}
+
 /* Nothing of a call of the stock modules can tell the others that this rank cannot take part. So it does,
  * with zeros for a block that cannot be had, in pageable memory, and the error is its own. Where there is
  * no memory either, what it receives is lost, and with it what it should have passed on. */
 static int stage_send_for_previous(const call_t* call, mca_coll_hier_buffer_t* buffer)
 {
     mca_coll_hier_staging_t* staging = &call->module->send_staging;
-    *buffer = (mca_coll_hier_buffer_t){NULL, (hier_count_t)call->shard_bytes, MPI_BYTE};
+    describe_packed(call, buffer);
     const int rc = pack_send(call, &buffer->base);
     if (OMPI_SUCCESS == rc) {
         return rc;
@@ -156,6 +163,7 @@ static int stage_send_for_previous(const call_t* call, mca_coll_hier_buffer_t* b
     if (NULL != buffer->base) {
         memset(buffer->base, 0, call->shard_bytes);
     } else {
+        mca_coll_hier_drop_type(buffer);
         mca_coll_hier_make_stand_in(call->shard_bytes, true, buffer);
     }
     return rc;
@@ -165,7 +173,7 @@ static int stage_receive_for_previous(const call_t* call, mca_coll_hier_buffer_t
 {
     mca_coll_hier_staging_t* staging = &call->module->receive_staging;
     const size_t own = call->shard_bytes * (size_t)ompi_comm_rank(call->comm);
-    *buffer = (mca_coll_hier_buffer_t){NULL, (hier_count_t)call->shard_bytes, MPI_BYTE};
+    describe_packed(call, buffer);
     const int rc = stage_receive(call, &buffer->base);
     if (OMPI_SUCCESS == rc) {
         return rc;
@@ -174,6 +182,7 @@ static int stage_receive_for_previous(const call_t* call, mca_coll_hier_buffer_t
     if (NULL != buffer->base) {
         memset((char*)buffer->base + own, 0, call->shard_bytes);
     } else {
+        mca_coll_hier_drop_type(buffer);
         mca_coll_hier_make_stand_in(call->shard_bytes, false, buffer);
     }
     return rc;
@@ -207,8 +216,8 @@ static int by_previous(const call_t* call, mca_coll_hier_buffer_t send,
                                                  receive.count, receive.type, call->comm,
                                                  module->previous_allgather_module);
     }
-    mca_coll_hier_drop_stand_in(&send);
-    mca_coll_hier_drop_stand_in(&receive);
+    mca_coll_hier_drop_type(&send);
+    mca_coll_hier_drop_type(&receive);
     rc = OMPI_SUCCESS == rc ? rc_previous : rc;
     if (OMPI_SUCCESS == rc && stage_result) {
         rc = mca_coll_hier_unpack(&module->receive_staging, call->total, &call->receive);
@@ -307,8 +316,8 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
                 tell_of_small_call(&call);
             }
         }
-        return by_previous(&call, (mca_coll_hier_buffer_t){(void*)sbuf, scount, sdtype},
-                           (mca_coll_hier_buffer_t){rbuf, rcount, rdtype});
+        return by_previous(&call, (mca_coll_hier_buffer_t){(void*)sbuf, scount, sdtype, false},
+                           (mca_coll_hier_buffer_t){rbuf, rcount, rdtype, false});
     }
     count(&mca_coll_hier_component.allgather_calls);
     return by_team(&call);

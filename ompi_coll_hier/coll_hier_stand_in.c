@@ -1,5 +1,8 @@
-/* A datatype whose elements lie one upon the other: extent 0. */
+/* What the previous module is given in place of the application's buffers: memory of ours, or, where there is
+ * none, a datatype whose elements lie one upon the other: extent 0. */
 #include "coll_hier.h"
+
+#include <limits.h>
 
 #include "ompi/datatype/ompi_datatype.h"
 
@@ -23,16 +26,35 @@ void mca_coll_hier_make_stand_in(size_t bytes, bool is_send, mca_coll_hier_buffe
 {
     const size_t each = element_bytes(bytes);
     struct ompi_datatype_t* element = NULL;
-    *buffer = (mca_coll_hier_buffer_t){is_send ? zeros : scrap, (hier_count_t)(bytes / each), NULL};
+    *buffer = (mca_coll_hier_buffer_t){is_send ? zeros : scrap, (hier_count_t)(bytes / each), NULL,
+                                       false};
     if (OMPI_SUCCESS != ompi_datatype_create_contiguous((int)each, MPI_BYTE, &element)) {
         return;
     }
     if (OMPI_SUCCESS == ompi_datatype_create_resized(element, 0, 0, &buffer->type)) {
         ompi_datatype_commit(&buffer->type);
+        buffer->owns_type = true;
     } else {
         buffer->type = NULL;
     }
     ompi_datatype_destroy(&element);
+}
+
+/* As bytes, where their number is a count. */
+void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffer_t* buffer)
+{
+    buffer->count = (hier_count_t)(count * each);
+    buffer->type = MPI_BYTE;
+    if (count * each <= INT_MAX) {
+        return;
+    }
+    buffer->count = (hier_count_t)count;
+    buffer->type = NULL;
+    if (each <= INT_MAX &&
+        OMPI_SUCCESS == ompi_datatype_create_contiguous((int)each, MPI_BYTE, &buffer->type)) {
+        ompi_datatype_commit(&buffer->type);
+        buffer->owns_type = true;
+    }
 }
 
 bool mca_coll_hier_is_stand_in(const mca_coll_hier_buffer_t* buffer)
@@ -40,9 +62,10 @@ bool mca_coll_hier_is_stand_in(const mca_coll_hier_buffer_t* buffer)
     return zeros == buffer->base || scrap == buffer->base;
 }
 
-void mca_coll_hier_drop_stand_in(mca_coll_hier_buffer_t* buffer)
+void mca_coll_hier_drop_type(mca_coll_hier_buffer_t* buffer)
 {
-    if (mca_coll_hier_is_stand_in(buffer) && NULL != buffer->type) {
+    if (buffer->owns_type) {
         ompi_datatype_destroy(&buffer->type);
     }
+    buffer->owns_type = false;
 }

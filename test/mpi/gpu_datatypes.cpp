@@ -197,14 +197,35 @@ private:
     int call_ = 0;
 };
 
+// More bytes than an int counts. On one rank, because memory has to hold them six times.
+void more_than_an_int(Caller& caller)
+{
+    constexpr std::size_t count = (1u << 29) + 3;
+    const Bytes mine = Pattern(0, 1).bytes(count * sizeof(int));
+    const Memory send(Kind::device, mine);
+    const Memory receive(Kind::device, mine.size());
+    const auto items = static_cast<int>(count);
+    Session& session = caller.session();
+    session.phase("%zu bytes", mine.size());
+    session.ok(caller.allgather(send.data(), items, MPI_INT, receive.data(), items, MPI_INT,
+                                MPI_COMM_SELF),
+               "MPI_Allgather");
+    session.check(receive.read(0, mine.size()) == mine, "%zu bytes: wrong", mine.size());
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
 {
-    Session session(argc, argv, "gpu_datatypes", {"expect", "min-bytes"});
+    Session session(argc, argv, "gpu_datatypes", {"expect", "min-bytes", "huge"});
     Observer observer(session);
     Caller caller(session, observer);
     require_hip(hipSetDevice(session.rank() % devices()), "hipSetDevice");
+    if (session.number("huge", 0) != 0) {
+        more_than_an_int(caller);
+        observer.close();
+        return session.finish();
+    }
     Datatypes one(caller, 1);
     one.every_pair();
     one.mixed(40);
