@@ -207,11 +207,12 @@ static int by_previous(const call_t* call, mca_coll_hier_buffer_t send,
     int rc = stage_send ? stage_send_for_previous(call, &send) : OMPI_SUCCESS;
     const int rc_receive = stage_result ? stage_receive_for_previous(call, &receive) : OMPI_SUCCESS;
     rc = OMPI_SUCCESS == rc ? rc_receive : rc;
-    if (OMPI_SUCCESS != rc) {
-        tell_of_absence(call, !mca_coll_hier_is_stand_in(&receive));
+    const bool takes_part = (NULL != send.type || !stage_send) && NULL != receive.type;
+    if (OMPI_SUCCESS != rc || !takes_part) {
+        tell_of_absence(call, takes_part && !mca_coll_hier_is_stand_in(&receive));
     }
     int rc_previous = OMPI_ERR_OUT_OF_RESOURCE;
-    if ((NULL != send.type || !stage_send) && NULL != receive.type) {
+    if (takes_part) {
         rc_previous = module->previous_allgather(send.base, send.count, send.type, receive.base,
                                                  receive.count, receive.type, call->comm,
                                                  module->previous_allgather_module);

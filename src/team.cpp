@@ -203,9 +203,10 @@ Status Team::inspect(const hier_allgather_args& args, Binding& binding) const
                         : const_cast<std::byte*>(static_cast<const std::byte*>(args.send)),
                     args.bytes_per_rank};
     binding.send_offset = offset;
-    const auto look = [](Region& region) {
+    const auto look = [&](Region& region) {
         const Status status = gpu::inspect(region.base, region.memory);
-        if (region.memory.kind == MemoryKind::managed && is_resident(region.base, region.length))
+        if (region.memory.kind == MemoryKind::managed &&
+            (!takes_device_memory() || is_resident(region.base, region.length)))
             region.memory.device = -1;
         return status;
     };

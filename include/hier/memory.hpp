@@ -16,7 +16,7 @@ enum class MemoryKind : std::uint8_t {
 // What an address belongs to.
 struct Allocation {
     MemoryKind kind = MemoryKind::host;
-    std::int32_t device = -1;   // of device memory, and of managed whose pages it has; -1: none
+    std::int32_t device = -1;   // of device and managed memory; -1: none, or the CPU has its pages
     std::byte* base = nullptr;  // device memory: the whole allocation
     std::size_t length = 0;     // bytes from `base`
     std::uint64_t id = 0;  // of this allocation alone, even when its address comes back; 0: none

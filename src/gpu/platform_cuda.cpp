@@ -55,14 +55,14 @@ hipError_t complete_copies_of_context()
     return runtime_error(result);
 }
 
-hipError_t complete_copies_of(const Allocation& allocation, bool is_of_pool, bool& by_context)
+// `is_odd`: of a pool, or managed.
+hipError_t complete_copies_of(const Allocation& allocation, bool is_odd, bool& by_context)
 {
     const unsigned yes = 1;
     const CUresult result = driver.pointer_set_attribute(
         &yes, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, reinterpret_cast<CUdeviceptr>(allocation.base));
     // Refused for what the application has mapped itself; taken, and without effect, for a pool's.
-    by_context =
-        is_of_pool || result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_INVALID_VALUE;
+    by_context = is_odd || result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS && !by_context) return runtime_error(result);
     hipError_t error = by_context ? complete_copies_of_context() : hipSuccess;
     const DeviceScope scope(allocation.device);
@@ -75,17 +75,18 @@ hipError_t complete_copies_of(const Allocation& allocation, bool is_of_pool, boo
 // our streams do not wait for the default stream. At the first sight of an allocation we do, and
 // from then on the driver completes such copies: those of this allocation, or else all those of the
 // contexts that they may come from, the device's and whichever is current when we are called.
-hipError_t adopt(const Allocation& allocation, bool is_of_pool)
+hipError_t adopt(const Allocation& allocation, bool is_odd)
 {
     static std::array<std::atomic<std::uint64_t>, 256> known{};
     auto& slot = known[allocation.id % known.size()];
     const std::uint64_t seen = slot.load(std::memory_order_relaxed);
-    if (seen == allocation.id * 2) return hipSuccess;
-    if (seen == allocation.id * 2 + 1) return complete_copies_of_context();
+    const std::uint64_t by_itself = allocation.id * 2 + 2;  // no id is the slots' first value
+    if (seen == by_itself) return hipSuccess;
+    if (seen == by_itself + 1) return complete_copies_of_context();
     bool by_context = false;
-    const hipError_t error = complete_copies_of(allocation, is_of_pool, by_context);
+    const hipError_t error = complete_copies_of(allocation, is_odd, by_context);
     if (error == hipSuccess)
-        slot.store(allocation.id * 2 + (by_context ? 1 : 0), std::memory_order_relaxed);
+        slot.store(by_itself + (by_context ? 1 : 0), std::memory_order_relaxed);
     return error;
 }
 
@@ -180,7 +181,9 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     allocation.base = reinterpret_cast<std::byte*>(base);
     allocation.length = length;
     allocation.id = id;
-    return allocation.kind == MemoryKind::device ? adopt(allocation, pool != nullptr) : hipSuccess;
+    return allocation.kind == MemoryKind::pinned
+               ? hipSuccess
+               : adopt(allocation, pool != nullptr || managed != 0);
 }
 
 DeviceScope::DeviceScope(int device)

@@ -1,7 +1,5 @@
 #include "transport/device_cells.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -15,19 +13,25 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-DeviceCells::DeviceCells(std::shared_ptr<NodeSegment> segment, const Group& group)
-    : segment_(std::move(segment)),
-      memory_(share(group, index(group.size()) * index(group.size()) * sizeof(Pair))),
-      outgoing_(index(group.size())), incoming_(index(group.size()))
+std::size_t DeviceCells::shared_bytes(int ranks)
+{
+    return index(ranks) * index(ranks) * sizeof(Pair);
+}
+
+DeviceCells::DeviceCells(std::shared_ptr<NodeSegment> segment)
+    : segment_(std::move(segment)), outgoing_(index(segment_->size())),
+      incoming_(index(segment_->size()))
 {
 }
 
 DeviceCells::~DeviceCells() { give_back(); }
 
+// After a failure peers may still be at it.
 void DeviceCells::give_back()
 {
-    if (cells_ != nullptr) gpu::runtime()->free_device(device_, cells_);
-    cells_ = nullptr;
+    const bool has_failed = has_raised_ || segment_->failure().load(std::memory_order_relaxed) != 0;
+    if (lent_ != nullptr && !has_failed) LentMemory::instance().give_back(lent_);
+    lent_ = nullptr;
 }
 
 Status DeviceCells::reached(std::uint64_t ticket)
@@ -39,7 +43,7 @@ Status DeviceCells::reached(std::uint64_t ticket)
 
 DeviceCells::Pair& DeviceCells::pair(int from, int to) const
 {
-    return reinterpret_cast<Pair*>(memory_.data())[from * segment_->size() + to];
+    return reinterpret_cast<Pair*>(segment_->more())[from * segment_->size() + to];
 }
 
 std::size_t DeviceCells::cell_bytes() const
@@ -59,27 +63,20 @@ const ExportedMemory* DeviceCells::lend(int device)
     if (device_ != device) {
         give_back();
         device_ = device;
-        lent_ = {};
         const std::size_t bytes = index(segment_->size() - 1) * cells_per_peer * cell_bytes();
-        cells_ = gpu::runtime()->allocate_device(device, bytes);
-        Allocation memory;
-        if (cells_ != nullptr && !failed(gpu::inspect(cells_, memory)) &&
-            gpu::runtime()->export_memory(memory, lent_.handle)) {
-            lent_.base = reinterpret_cast<std::uint64_t>(memory.base);
-            lent_.length = memory.length;
-            lent_.id = memory.id;
-            lent_.owner = static_cast<std::int32_t>(getpid());
+        lent_ = LentMemory::instance().take(device, bytes);
+        if (lent_ == nullptr) {
+            log(HIER_LOG_INFO, "device memory that cannot be exported: through shared memory");
+        } else {
             log(HIER_LOG_INFO,
                 "device memory that cannot be exported: peers push into %zu MiB of device %d that "
                 "can, and it is copied on",
                 bytes >> 20, device);
-        } else {
-            give_back();
-            log(HIER_LOG_INFO, "device memory that cannot be exported: through shared memory");
         }
     }
-    is_used_ = is_used_ || cells_ != nullptr;
-    return cells_ != nullptr ? &lent_ : nullptr;
+    if (lent_ == nullptr) return nullptr;
+    is_used_ = true;
+    return &lent_->exported;
 }
 
 void DeviceCells::begin(const Binding& binding, gpu::Queue* engines)
@@ -169,8 +166,9 @@ Status DeviceCells::take(int peer)
 {
     Incoming& in = incoming_[index(peer)];
     const Pair& from = pair(peer, segment_->rank());
-    const std::byte* cells = cells_ + offset(peer, segment_->rank());
     const std::uint64_t tail = from.tail.load(std::memory_order_acquire);
+    if (has_raised_ || in.started == tail) return Status::ok;
+    const std::byte* cells = lent_->base + offset(peer, segment_->rank());
     std::size_t count = 0;
     for (; in.started + count < tail && count < most_at_once; count++) {
         const std::size_t cell = (in.started + count) % cells_per_peer;
@@ -184,7 +182,6 @@ Status DeviceCells::take(int peer)
         copies_[count] = {binding_.receive.base + entry.offset, cells + cell * cell_bytes(),
                           entry.length, gpu::Copy::inside};
     }
-    if (count == 0) return Status::ok;
     std::uint64_t ticket = 0;
     const Status status = engines_->start({copies_.data(), count}, {}, ticket);
     if (failed(status)) return status;
@@ -205,6 +202,13 @@ Status DeviceCells::free(int peer)
         from.head.store(head + 1, std::memory_order_release);
     }
     return Status::ok;
+}
+
+// Nothing more is started.
+void DeviceCells::raise()
+{
+    has_raised_ = true;
+    end();
 }
 
 bool DeviceCells::idle()

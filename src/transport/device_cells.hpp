@@ -2,7 +2,7 @@
 // lends each peer some cells of device memory that can, and copies on from there.
 //
 //   sender's engine          receiver's cells for it           receiver's engine
-//   put -- 4 MiB at a time -->  [ 0 | 1 | ... | 7 ]  -->  receive buffer
+//   put, piece by piece ---->  [ 0 | 1 | ... | 7 ]  -->  receive buffer
 //                        tail (sender)   head (receiver)
 //
 // Pieces take the cells in turn. Each side starts copies, and says when it comes back that they are
@@ -16,9 +16,9 @@
 #include <memory>
 #include <vector>
 
-#include "group.hpp"
 #include "hier/gpu.hpp"
 #include "hier/transport.hpp"
+#include "transport/lent_memory.hpp"
 #include "transport/node_segment.hpp"
 
 namespace hier {
@@ -27,8 +27,10 @@ class DeviceCells {
 public:
     static constexpr std::size_t most_bytes = 64 << 20;  // that a rank lends to all its peers
 
-    // Collective over the node's group; throws on all its ranks or on none.
-    DeviceCells(std::shared_ptr<NodeSegment> segment, const Group& group);
+    // Of the segment's own (NodeSegment::more()), for a node of so many ranks.
+    static std::size_t shared_bytes(int ranks);
+
+    explicit DeviceCells(std::shared_ptr<NodeSegment> segment);
     ~DeviceCells();
     DeviceCells(const DeviceCells&) = delete;
     DeviceCells& operator=(const DeviceCells&) = delete;
@@ -43,6 +45,7 @@ public:
     void put(const Transfer& transfer, const std::byte* source);
     std::uint32_t arrived(int peer) const;
     Status progress(Completions& completions);
+    void raise();
     bool idle();
     // A copy may go on, however long.
     bool has_hung() const { return has_hung_; }
@@ -98,17 +101,16 @@ private:
     void give_back();
 
     std::shared_ptr<NodeSegment> segment_;
-    SharedMemory memory_;
     Binding binding_{};
     gpu::Queue* engines_ = nullptr;
     std::vector<Outgoing> outgoing_;  // by peer
     std::vector<Incoming> incoming_;
     std::array<gpu::Copy, most_at_once> copies_{};  // about to be started
     int device_ = -1;                               // on which lent_ is, or could not be had
-    std::byte* cells_ = nullptr;
-    ExportedMemory lent_{};
+    const LentMemory::Block* lent_ = nullptr;
     bool is_used_ = false;  // in this collective
     bool has_hung_ = false;
+    bool has_raised_ = false;
     Status failure_ = Status::ok;
 };
 

@@ -24,12 +24,15 @@ SharedMemory share(const Group& group, std::size_t bytes)
 
 // Fresh shared memory is zero, which is the first value of every word: no constructor has to run in
 // it.
-NodeSegment::NodeSegment(const Group& group)
-    : rank_(group.rank()), size_(group.size()),
-      memory_(share(group, cache_line + static_cast<std::size_t>(size_) * sizeof(NodeSlot) +
-                               static_cast<std::size_t>(size_) * static_cast<std::size_t>(size_) *
-                                   sizeof(NodeFlag)))
+NodeSegment::NodeSegment(const Group& group, std::size_t more)
+    : rank_(group.rank()), size_(group.size()), memory_(share(group, own_bytes(size_) + more))
 {
+}
+
+std::size_t NodeSegment::own_bytes(int ranks)
+{
+    const auto count = static_cast<std::size_t>(ranks);
+    return cache_line + count * sizeof(NodeSlot) + count * count * sizeof(NodeFlag);
 }
 
 NodeSlot& NodeSegment::slot(int rank) const

@@ -45,8 +45,9 @@ struct alignas(cache_line) NodeFlag {
 
 class NodeSegment {
 public:
-    // Collective over the node's group; throws on all its ranks or on none.
-    explicit NodeSegment(const Group& group);
+    // Collective over the node's group; throws on all its ranks or on none. `more`: bytes of zeros
+    // for what else the ranks share.
+    explicit NodeSegment(const Group& group, std::size_t more = 0);
 
     int rank() const { return rank_; }
     int size() const { return size_; }
@@ -56,10 +57,13 @@ public:
     }
     NodeSlot& slot(int rank) const;
     NodeFlag& flag(int receiver, int sender) const;
+    std::byte* more() const { return memory_.data() + own_bytes(size_); }
     const SharedMemory& memory() const { return memory_; }
     void keep() { memory_.keep(); }
 
 private:
+    static std::size_t own_bytes(int ranks);
+
     int rank_;
     int size_;
     SharedMemory memory_;

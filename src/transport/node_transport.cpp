@@ -140,7 +140,8 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
     const bool is_alone = group.size() == 1;
     if (is_alone && ranks.have_devices) return std::make_unique<SdmaTransport>();
     if (is_alone) return std::make_unique<AloneTransport>();
-    const auto segment = std::make_shared<NodeSegment>(group);
+    const auto segment = std::make_shared<NodeSegment>(
+        group, ranks.have_devices ? DeviceCells::shared_bytes(group.size()) : 0);
     auto cma = make_cma(segment, group, ranks.pids, intra);
     if (cma && !ranks.have_devices && intra == HIER_INTRA_CMA) return cma;
     const auto shared = group.allgather(static_cast<int>(ranks.share_cores));
@@ -163,7 +164,7 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
                                                             : HostTransport::most_through_cells);
     if (!ranks.have_devices) return host;
     return std::make_unique<SdmaTransport>(segment, std::move(host),
-                                           std::make_unique<DeviceCells>(segment, group));
+                                           std::make_unique<DeviceCells>(segment));
 }
 
 }  // namespace hier

@@ -9,7 +9,7 @@ namespace {
 
 bool is_on_device(const Region& region) { return region.memory.kind == MemoryKind::device; }
 
-// What the NIC has registered must not move.
+// While a device has its pages, or beside device memory: what a NIC has registered must not move.
 bool is_managed(const Region& region) { return region.memory.kind == MemoryKind::managed; }
 
 bool contains(const Region& outer, const Region& inner)

@@ -214,6 +214,7 @@ void SdmaTransport::raise(Status status)
 {
     NodeTransport::raise(status);
     if (host_) host_->raise(status);
+    if (cells_) cells_->raise();
     gathered_.items.clear();  // they are started no more
 }
 
@@ -224,8 +225,8 @@ void SdmaTransport::stop()
 
 bool SdmaTransport::may_write(int peer, std::uint32_t count)
 {
-    const bool is_by_cells = segment().slot(segment().rank()).way == Way::by_cells;
-    return !is_by_cells && NodeTransport::may_write(peer, count);
+    const Way way = segment().slot(segment().rank()).way;
+    return (way == Way::by_cpu || way == Way::by_device) && NodeTransport::may_write(peer, count);
 }
 
 }  // namespace hier

@@ -17,8 +17,10 @@ using Bytes = std::vector<unsigned char>;
 
 #ifdef HIER_CUDA
 constexpr const char* prefix = "cuda";
+constexpr const char* sign = "libcuda.so.1";  // by which hier sees that the process uses it
 #else
 constexpr const char* prefix = "hip";
+constexpr const char* sign = HIER_RUNTIME_LIBRARY;
 #endif
 
 // What this test uses of the library.
@@ -101,8 +103,8 @@ int main(int argc, char** argv)
 {
     Session session(argc, argv, "gpu_late", {"expect", "min-bytes", "early"});
     Observer observer(session);
-    session.check(dlopen(HIER_RUNTIME_LIBRARY, RTLD_LAZY | RTLD_NOLOAD) == nullptr,
-                  "the library is there already: this tests nothing");
+    session.check(dlopen(sign, RTLD_LAZY | RTLD_NOLOAD) == nullptr,
+                  "%s is there already: this tests nothing", sign);
     constexpr std::size_t sizes[] = {3, 4097, 100003};
     Late late(session, observer);
     if (session.text("early", "") == std::to_string(session.rank())) {

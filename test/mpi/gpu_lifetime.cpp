@@ -88,11 +88,11 @@ public:
     }
 
     // Communicators in turn, made and freed while their peers' memory stays mapped.
-    void communicators(int rounds)
+    void communicators(int rounds, Kind kind)
     {
         constexpr std::size_t bytes = 20001;
-        const Memory send(Kind::device, bytes);
-        const Memory receive(Kind::device, bytes * static_cast<std::size_t>(session_.size()));
+        const Memory send(kind, bytes);
+        const Memory receive(kind, bytes * static_cast<std::size_t>(session_.size()));
         const int rank = session_.rank();
         MPI_Comm kept;
         MPI_Comm_dup(MPI_COMM_WORLD, &kept);
@@ -149,9 +149,11 @@ public:
     // Communicators that come and go leave nothing, either.
     void steady_communicators(int rounds)
     {
-        communicators(2);
+        communicators(2, Kind::device);
+        communicators(2, Kind::pool);
         const std::vector<std::uint64_t> before = live_later();
-        communicators(rounds);
+        communicators(rounds, Kind::device);
+        communicators(rounds, Kind::pool);
         const std::vector<std::uint64_t> after = live_later();
         for (std::size_t i = 0; i < before.size(); ++i) {
             // A freed buffer's mapping stays until its address comes again, and communicators() has two.

@@ -122,7 +122,9 @@ public:
             require_hip(
                 hipMemcpy(data() + offset, source.data(), content.size(), hipMemcpyDeviceToDevice),
                 "hipMemcpy to managed memory");
+#ifndef HIER_CUDA
             require_hip(hipStreamSynchronize(nullptr), "hipStreamSynchronize");
+#endif
         } else if (is_on_device()) {
             const OnDevice here(device_);
             require_hip(

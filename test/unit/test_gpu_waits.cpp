@@ -151,15 +151,18 @@ void test_trial_that_does_not_end(void**)
 }
 
 // An allgather one copy of which does not end: all ranks have an error, and everybody gets away.
-// `pool`: through cells of shared memory, which stay, too.
-std::string gather_without_end(ForkedRank& self, bool pool)
+// Straight into device memory, through memory that is lent, or through cells of shared memory, which stay, too.
+enum class Into { device, pool, host };
+std::string gather_without_end(ForkedRank& self, Into into)
 {
     Process process(1);
     hier_config config = config_of(1);
     config.ranks_per_node = 2;
     TeamRank team(self, config);
     if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
-    std::byte* receive = device_memory(2 * bytes, pool);
+    std::byte* receive = into == Into::host
+                             ? static_cast<std::byte*>(hier_memory_allocate_pinned(2 * bytes))
+                             : device_memory(2 * bytes, into == Into::pool);
     const auto call = [&] { return team.call_raw(process.device, receive, bytes); };
     if (const int code = call(); code != HIER_OK) return hier_strerror(code);
     if (self.rank() == 0) Process::hang_next_copy();
@@ -174,9 +177,9 @@ std::string gather_without_end(ForkedRank& self, bool pool)
 
 void test_allgather_that_does_not_end(void**)
 {
-    for (const bool pool : {false, true}) {
+    for (const Into into : {Into::device, Into::pool, Into::host}) {
         expect_no_reason(keep(first_fault(
-            run_ranks(2, [&](ForkedRank& self) { return gather_without_end(self, pool); }))));
+            run_ranks(2, [&](ForkedRank& self) { return gather_without_end(self, into); }))));
     }
 }
 

@@ -232,6 +232,45 @@ void test_many_pieces(void**)
     }));
 }
 
+// Who has heard of a failure starts no more pieces, whatever cells come free, and keeps what he has.
+void test_failure_among_pieces(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self, true, 45 << 20);
+        if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
+        if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
+            return "begin failed";
+        std::string fault;
+        if (!rank.wait_for_peer(1 - self.rank())) return "never ready";
+        rank.meet();
+        if (self.rank() == 0) {
+            const std::uint64_t before = hip_sim_copies();
+            (void)rank.put_own(1, 0);
+            rank.turn();
+            const std::uint64_t begun = hip_sim_copies();
+            if (begun == before) fault = "nothing is pushed";
+            rank.transport().raise(Status::transport_error);
+            if (!await([&] { return rank.transport().idle(); })) fault = "not idle";
+            rank.transport().stop();
+            rank.meet();
+            rank.meet();
+            for (int i = 0; i < 100; i++) rank.turn();
+            if (hip_sim_copies() != begun) fault = "pushed after the failure";
+        } else {
+            rank.meet();  // all is in the cells that will ever be
+            if (await([&] { return !rank.turn(); }) && rank.status != Status::peer_failed)
+                fault = "heard as something else";
+            rank.transport().raise(Status::peer_failed);
+            if (!await([&] { return rank.transport().idle(); })) fault = "not idle";
+            if (rank.transport().may_write(0, 1)) fault = "who writes into cells is waited for";
+            rank.meet();
+        }
+        rank.meet();
+        rank.transport().end();
+        return fault;
+    }));
+}
+
 // Whatever fails when a rank wants to lend memory: then the shared memory does.
 void test_nothing_to_lend(void**)
 {
@@ -318,6 +357,7 @@ int main()
         cmocka_unit_test(test_late_peer),
         cmocka_unit_test(test_memory_that_cannot_be_exported),
         cmocka_unit_test(test_many_pieces),
+        cmocka_unit_test(test_failure_among_pieces),
         cmocka_unit_test(test_nothing_to_lend),
         cmocka_unit_test(test_failing_copy),
         cmocka_unit_test(test_copy_that_is_not_started),
