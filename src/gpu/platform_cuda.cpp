@@ -55,14 +55,25 @@ hipError_t complete_copies_of_context()
     return runtime_error(result);
 }
 
-// `is_odd`: of a pool, or managed.
-hipError_t complete_copies_of(const Allocation& allocation, bool is_odd, bool& by_context)
+bool is_of_pool(const Allocation& allocation)
+{
+    CUmemoryPool pool = nullptr;
+    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
+    void* value = &pool;
+    return driver.pointer_get_attributes(1, &attribute, &value,
+                                         reinterpret_cast<CUdeviceptr>(allocation.base)) ==
+               CUDA_SUCCESS &&
+           pool != nullptr;
+}
+
+hipError_t complete_copies_of(const Allocation& allocation, bool& by_context)
 {
     const unsigned yes = 1;
     const CUresult result = driver.pointer_set_attribute(
         &yes, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, reinterpret_cast<CUdeviceptr>(allocation.base));
     // Refused for what the application has mapped itself; taken, and without effect, for a pool's.
-    by_context = is_odd || result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_INVALID_VALUE;
+    by_context = allocation.kind == MemoryKind::managed || is_of_pool(allocation) ||
+                 result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_INVALID_VALUE;
     if (result != CUDA_SUCCESS && !by_context) return runtime_error(result);
     hipError_t error = by_context ? complete_copies_of_context() : hipSuccess;
     const DeviceScope scope(allocation.device);
@@ -75,7 +86,7 @@ hipError_t complete_copies_of(const Allocation& allocation, bool is_odd, bool& b
 // our streams do not wait for the default stream. At the first sight of an allocation we do, and
 // from then on the driver completes such copies: those of this allocation, or else all those of the
 // contexts that they may come from, the device's and whichever is current when we are called.
-hipError_t adopt(const Allocation& allocation, bool is_odd)
+hipError_t adopt(const Allocation& allocation)
 {
     static std::array<std::atomic<std::uint64_t>, 256> known{};
     auto& slot = known[allocation.id % known.size()];
@@ -84,7 +95,7 @@ hipError_t adopt(const Allocation& allocation, bool is_odd)
     if (seen == by_itself) return hipSuccess;
     if (seen == by_itself + 1) return complete_copies_of_context();
     bool by_context = false;
-    const hipError_t error = complete_copies_of(allocation, is_odd, by_context);
+    const hipError_t error = complete_copies_of(allocation, by_context);
     if (error == hipSuccess)
         slot.store(by_itself + (by_context ? 1 : 0), std::memory_order_relaxed);
     return error;
@@ -161,12 +172,10 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     unsigned long long id = 0;
     CUdeviceptr base = 0;
     std::size_t length = 0;
-    CUmemoryPool pool = nullptr;
     std::array attributes{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,      CU_POINTER_ATTRIBUTE_IS_MANAGED,
                           CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,   CU_POINTER_ATTRIBUTE_BUFFER_ID,
-                          CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
-                          CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE};
-    std::array<void*, 7> values{&kind, &managed, &device, &id, &base, &length, &pool};
+                          CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+    std::array<void*, 6> values{&kind, &managed, &device, &id, &base, &length};
     allocation = {};
     const CUresult result =
         driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(),
@@ -181,9 +190,7 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     allocation.base = reinterpret_cast<std::byte*>(base);
     allocation.length = length;
     allocation.id = id;
-    return allocation.kind == MemoryKind::pinned
-               ? hipSuccess
-               : adopt(allocation, pool != nullptr || managed != 0);
+    return allocation.kind == MemoryKind::pinned ? hipSuccess : adopt(allocation);
 }
 
 DeviceScope::DeviceScope(int device)
