@@ -1,14 +1,14 @@
 // Into device memory that cannot be exported (of a pool, or mapped by the application): the receiver
 // lends each peer some cells of device memory that can, and copies on from there.
 //
-//   sender's engine          receiver's cells for it           receiver's engine
-//   put, piece by piece ---->  [ 0 | 1 | ... | 7 ]  -->  receive buffer
-//                        tail (sender)   head (receiver)
+//   sender's engine        receiver's cells for it       receiver's engine
+//   put, piece by piece -->  [ 0 | 1 | ... | 7 ]  -->  receive buffer
+//                      tail (sender)   head (receiver)
 //
 // Pieces take the cells in turn. Each side starts copies, and says when it comes back that they are
-// done: half of the cells at most at once, so that the others are at work meanwhile, and as many as
-// there are, because between two starts an engine rests for some us (CUDA). Bytes pushed between devices are what they would be without; the copy inside the device is
-// the driver's, as that of the own block.
+// done: as many at once as there are, because between two starts an engine rests for some us
+// (CUDA), but half of the cells at most, so that the others are at work meanwhile. The copy inside
+// the device is the driver's, as that of the own block.
 #pragma once
 
 #include <array>
