@@ -1,0 +1,114 @@
+// Device memory that cannot be exported: its peers push into cells that the receiver lends.
+#include "sdma_rank.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// It has been lent some that can, which all its peers map.
+void test_memory_that_cannot_be_exported(void**)
+{
+    expect_no_reason(run(3, "200", [](ForkedRank& self) -> std::string {
+        Rank rank(self, self.rank() == 1);
+        for (std::uint64_t sequence = 1; sequence <= 3; sequence++) {
+            const auto fault = exchange(rank, self, sequence);
+            if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
+        }
+        if (hip_sim_live("mappings") != 2) return "not by copy engines";
+        return ForkedRank::is_logged("peers push into 64 MiB") == (self.rank() == 1)
+                   ? ""
+                   : "it does not say so";
+    }));
+}
+
+// More than there are cells for, and no end of one: each is used again and again.
+void test_many_pieces(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self, true, (45 << 20) + 12345);
+        for (std::uint64_t sequence = 1; sequence <= 3; sequence++) {
+            const auto fault = exchange(rank, self, sequence);
+            if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
+        }
+        return "";
+    }));
+}
+
+// Who has heard of a failure starts no more pieces, whatever cells come free, and keeps what he has.
+void test_failure_among_pieces(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self, true, 45 << 20);
+        if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
+        if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
+            return "begin failed";
+        std::string fault;
+        if (!rank.wait_for_peer(1 - self.rank())) return "never ready";
+        rank.meet();
+        if (self.rank() == 0) {
+            const std::uint64_t before = hip_sim_copies();
+            (void)rank.put_own(1, 0);
+            rank.turn();
+            const std::uint64_t begun = hip_sim_copies();
+            if (begun == before) fault = "nothing is pushed";
+            rank.transport().raise(Status::transport_error);
+            if (!await([&] { return rank.transport().idle(); })) fault = "not idle";
+            rank.transport().stop();
+            rank.meet();
+            rank.meet();
+            for (int i = 0; i < 100; i++) rank.turn();
+            if (hip_sim_copies() != begun) fault = "pushed after the failure";
+        } else {
+            rank.meet();  // all is in the cells that will ever be
+            if (await([&] { return !rank.turn(); }) && rank.status != Status::peer_failed)
+                fault = "heard as something else";
+            rank.transport().raise(Status::peer_failed);
+            if (!await([&] { return rank.transport().idle(); })) fault = "not idle";
+            if (rank.transport().may_write(0, 1)) fault = "who writes into cells is waited for";
+            rank.meet();
+        }
+        rank.meet();
+        rank.transport().end();
+        return fault;
+    }));
+}
+
+// Whatever fails when a rank wants to lend memory: then the shared memory does.
+void test_nothing_to_lend(void**)
+{
+    constexpr std::uint64_t more_than_it_takes = 20;
+    int not_lent = 0;
+    bool is_lent = false;
+    for (std::uint64_t failing = 1; failing <= more_than_it_takes; failing++) {
+        const char* reason = run(2, "20", [failing](ForkedRank& self) -> std::string {
+            Rank rank(self, self.rank() == 1);
+            auto fault = exchange(rank, self, 1, self.rank() == 1 ? failing : 0);
+            const std::uint64_t allocations = hip_sim_live("allocations");
+            if (fault.empty()) fault = exchange(rank, self, 2);
+            if (!fault.empty()) return "call " + std::to_string(failing) + ": " + fault;
+            if (self.rank() == 0) return "";
+            const bool lends = !ForkedRank::is_logged("through shared memory");
+            if (allocations != (lends ? 3 : 2)) return "what it did not lend is still there";
+            return lends ? "lent" : "";
+        });
+        is_lent = reason != nullptr && std::string(reason) == "rank 1: lent";
+        not_lent += is_lent ? 0 : 1;
+        if (!is_lent) expect_no_reason(reason);
+    }
+    assert_true(is_lent);
+    assert_true(not_lent >= 3);  // no memory, no word of what it is, no handle
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory_that_cannot_be_exported),
+        cmocka_unit_test(test_many_pieces),
+        cmocka_unit_test(test_failure_among_pieces),
+        cmocka_unit_test(test_nothing_to_lend),
+    };
+    return cmocka_run_group_tests_name("device_cells", tests, nullptr, nullptr);
+}
