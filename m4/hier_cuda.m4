@@ -1,7 +1,8 @@
 # HIER_CUDA
 # CUDA's runtime, optional: CUDA_CPPFLAGS, CUDA_LIBS, HIER_CUDA_LIBRARY (the file that applications load) and the
-# conditional HAVE_CUDA. Linked statically, as it needs the driver's library alone at run time. Taken where it is found unless --without-cuda; asked for by --with-cuda, its
-# absence is an error. NVIDIA's own packages install in /usr/local/cuda.
+# conditional HAVE_CUDA. Linked statically, as it needs the driver's library alone at run time. Taken where it is found
+# unless --without-cuda; asked for by --with-cuda, its absence is an error. NVIDIA's own packages install in
+# /usr/local/cuda.
 AC_DEFUN([HIER_CUDA], [
     hier_cuda_wanted=$with_cuda
     AS_IF([test -z "$with_cuda" && test -e /usr/local/cuda/include/cuda_runtime_api.h], [with_cuda=/usr/local/cuda])
