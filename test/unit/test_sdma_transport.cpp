@@ -74,6 +74,7 @@ void test_failing_copy(void**)
         if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
         if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
             return "begin failed";
+        rank.meet();  // who comes later would see the failure in begin()
         std::string fault;
         if (self.rank() == 0) {
             if (!rank.wait_for_peer(1)) return "never ready";
