@@ -23,6 +23,20 @@ struct Place {
     bool may_be_device = false;
 };
 
+// Do so many bytes from the block's base lie in it, or in pieces that are mapped one behind the other?
+bool is_covered(Block block, std::size_t bytes)
+{
+    while (block.may_be_copied && bytes > block.bytes) {
+        const auto next = find(block.base + block.bytes);
+        const bool goes_on = block.kind == Kind::piece && next && next->kind == Kind::piece &&
+                             next->alias == block.alias + block.bytes;
+        if (!goes_on) return false;
+        bytes -= block.bytes;
+        block = *next;
+    }
+    return block.may_be_copied;
+}
+
 // False: not all of it lies in one block, or outside of all.
 bool locate(const void* address, std::size_t bytes, Place& place)
 {
@@ -36,7 +50,7 @@ bool locate(const void* address, std::size_t bytes, Place& place)
     const auto offset = static_cast<std::size_t>(first - block->base);
     place = {block->alias + offset, false, !block->is_on_device(),
              block->is_on_device() || block->kind == Kind::managed};
-    return bytes <= block->bytes - offset;
+    return is_covered(*block, offset + bytes);
 }
 
 bool does_kind_fit(int kind, const Place& to, const Place& from)

@@ -58,7 +58,7 @@ hipError_t hipDriverGetVersion(int* version)
 {
     return counted(broken, [&] {
         if (version == nullptr) return hipErrorInvalidValue;
-        *version = HIP_VERSION;
+        *version = options().version;
         return hipSuccess;
     });
 }

@@ -25,7 +25,8 @@ void hip_sim_fail_copy_at(uint64_t copy);
  * another number is given; 0: none. In place of HIP_SIM_HANG_ASYNC. */
 void hip_sim_hang_copy_at(uint64_t copy);
 
-/* How many there are now of: allocations, pinned, registrations, mappings, streams, events. */
+/* How many there are now of: allocations, pinned, registrations, mappings, streams, events,
+ * pieces (of hipMemMap), handles, reservations. */
 uint64_t hip_sim_live(const char* what);
 
 #ifdef __cplusplus

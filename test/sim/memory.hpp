@@ -15,6 +15,7 @@ enum class Kind {
     pinned,
     registered,
     mapped,  // of another process
+    piece,   // of hipMemMap
 };
 
 struct Block {
@@ -29,10 +30,12 @@ struct Block {
     int fd = -1;
     int owner = 0;
     std::uint64_t owner_id = 0;
+    bool may_be_copied = true;  // false: mapped, and no access given
 
     bool is_on_device() const
     {
-        return kind == Kind::device || kind == Kind::pool || kind == Kind::mapped;
+        return kind == Kind::device || kind == Kind::pool || kind == Kind::mapped ||
+               kind == Kind::piece;
     }
 };
 

@@ -6,6 +6,7 @@
 //   HIP_SIM_SEED=n           of these delays (1), together with OMPI_COMM_WORLD_RANK
 //   HIP_SIM_HIDDEN=0         the CPU can reach device memory
 //   HIP_SIM_NOCU=1           hipMemcpyAsync takes hipMemcpyDeviceToDeviceNoCU, as from ROCm 6.1 on
+//   HIP_SIM_VERSION=n        what hipRuntimeGetVersion tells (the headers')
 //   HIP_SIM_FAIL=n           the n-th counted call fails and does nothing
 //   HIP_SIM_FAIL_ASYNC=n     the n-th hipMemcpyAsync fails when it is done
 //   HIP_SIM_HANG_ASYNC=n     the n-th hipMemcpyAsync stops half-way, until the program lets it go on
@@ -24,6 +25,7 @@ struct Options {
     unsigned seed = 1;
     bool hidden = true;
     bool has_no_cu_kind = false;
+    int version = 0;
     std::uint64_t failing_call = 0;
     std::uint64_t failing_copy = 0;
     std::uint64_t hanging_copy = 0;

@@ -10,13 +10,15 @@
 #include "hip_sim.h"
 #include "memory.hpp"
 #include "stream.hpp"
+#include "virtual.hpp"
 
 using namespace hip_sim;
 
 namespace {
 
 constexpr const char* all_live[] = {"allocations", "pinned",  "registrations",
-                                    "mappings",    "streams", "events"};
+                                    "mappings",    "streams", "events",
+                                    "pieces",      "handles", "reservations"};
 
 // After the destructors of all that was linked with this library.
 __attribute__((destructor)) void write_report()
@@ -48,5 +50,8 @@ std::uint64_t hip_sim_live(const char* what)
     if (name == "mappings") return count(Kind::mapped);
     if (name == "streams") return live_streams();
     if (name == "events") return live_events();
+    if (name == "pieces") return count(Kind::piece);
+    if (name == "handles") return live_handles();
+    if (name == "reservations") return live_reservations();
     give_up("hip_sim_live(\"%s\"): no such thing", what);
 }

@@ -1,0 +1,368 @@
+// Virtual memory management: memory without an address, addresses without memory, and the one mapped
+// into the other. As from HIP 7.14 on.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "calls.hpp"
+#include "ipc.hpp"
+#include "memory.hpp"
+#include "stream.hpp"
+#include "virtual.hpp"
+#include "window.hpp"
+
+namespace hip_sim {
+
+namespace {
+
+constexpr std::size_t granularity = 64 << 10;
+
+struct Physical {
+    int fd = -1;
+    std::size_t bytes = 0;
+    int device = 0;
+    bool may_be_exported = false;
+    int users = 1;  // handles and mappings
+};
+
+struct Reservation {
+    std::byte* alias = nullptr;
+    std::size_t bytes = 0;
+};
+
+struct Registry {
+    std::mutex mutex;
+    std::set<Physical*> handles;
+    std::map<std::byte*, Reservation> reservations;
+    std::map<std::byte*, Physical*> mapped;
+};
+
+Registry& registry()
+{
+    static Registry& made = *new Registry;
+    return made;
+}
+
+hipMemGenericAllocationHandle_t handle_of(Physical* memory)
+{
+    return reinterpret_cast<hipMemGenericAllocationHandle_t>(memory);
+}
+
+// With the lock held, as all that follow.
+Physical* memory_of(hipMemGenericAllocationHandle_t handle)
+{
+    auto* const memory = reinterpret_cast<Physical*>(handle);
+    return registry().handles.contains(memory) ? memory : nullptr;
+}
+
+void give_up_one(Physical* memory)
+{
+    if (--memory->users > 0) return;
+    close(memory->fd);
+    registry().handles.erase(memory);
+    delete memory;
+}
+
+std::byte* reserve(std::size_t bytes)
+{
+    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void* const base = mmap(nullptr, bytes, PROT_NONE, flags, -1, 0);
+    return base == MAP_FAILED ? nullptr : static_cast<std::byte*>(base);
+}
+
+bool put_at(std::byte* at, std::size_t bytes, int access, int fd)
+{
+    const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+    return mmap(at, bytes, access, flags | MAP_FIXED, fd, 0) != MAP_FAILED;
+}
+
+// nullptr: not all of it lies in one reservation.
+std::byte* alias_of(std::byte* at, std::size_t bytes)
+{
+    auto& all = registry().reservations;
+    auto r = all.upper_bound(at);
+    if (r == all.begin()) return nullptr;
+    --r;
+    const auto offset = static_cast<std::size_t>(at - r->first);
+    const bool is_inside = offset < r->second.bytes && bytes <= r->second.bytes - offset;
+    return is_inside ? r->second.alias + offset : nullptr;
+}
+
+// Exactly whole pieces: calls do_piece(base, memory) for each.
+template <class Piece> bool for_pieces(std::byte* at, std::size_t bytes, Piece&& do_piece)
+{
+    std::byte* next = at;
+    auto& mapped = registry().mapped;
+    for (auto m = mapped.find(at); m != mapped.end() && m->first == next && next < at + bytes; ++m)
+        next += m->second->bytes;
+    if (next != at + bytes) return false;
+    for (next = at; next < at + bytes;) {
+        Physical* const memory = mapped.at(next);
+        do_piece(next, memory);
+        next += memory->bytes;
+    }
+    return true;
+}
+
+hipError_t create(hipMemGenericAllocationHandle_t* handle, std::size_t bytes,
+                  const hipMemAllocationProp* wanted)
+{
+    if (handle == nullptr || wanted == nullptr || bytes == 0 || bytes % granularity != 0 ||
+        wanted->type != hipMemAllocationTypePinned ||
+        wanted->location.type != hipMemLocationTypeDevice || wanted->location.id < 0 ||
+        wanted->location.id >= options().devices)
+        return hipErrorInvalidValue;
+    const int fd = make_file(next_id(), bytes);
+    if (fd < 0) return hipErrorOutOfMemory;
+    const bool may_be_exported = wanted->requestedHandleType == hipMemHandleTypePosixFileDescriptor;
+    auto* const memory = new Physical{fd, bytes, wanted->location.id, may_be_exported};
+    registry().handles.insert(memory);
+    *handle = handle_of(memory);
+    return hipSuccess;
+}
+
+hipError_t share(void* out, hipMemGenericAllocationHandle_t handle, hipMemAllocationHandleType type)
+{
+    const Physical* const memory = memory_of(handle);
+    if (out == nullptr || memory == nullptr || !memory->may_be_exported ||
+        type != hipMemHandleTypePosixFileDescriptor)
+        return hipErrorInvalidValue;
+    const int fd = fcntl(memory->fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return hipErrorUnknown;
+    *static_cast<int*>(out) = fd;
+    return hipSuccess;
+}
+
+hipError_t take(hipMemGenericAllocationHandle_t* handle, int shared,
+                hipMemAllocationHandleType type)
+{
+    struct stat about {};
+    if (handle == nullptr || type != hipMemHandleTypePosixFileDescriptor ||
+        fstat(shared, &about) != 0)
+        return hipErrorInvalidValue;
+    const int fd = fcntl(shared, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) return hipErrorUnknown;
+    auto* const memory =
+        new Physical{fd, static_cast<std::size_t>(about.st_size), current_device(), false};
+    registry().handles.insert(memory);
+    *handle = handle_of(memory);
+    return hipSuccess;
+}
+
+hipError_t map(std::byte* at, std::size_t bytes, hipMemGenericAllocationHandle_t handle)
+{
+    Physical* const memory = memory_of(handle);
+    std::byte* const alias = alias_of(at, bytes);
+    if (memory == nullptr || alias == nullptr || bytes != memory->bytes || overlaps(at, bytes))
+        return hipErrorInvalidValue;
+    if (!put_at(alias, bytes, PROT_READ | PROT_WRITE, memory->fd)) return hipErrorMapFailed;
+    memory->users++;
+    registry().mapped[at] = memory;
+    Block block{.kind = Kind::piece};
+    block.base = at;
+    block.alias = alias;
+    block.bytes = bytes;
+    block.device = memory->device;
+    block.id = next_id();
+    block.may_be_copied = false;
+    add(block);
+    return hipSuccess;
+}
+
+// No device reaches it before.
+hipError_t allow(std::byte* at, std::size_t bytes, const hipMemAccessDesc* access,
+                 std::size_t count)
+{
+    if (access == nullptr || count != 1 || access->location.type != hipMemLocationTypeDevice)
+        return hipErrorInvalidValue;
+    if (access->flags != hipMemAccessFlagsProtReadWrite)
+        give_up("hipMemSetAccess with flags %d is not simulated", static_cast<int>(access->flags));
+    const int protection = options().hidden ? PROT_NONE : PROT_READ | PROT_WRITE;
+    return for_pieces(at, bytes,
+                      [&](std::byte* base, const Physical* memory) {
+                          (void)put_at(base, memory->bytes, protection, memory->fd);
+                          Block block = *find(static_cast<const void*>(base));
+                          block.may_be_copied = true;
+                          add(block);
+                      })
+               ? hipSuccess
+               : hipErrorInvalidValue;
+}
+
+hipError_t unmap(std::byte* at, std::size_t bytes)
+{
+    const auto take_out = [](std::byte* base, Physical* memory) {
+        std::byte* const alias = alias_of(base, memory->bytes);
+        (void)put_at(base, memory->bytes, PROT_NONE, -1);
+        (void)put_at(alias, memory->bytes, PROT_NONE, -1);
+        (void)remove(base, Kind::piece);
+    };
+    std::vector<Physical*> gone;
+    const bool is_there = for_pieces(at, bytes, [&](std::byte* base, Physical* memory) {
+        take_out(base, memory);
+        gone.push_back(memory);
+    });
+    if (!is_there) return hipErrorInvalidValue;
+    for (Physical* const memory : gone) {
+        registry().mapped.erase(at);
+        at += memory->bytes;
+        give_up_one(memory);
+    }
+    return hipSuccess;
+}
+
+template <class Body> hipError_t locked(Body&& body)
+{
+    const std::lock_guard lock(registry().mutex);
+    return body();
+}
+
+}  // namespace
+
+std::uint64_t live_handles()
+{
+    const std::lock_guard lock(registry().mutex);
+    return registry().handles.size();
+}
+
+std::uint64_t live_reservations()
+{
+    const std::lock_guard lock(registry().mutex);
+    return registry().reservations.size();
+}
+
+}  // namespace hip_sim
+
+using namespace hip_sim;
+
+hipError_t hipMemGetAllocationGranularity(std::size_t* bytes, const hipMemAllocationProp* wanted,
+                                          hipMemAllocationGranularity_flags)
+{
+    return counted(broken, [&] {
+        if (bytes == nullptr || wanted == nullptr) return hipErrorInvalidValue;
+        *bytes = granularity;
+        return hipSuccess;
+    });
+}
+
+hipError_t hipMemCreate(hipMemGenericAllocationHandle_t* handle, std::size_t bytes,
+                        const hipMemAllocationProp* wanted, unsigned long long flags)
+{
+    return counted(no_memory, [&] {
+        if (flags != 0) return hipErrorInvalidValue;
+        return locked([&] { return create(handle, bytes, wanted); });
+    });
+}
+
+hipError_t hipMemRelease(hipMemGenericAllocationHandle_t handle)
+{
+    return uncounted([&] {
+        return locked([&] {
+            Physical* const memory = memory_of(handle);
+            if (memory == nullptr) return hipErrorInvalidValue;
+            give_up_one(memory);
+            return hipSuccess;
+        });
+    });
+}
+
+hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t* handle, void* address)
+{
+    return counted(broken, [&] {
+        if (options().version < 71400000)
+            give_up("hipMemRetainAllocationHandle keeps no count before HIP 7.14, or crashes");
+        return locked([&] {
+            const auto block = find(static_cast<const void*>(address));
+            if (handle == nullptr || !block || block->kind != Kind::piece)
+                return hipErrorInvalidValue;
+            Physical* const memory = registry().mapped.at(block->base);
+            memory->users++;
+            *handle = handle_of(memory);
+            return hipSuccess;
+        });
+    });
+}
+
+hipError_t hipMemExportToShareableHandle(void* out, hipMemGenericAllocationHandle_t handle,
+                                         hipMemAllocationHandleType type, unsigned long long flags)
+{
+    return counted(broken, [&] {
+        if (flags != 0) return hipErrorInvalidValue;
+        return locked([&] { return share(out, handle, type); });
+    });
+}
+
+hipError_t hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t* handle, void* shared,
+                                           hipMemAllocationHandleType type)
+{
+    const auto fd = static_cast<int>(reinterpret_cast<std::intptr_t>(shared));
+    return counted(broken, [&] { return locked([&] { return take(handle, fd, type); }); });
+}
+
+hipError_t hipMemAddressReserve(void** base, std::size_t bytes, std::size_t alignment, void* wanted,
+                                unsigned long long flags)
+{
+    return counted(no_memory, [&] {
+        if (base == nullptr || bytes == 0 || bytes % granularity != 0 || flags != 0)
+            return hipErrorInvalidValue;
+        if (alignment != 0 || wanted != nullptr)
+            give_up("hipMemAddressReserve at an address or alignment is not simulated");
+        Reservation reservation{reserve(bytes), bytes};
+        std::byte* const seen = reserve(bytes);
+        if (reservation.alias == nullptr || seen == nullptr) return hipErrorOutOfMemory;
+        *base = seen;
+        return locked([&] {
+            registry().reservations[seen] = reservation;
+            return hipSuccess;
+        });
+    });
+}
+
+hipError_t hipMemAddressFree(void* base, std::size_t bytes)
+{
+    return uncounted([&] {
+        return locked([&] {
+            const auto r = registry().reservations.find(static_cast<std::byte*>(base));
+            if (r == registry().reservations.end() || r->second.bytes != bytes ||
+                overlaps(base, bytes))
+                return hipErrorInvalidValue;
+            munmap(r->second.alias, bytes);
+            munmap(base, bytes);
+            registry().reservations.erase(r);
+            return hipSuccess;
+        });
+    });
+}
+
+hipError_t hipMemMap(void* at, std::size_t bytes, std::size_t offset,
+                     hipMemGenericAllocationHandle_t handle, unsigned long long flags)
+{
+    return counted(broken, [&] {
+        if (offset != 0 || flags != 0) return hipErrorInvalidValue;
+        return locked([&] { return map(static_cast<std::byte*>(at), bytes, handle); });
+    });
+}
+
+hipError_t hipMemSetAccess(void* at, std::size_t bytes, const hipMemAccessDesc* access,
+                           std::size_t count)
+{
+    return counted(broken, [&] {
+        return locked([&] { return allow(static_cast<std::byte*>(at), bytes, access, count); });
+    });
+}
+
+hipError_t hipMemUnmap(void* at, std::size_t bytes)
+{
+    return uncounted([&] {
+        (void)wait_for(outstanding_on(-1));
+        return locked([&] { return unmap(static_cast<std::byte*>(at), bytes); });
+    });
+}
