@@ -14,6 +14,7 @@
 #include "team.hpp"
 #include "transport/lent_memory.hpp"
 #include "transport/peer_mappings.hpp"
+#include "transport/peer_pieces.hpp"
 #include "transport/retired_rails.hpp"
 #include "transport/ucx_worker.hpp"
 
@@ -129,6 +130,7 @@ void hier_finalize(void)
         hier::drop_retired_rails();
         hier::UcxWorker::finalize();
         hier::PeerMappings::instance().clear();
+        hier::PeerPieces::instance().clear();
         hier::LentMemory::instance().clear();
         hier::gpu::release_runtime();
         return static_cast<int>(HIER_OK);

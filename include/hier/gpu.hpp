@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "hier/memory.hpp"
 #include "hier/status.hpp"
@@ -26,6 +27,16 @@ struct IpcHandle {
 };
 
 enum class Platform : std::uint8_t { rocm, cuda };
+
+// Of device memory that the application maps itself (cuMemMap, hipMemMap), as PyTorch's expandable
+// segments do: addresses are reserved first, and get their memory piece by piece.
+struct Piece {
+    std::byte* base;
+    std::size_t length;
+    std::uint64_t id;  // of this piece alone, even when its address comes back
+};
+// The memory of a piece of another process, which it keeps alive.
+using PieceHandle = std::uint64_t;
 
 // What it takes for a device, its copy engines included, to see what a NIC has written into its
 // memory. A signal proves only that the data was sent.
@@ -96,6 +107,23 @@ public:
     virtual Status map(const IpcHandle& handle, int device, std::byte*& base) const = 0;
     virtual void unmap(std::byte* base, int device) const = 0;
 
+    // The pieces that these bytes of the device lie in, in order. False: there are none, or this
+    // runtime does not share them.
+    virtual bool find_pieces(const std::byte* address, std::size_t bytes, int device,
+                             std::vector<Piece>& pieces) const = 0;
+    // A file descriptor for another process, to be closed by the caller. -1: it cannot be exported.
+    virtual int export_piece(const Piece& piece) const = 0;
+    // For copies by `device`.
+    virtual Status import_piece(int descriptor, int device, PieceHandle& handle) const = 0;
+    virtual void release_piece(PieceHandle handle) const = 0;
+    // Addresses for the pieces of others; nullptr: the cause has been logged.
+    virtual std::byte* reserve_addresses(std::size_t bytes) const = 0;
+    virtual void free_addresses(std::byte* base, std::size_t bytes) const = 0;
+    virtual Status map_piece(PieceHandle handle, int device, std::byte* at,
+                             std::size_t bytes) const = 0;
+    // False: it stays, as copies may still use it.
+    virtual bool unmap_piece(std::byte* at, std::size_t bytes) const = 0;
+
     // nullptr: the cause has been logged. To give memory back is to wait for all copies: while a
     // queue has one that does not end within its bound, the memory stays.
     virtual std::byte* allocate_device(int device, std::size_t bytes) const = 0;
@@ -125,7 +153,7 @@ public:
 // What a module exports, under this name. nullptr: there is no device, or (`is_broken`) the runtime
 // does not say whether there is, and may the next time; `reason` tells. `log` takes what goes wrong
 // later.
-inline constexpr const char* entry_point = "hier_gpu_open_2";
+inline constexpr const char* entry_point = "hier_gpu_open_3";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);
 

@@ -22,7 +22,8 @@ std::string version_text(int version)
 }  // namespace
 
 DeviceRuntime::DeviceRuntime(int devices, int version)
-    : devices_(devices), name_(version_text(version))
+    : devices_(devices), shares_pieces_(platform_shares_pieces(version)),
+      name_(version_text(version))
 {
 }
 
@@ -168,10 +169,10 @@ Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
 
 // The one name that a module exports.
 extern "C" __attribute__((visibility("default"))) hier::gpu::Runtime*
-hier_gpu_open_2(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
+hier_gpu_open_3(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
                 bool& is_broken);
 
-extern "C" hier::gpu::Runtime* hier_gpu_open_2(void (*log)(int level, const char* line),
+extern "C" hier::gpu::Runtime* hier_gpu_open_3(void (*log)(int level, const char* line),
                                                char* reason, std::size_t reason_bytes,
                                                bool& is_broken)
 {

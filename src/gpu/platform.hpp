@@ -21,6 +21,11 @@ bool platform_open(const char*& cause);
 // A pointer that the runtime does not know belongs to the host.
 hipError_t inspect_pointer(const void* address, Allocation& allocation);
 
+// Does this version of the runtime let processes share what an application has mapped itself?
+bool platform_shares_pieces(int version);
+// Of the current device.
+hipError_t inspect_piece(const std::byte* address, Piece& piece);
+
 // The context that the calling thread had, put back at the end.
 class DeviceScope {
 public:

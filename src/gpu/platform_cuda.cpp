@@ -1,11 +1,11 @@
 // CUDA: the driver tells of pointers and stores words; it is there wherever the runtime works.
-#include <cuda.h>
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 
+#include "gpu/driver.hpp"
 #include "gpu/platform.hpp"
 
 namespace hier::gpu {
@@ -14,29 +14,14 @@ const char* const platform_name = "CUDA";
 const Platform platform = Platform::cuda;
 const bool platform_needs_acquire = false;
 
-namespace {
+Driver driver;
 
-struct Driver {
-    CUresult (*context_get)(CUcontext*);
-    CUresult (*context_set)(CUcontext);
-    CUresult (*context_get_flags)(unsigned*);
-    CUresult (*context_set_flags)(unsigned);  // from CUDA 12.1 on
-    CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
-    CUresult (*pointer_get_attributes)(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
-    CUresult (*pointer_set_attribute)(const void*, CUpointer_attribute, CUdeviceptr);
-    CUresult (*stream_synchronize)(CUstream);
-    CUresult (*stream_batch_mem_op)(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
-} driver;
+namespace {
 
 template <class F> bool find(void* library, const char* name, F& function)
 {
     function = reinterpret_cast<F>(dlsym(library, name));
     return function != nullptr;
-}
-
-hipError_t runtime_error(CUresult result)
-{
-    return result == CUDA_SUCCESS ? hipSuccess : static_cast<hipError_t>(result);
 }
 
 // From now on what returns from a copy in the current context finds it done. What is on its way is
@@ -160,6 +145,16 @@ bool platform_open(const char*& cause)
            find(library, "cuDeviceGetAttribute", driver.device_get_attribute) &&
            find(library, "cuPointerGetAttributes", driver.pointer_get_attributes) &&
            find(library, "cuPointerSetAttribute", driver.pointer_set_attribute) &&
+           find(library, "cuMemAddressFree", driver.memory_address_free) &&
+           find(library, "cuMemAddressReserve", driver.memory_address_reserve) &&
+           find(library, "cuMemExportToShareableHandle", driver.memory_export) &&
+           find(library, "cuMemGetAddressRange_v2", driver.memory_address_range) &&
+           find(library, "cuMemImportFromShareableHandle", driver.memory_import) &&
+           find(library, "cuMemMap", driver.memory_map) &&
+           find(library, "cuMemRelease", driver.memory_release) &&
+           find(library, "cuMemRetainAllocationHandle", driver.memory_retain) &&
+           find(library, "cuMemSetAccess", driver.memory_set_access) &&
+           find(library, "cuMemUnmap", driver.memory_unmap) &&
            find(library, "cuStreamSynchronize", driver.stream_synchronize) &&
            find(library, "cuStreamBatchMemOp_v2", driver.stream_batch_mem_op);
 }
@@ -191,6 +186,23 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     allocation.length = length;
     allocation.id = id;
     return allocation.kind == MemoryKind::pinned ? hipSuccess : adopt(allocation);
+}
+
+bool platform_shares_pieces(int) { return true; }
+
+// (Of what the application has mapped inspect_pointer() tells the addresses that it has reserved.)
+hipError_t inspect_piece(const std::byte* address, Piece& piece)
+{
+    const auto at = reinterpret_cast<CUdeviceptr>(address);
+    CUdeviceptr base = 0;
+    unsigned long long id = 0;
+    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID;
+    void* value = &id;
+    CUresult result = driver.memory_address_range(&base, &piece.length, at);
+    if (result == CUDA_SUCCESS) result = driver.pointer_get_attributes(1, &attribute, &value, at);
+    piece.base = reinterpret_cast<std::byte*>(base);
+    piece.id = id;
+    return runtime_error(result);
 }
 
 DeviceScope::DeviceScope(int device)

@@ -52,6 +52,17 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     return hipPointerGetAttribute(&allocation.id, HIP_POINTER_ATTRIBUTE_BUFFER_ID, pointer);
 }
 
+// Before 7.14 hipMemRetainAllocationHandle crashes on other memory (HIP's change log).
+bool platform_shares_pieces(int version) { return version >= 71400000; }
+
+hipError_t inspect_piece(const std::byte* address, Piece& piece)
+{
+    Allocation found;
+    const hipError_t error = inspect_pointer(address, found);
+    piece = {found.base, found.length, found.id};
+    return error == hipSuccess && found.kind != MemoryKind::device ? hipErrorInvalidValue : error;
+}
+
 DeviceScope::DeviceScope(int device)
 {
     int current = device;

@@ -23,6 +23,7 @@ enum class Way : std::uint64_t {
     by_cpu,           // process_vm_writev to its address
     by_cells,         // only through cells of shared memory
     by_device,        // by copy engines, or through cells
+    by_pieces,        // the same, where it is mapped by the application (peer_pieces.hpp)
     by_device_cells,  // by copy engines into cells of device memory, or through cells
 };
 
@@ -35,6 +36,7 @@ struct alignas(cache_line) NodeSlot {
     std::uint64_t length;
     Way way;
     ExportedMemory memory;  // by_device: that `address` lies in; by_device_cells: the cells
+    std::uint64_t pieces;   // by_pieces: a PieceDigest
 };
 
 // Signals of a sender to a receiver, each way of writing with a count of its own.

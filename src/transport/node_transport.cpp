@@ -164,7 +164,8 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
                                                             : HostTransport::most_through_cells);
     if (!ranks.have_devices) return host;
     return std::make_unique<SdmaTransport>(segment, std::move(host),
-                                           std::make_unique<DeviceCells>(segment));
+                                           std::make_unique<DeviceCells>(segment),
+                                           group.allgather(PieceSocket::instance().address()));
 }
 
 }  // namespace hier

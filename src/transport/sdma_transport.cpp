@@ -4,6 +4,7 @@
 
 #include "gpu/runtime.hpp"
 #include "log.hpp"
+#include "transport/piece_exports.hpp"
 
 namespace hier {
 namespace {
@@ -18,9 +19,10 @@ SdmaTransport::SdmaTransport() : NodeTransport(nullptr), name_("copy engines") {
 
 SdmaTransport::SdmaTransport(std::shared_ptr<NodeSegment> segment,
                              std::unique_ptr<HostTransport> host,
-                             std::unique_ptr<DeviceCells> cells)
+                             std::unique_ptr<DeviceCells> cells,
+                             std::vector<PieceSocket::Address> processes)
     : NodeTransport(std::move(segment)), host_(std::move(host)), cells_(std::move(cells)),
-      peers_(static_cast<std::size_t>(this->segment().size())),
+      processes_(std::move(processes)), peers_(static_cast<std::size_t>(this->segment().size())),
       name_(std::string("copy engines, ") + host_->name())
 {
 }
@@ -54,6 +56,10 @@ Status SdmaTransport::begin(const Binding& binding)
         if (engines_ == nullptr) failure_ = Status::transport_error;
     }
     if (cells_) cells_->begin(binding, engines_);
+    if (cells_ && ++calls_ % 16 == 0) {  // now and then is enough, for memory to come free
+        PieceExports::instance().look_after();
+        PeerPieces::instance().listen(device_);
+    }
     return failure_;
 }
 
@@ -66,7 +72,13 @@ void SdmaTransport::offer(NodeSlot& slot)
         memory.kind == MemoryKind::host ||
         (memory.kind == MemoryKind::pinned && host_->has_cma() && can_be_written(into));
     slot.way = is_host && host_->has_cma() ? Way::by_cpu : Way::by_cells;
-    if (!is_of_device(into)) return;
+    if (is_of_device(into)) offer_device(slot);
+}
+
+void SdmaTransport::offer_device(NodeSlot& slot)
+{
+    const Region& into = binding().receive;
+    const Allocation& memory = into.memory;
     const auto base = reinterpret_cast<std::uint64_t>(memory.base);
     if (exported_.base != base || exported_.length != memory.length || exported_.id != memory.id ||
         memory.id == 0) {
@@ -74,14 +86,22 @@ void SdmaTransport::offer(NodeSlot& slot)
         is_exportable_ = memory.kind == MemoryKind::device &&
                          gpu::runtime()->export_memory(memory, exported_.handle);
     }
-    const ExportedMemory* lent = is_exportable_ ? nullptr : cells_->lend(memory.device);
     if (is_exportable_) {
         slot.way = Way::by_device;
         slot.memory = exported_;
-    } else if (lent != nullptr) {
+    } else if (memory.kind == MemoryKind::device && share_pieces(slot.pieces)) {
+        slot.way = Way::by_pieces;
+    } else if (const ExportedMemory* lent = cells_->lend(memory.device); lent != nullptr) {
         slot.way = Way::by_device_cells;
         slot.memory = *lent;
     }
+}
+
+// Who could not map what it was told of has said so by now.
+bool SdmaTransport::share_pieces(std::uint64_t& digest)
+{
+    PeerPieces::instance().listen(device_);
+    return PieceExports::instance().share(binding().receive, processes_, digest);
 }
 
 Status SdmaTransport::announce(int peer)
@@ -106,20 +126,30 @@ Way SdmaTransport::way_to(int peer)
     const NodeSlot& slot = segment().slot(peer);
     if (slot.way == Way::by_cpu) return host_->has_cma() ? Way::by_cpu : Way::by_cells;
     if (slot.way == Way::by_cells || engines_ == nullptr) return Way::by_cells;
-    Peer& p = peers_[index(peer)];
-    const Status status = PeerMappings::instance().acquire(slot.memory, device_, p.mapping);
-    if (failed(status)) {
-        p.mapping = nullptr;
+    if (failed(map(peer))) {
         log(HIER_LOG_INFO, "node rank %d's device memory cannot be mapped: through shared memory",
             peer);
         return Way::by_cells;
     }
+    return slot.way == Way::by_pieces ? Way::by_device : slot.way;
+}
+
+Status SdmaTransport::map(int peer)
+{
+    const NodeSlot& slot = segment().slot(peer);
+    Peer& p = peers_[index(peer)];
+    if (slot.way == Way::by_pieces)
+        return PeerPieces::instance().acquire(processes_[index(peer)],
+                                              {slot.address, slot.length, slot.pieces}, device_,
+                                              p.window, p.receive);
+    const Status status = PeerMappings::instance().acquire(slot.memory, device_, p.mapping);
+    if (failed(status)) return status;
     if (slot.way == Way::by_device_cells) {
         cells_->use(peer, p.mapping->base);
     } else {
         p.receive = p.mapping->base + (slot.address - slot.memory.base);
     }
-    return slot.way;
+    return Status::ok;
 }
 
 Status SdmaTransport::put(const Transfer& transfer)
@@ -202,7 +232,9 @@ void SdmaTransport::end()
 {
     for (Peer& p : peers_) {
         if (p.mapping != nullptr) PeerMappings::instance().release(p.mapping);
+        if (p.window != nullptr) PeerPieces::instance().release(p.window);
         p.mapping = nullptr;
+        p.window = nullptr;
     }
     gathered_.items.clear();
     batches_.clear();
@@ -226,7 +258,8 @@ void SdmaTransport::stop()
 bool SdmaTransport::may_write(int peer, std::uint32_t count)
 {
     const Way way = segment().slot(segment().rank()).way;
-    return (way == Way::by_cpu || way == Way::by_device) && NodeTransport::may_write(peer, count);
+    const bool is_direct = way == Way::by_cpu || way == Way::by_device || way == Way::by_pieces;
+    return is_direct && NodeTransport::may_write(peer, count);
 }
 
 }  // namespace hier

@@ -6,8 +6,9 @@
 //   from device memory    cells                      copy engine, else cells
 //
 // The receiver says how its buffer may be written (NodeSlot::way), the sender decides; no two ranks
-// have to agree on anything. Into memory that cannot be exported copy engines push by way of some
-// that can (device_cells.hpp). Cells (shm_transport.hpp) work for every pair: where a rank has used
+// have to agree on anything. What an application has mapped itself is shared by the piece
+// (peer_pieces.hpp). Into memory that cannot be exported copy engines push by way of some that can
+// (device_cells.hpp). Cells (shm_transport.hpp) work for every pair: where a rank has used
 // no device yet, where memory cannot be mapped.
 //
 // Each rank pushes (G-1)*S bytes out of its device and gets as many. No kernel is launched here;
@@ -22,6 +23,7 @@
 #include "hier/gpu.hpp"
 #include "transport/device_cells.hpp"
 #include "transport/host_transport.hpp"
+#include "transport/peer_pieces.hpp"
 
 namespace hier {
 
@@ -29,8 +31,9 @@ class SdmaTransport final : public NodeTransport {
 public:
     // Of a rank that is alone on its node.
     SdmaTransport();
+    // `processes`: by node rank.
     SdmaTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<HostTransport> host,
-                  std::unique_ptr<DeviceCells> cells);
+                  std::unique_ptr<DeviceCells> cells, std::vector<PieceSocket::Address> processes);
     ~SdmaTransport() override;
 
     Status begin(const Binding& binding) override;
@@ -55,6 +58,7 @@ private:
         Way way = Way::by_cells;  // of this collective, once it is known
         bool is_known = false;
         PeerMappings::Mapping* mapping = nullptr;
+        PeerPieces::Window* window = nullptr;
         std::byte* receive = nullptr;  // by_device: its receive buffer, here
         std::uint32_t delivered = 0;   // by_device, in this collective
     };
@@ -70,7 +74,10 @@ private:
     };
 
     void offer(NodeSlot& slot);
+    void offer_device(NodeSlot& slot);
+    bool share_pieces(std::uint64_t& digest);
     Way way_to(int peer);
+    Status map(int peer);
     std::atomic<std::uint64_t>& signal_to(int peer) const;
     void gather(const Item& item);
     Status start_alone(const Item& item);
@@ -86,6 +93,7 @@ private:
     // None for a rank that is alone.
     std::unique_ptr<HostTransport> host_;
     std::unique_ptr<DeviceCells> cells_;
+    std::vector<PieceSocket::Address> processes_;
     std::vector<Peer> peers_;
     // The device whose engines copy in this collective; -1: this rank has used none so far.
     int device_ = -1;
@@ -94,6 +102,7 @@ private:
     bool is_exportable_ = false;  // it
     Batch gathered_{};
     std::chrono::steady_clock::time_point held_since_;
+    unsigned calls_ = 0;
     int unknown_peers_ = 0;  // not in this call yet, as far as we have seen
     std::vector<gpu::Copy> copies_;
     std::vector<Batch> batches_;  // started

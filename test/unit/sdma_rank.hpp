@@ -89,6 +89,7 @@ public:
     Transport& transport() { return *transport_; }
     void submit() { transport_->submit(counter); }
     std::byte* receive() { return receive_; }
+    void receive_into(std::byte* memory) { receive_ = memory; }
     void meet() { (void)group_.allgather(0); }
 
     Counter counter;
@@ -103,12 +104,17 @@ private:
     std::byte* receive_;
 };
 
+// The runtime shares what an application has mapped.
+inline constexpr const char* sharing_version = "71400000";
+
 inline const char* run(int ranks, const char* delay_us,
-                       const std::function<std::string(ForkedRank&)>& body)
+                       const std::function<std::string(ForkedRank&)>& body,
+                       const char* version = sharing_version)
 {
     return keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
         use_built_module();
         setenv("HIP_SIM_DELAY_US", delay_us, 1);
+        setenv("HIP_SIM_VERSION", version, 1);
         setenv("OMPI_COMM_WORLD_RANK", std::to_string(self.rank()).c_str(), 1);
         gives_success(hipSetDevice(self.rank()), "hipSetDevice");
         if (gpu::runtime() == nullptr) return std::string("no runtime");

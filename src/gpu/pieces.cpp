@@ -1,0 +1,115 @@
+// Memory that an application has mapped itself, from process to process.
+#include <cstdint>
+#include <memory>
+
+#ifdef HIER_CUDA
+#include "gpu/driver.hpp"
+#endif
+#include "gpu/device_runtime.hpp"
+#include "gpu/report.hpp"
+#include "gpu/stream_queue.hpp"
+
+namespace hier::gpu {
+namespace {
+
+// A handle is a number on CUDA and a pointer on ROCm.
+static_assert(sizeof(hipMemGenericAllocationHandle_t) == sizeof(PieceHandle));
+hipMemGenericAllocationHandle_t native(PieceHandle handle)
+{
+    return (hipMemGenericAllocationHandle_t)handle;
+}
+
+}  // namespace
+
+bool DeviceRuntime::find_pieces(const std::byte* address, std::size_t bytes, int device,
+                                std::vector<Piece>& pieces) const
+{
+    pieces.clear();
+    if (!shares_pieces_) return false;
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    const std::byte* const end = address + bytes;
+    while (error == hipSuccess && address < end) {
+        Piece piece{};
+        error = inspect_piece(address, piece);
+        if (error != hipSuccess) break;
+        pieces.push_back(piece);
+        address = piece.base + piece.length;
+    }
+    if (error != hipSuccess) (void)hipGetLastError();
+    return error == hipSuccess;
+}
+
+int DeviceRuntime::export_piece(const Piece& piece) const
+{
+    hipMemGenericAllocationHandle_t handle{};
+    hipError_t error = hipMemRetainAllocationHandle(&handle, piece.base);
+    int descriptor = -1;
+    if (error == hipSuccess) {
+        error = hipMemExportToShareableHandle(&descriptor, handle,
+                                              hipMemHandleTypePosixFileDescriptor, 0);
+        (void)hipMemRelease(handle);
+    }
+    if (error == hipSuccess) return descriptor;
+    (void)hipGetLastError();
+    return -1;
+}
+
+Status DeviceRuntime::import_piece(int descriptor, int device, PieceHandle& handle) const
+{
+    hipMemGenericAllocationHandle_t imported{};
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess)
+        error = hipMemImportFromShareableHandle(
+            &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)),
+            hipMemHandleTypePosixFileDescriptor);
+    if (error != hipSuccess) return failed_with(error, "importing a piece of a peer's memory");
+    handle = (PieceHandle)imported;
+    return Status::ok;
+}
+
+void DeviceRuntime::release_piece(PieceHandle handle) const
+{
+    if (hipMemRelease(native(handle)) != hipSuccess) (void)hipGetLastError();
+}
+
+std::byte* DeviceRuntime::reserve_addresses(std::size_t bytes) const
+{
+    void* base = nullptr;
+    const hipError_t error = hipMemAddressReserve(&base, bytes, 0, nullptr, 0);
+    if (error == hipSuccess) return static_cast<std::byte*>(base);
+    (void)failed_with(error, "reserving addresses");
+    return nullptr;
+}
+
+void DeviceRuntime::free_addresses(std::byte* base, std::size_t bytes) const
+{
+    if (hipMemAddressFree(base, bytes) != hipSuccess) (void)hipGetLastError();
+}
+
+Status DeviceRuntime::map_piece(PieceHandle handle, int device, std::byte* at,
+                                std::size_t bytes) const
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = hipMemMap(at, bytes, 0, native(handle), 0);
+    if (error != hipSuccess) return failed_with(error, "mapping a piece of a peer's memory");
+    hipMemAccessDesc access{};
+    access.location.type = hipMemLocationTypeDevice;
+    access.location.id = device;
+    access.flags = hipMemAccessFlagsProtReadWrite;
+    error = hipMemSetAccess(at, bytes, &access, 1);
+    if (error == hipSuccess) return Status::ok;
+    (void)hipMemUnmap(at, bytes);
+    return failed_with(error, "access to a piece of a peer's memory");
+}
+
+bool DeviceRuntime::unmap_piece(std::byte* at, std::size_t bytes) const
+{
+    if (!StreamQueue::finish_all()) return false;
+    if (hipMemUnmap(at, bytes) != hipSuccess) (void)hipGetLastError();
+    return true;
+}
+
+}  // namespace hier::gpu

@@ -1,0 +1,168 @@
+#include "transport/peer_pieces.hpp"
+
+#include <unistd.h>
+
+#include "gpu/runtime.hpp"
+#include "transport/piece_exports.hpp"
+
+namespace hier {
+
+PeerPieces& PeerPieces::instance()
+{
+    static PeerPieces pieces;
+    return pieces;
+}
+
+Status PeerPieces::acquire(const PieceSocket::Address& peer, const Range& range, int device,
+                           Window*& window, std::byte*& at)
+{
+    const std::lock_guard lock(mutex_);
+    take_in(device);
+    window = map(peer.process, range, device);
+    if (window == nullptr) {
+        (void)PieceSocket::instance().send(peer, PieceSocket::What::lost, {}, {});
+        return Status::transport_error;
+    }
+    window->users++;
+    at = window->base + (range.address - window->start);
+    return Status::ok;
+}
+
+PeerPieces::Window* PeerPieces::map(std::uint64_t process, const Range& range, int device)
+{
+    const Pieces& pieces = processes_[process];
+    auto first = pieces.upper_bound(range.address);
+    if (first != pieces.begin()) --first;
+    const auto last = pieces.lower_bound(range.address + range.length);
+    PieceDigest digest;
+    for (auto piece = first; piece != last; ++piece)
+        digest.add({piece->first, piece->second.length, piece->second.id});
+    if (first == last || digest.value() != range.digest) return nullptr;
+
+    const std::uint64_t start = first->first / (window_bytes / 2) * (window_bytes / 2);
+    const auto& [last_base, last_piece] = *std::prev(last);
+    if (last_base + last_piece.length - start > window_bytes) return nullptr;
+    Window* const window = find_window(process, start, device);
+    for (auto piece = first; window != nullptr && piece != last; ++piece) {
+        const auto& [base, known] = *piece;
+        if (window->mapped.contains(base)) continue;
+        if (failed(gpu::runtime()->map_piece(known.handle, device, window->base + (base - start),
+                                             known.length)))
+            return nullptr;
+        window->mapped[base] = known.length;
+    }
+    return window;
+}
+
+void PeerPieces::release(Window* window)
+{
+    const std::lock_guard lock(mutex_);
+    window->users--;
+}
+
+void PeerPieces::listen(int device)
+{
+    const std::lock_guard lock(mutex_);
+    take_in(device);
+}
+
+void PeerPieces::take_in(int device)
+{
+    PieceSocket::Message message;
+    std::vector<int> descriptors;
+    while (PieceSocket::instance().receive(message, descriptors)) {
+        if (message.what == PieceSocket::What::lost)
+            PieceExports::instance().forget(message.process);
+        for (std::uint32_t i = 0; i < message.count; i++) drop(message.process, message.entries[i]);
+        if (message.what == PieceSocket::What::mapped)
+            add(processes_[message.process], message, descriptors, device);
+        for (const int descriptor : descriptors) ::close(descriptor);
+    }
+}
+
+void PeerPieces::add(Pieces& pieces, const PieceSocket::Message& message,
+                     std::vector<int>& descriptors, int device)
+{
+    for (std::size_t i = 0; i < descriptors.size() && device >= 0; i++) {
+        const PieceSocket::Entry& entry = message.entries[i];
+        Known known{entry.length, entry.id, {}};
+        if (!failed(gpu::runtime()->import_piece(descriptors[i], device, known.handle)))
+            pieces[entry.base] = known;
+    }
+}
+
+// What overlaps: the addresses are another piece's now, or nobody's.
+void PeerPieces::drop(std::uint64_t process, const PieceSocket::Entry& entry)
+{
+    const auto is_hit = [&](std::uint64_t base, std::uint64_t length) {
+        return base < entry.base + entry.length && entry.base < base + length;
+    };
+    for (Window& w : windows_) {
+        if (w.process != process) continue;
+        std::erase_if(w.mapped, [&](const auto& mapped) {
+            const auto& [base, length] = mapped;
+            if (!is_hit(base, length)) return false;
+            if (!gpu::runtime()->unmap_piece(w.base + (base - w.start), length)) w.is_broken = true;
+            return true;
+        });
+    }
+    std::erase_if(processes_[process], [&](const auto& piece) {
+        const auto& [base, known] = piece;
+        if (!is_hit(base, known.length)) return false;
+        gpu::runtime()->release_piece(known.handle);
+        return true;
+    });
+}
+
+PeerPieces::Window* PeerPieces::find_window(std::uint64_t process, std::uint64_t start, int device)
+{
+    for (Iterator w = windows_.begin(); w != windows_.end(); ++w) {
+        if (w->is_broken || w->process != process || w->start != start || w->device != device)
+            continue;
+        windows_.splice(windows_.begin(), windows_, w);
+        return &*w;
+    }
+    close_oldest();
+    std::byte* const base = gpu::runtime()->reserve_addresses(window_bytes);
+    if (base == nullptr) return nullptr;
+    return &windows_.emplace_front(Window{process, start, device, base, 0, false, {}});
+}
+
+PeerPieces::Iterator PeerPieces::close(Iterator window)
+{
+    for (const auto& [base, length] : window->mapped) {
+        if (!gpu::runtime()->unmap_piece(window->base + (base - window->start), length))
+            window->is_broken = true;
+    }
+    if (!window->is_broken) gpu::runtime()->free_addresses(window->base, window_bytes);
+    return windows_.erase(window);
+}
+
+void PeerPieces::close_oldest()
+{
+    for (Iterator w = windows_.end(); windows_.size() >= most_windows && w != windows_.begin();) {
+        --w;
+        if (w->users == 0) w = close(w);
+    }
+}
+
+void PeerPieces::clear()
+{
+    const std::lock_guard lock(mutex_);
+    for (Iterator w = windows_.begin(); w != windows_.end();)
+        w = w->users == 0 ? close(w) : std::next(w);
+    for (const auto& [process, pieces] : processes_) {
+        for (const auto& [base, known] : pieces) gpu::runtime()->release_piece(known.handle);
+    }
+    processes_.clear();
+}
+
+std::size_t PeerPieces::size()
+{
+    const std::lock_guard lock(mutex_);
+    std::size_t count = 0;
+    for (const Window& w : windows_) count += w.mapped.size();
+    return count;
+}
+
+}  // namespace hier

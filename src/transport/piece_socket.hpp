@@ -1,0 +1,56 @@
+// What processes of a node tell each other of device memory that an application has mapped piece by
+// piece, and the file descriptors by which the others map it: a datagram socket of the process, in
+// Linux's abstract namespace. Nothing blocks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace hier {
+
+class PieceSocket {
+public:
+    struct Address {
+        std::uint64_t process;  // of no other process; 0: it has no socket
+        std::array<char, 8> name;
+    };
+    struct Entry {
+        std::uint64_t base;  // in the process that maps it
+        std::uint64_t length;
+        std::uint64_t id;
+    };
+    enum class What : std::uint32_t {
+        mapped,    // pieces, with a descriptor for each
+        unmapped,  // pieces that are no more
+        lost,      // what had been sent has not arrived, or is gone
+    };
+    static constexpr std::size_t most = 128;  // in one message; Linux sends 253 descriptors
+    struct Message {
+        std::uint64_t process;  // the sender
+        What what;
+        std::uint32_t count;
+        std::array<Entry, most> entries;
+    };
+
+    static PieceSocket& instance();
+    PieceSocket(const PieceSocket&) = delete;
+    PieceSocket& operator=(const PieceSocket&) = delete;
+
+    const Address& address() const { return address_; }
+    // False: it has not been sent, as the other's queue is full or he is gone.
+    bool send(const Address& to, What what, std::span<const Entry> entries,
+              std::span<const int> descriptors);
+    // False: there is none. `descriptors`, which are the caller's, are as many as the entries, or
+    // none: there was no room for them. What other users send is dropped.
+    bool receive(Message& message, std::vector<int>& descriptors);
+
+private:
+    PieceSocket();
+
+    int socket_ = -1;  // open as long as the process
+    Address address_{};
+};
+
+}  // namespace hier
