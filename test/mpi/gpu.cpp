@@ -60,7 +60,7 @@ public:
     // The network has to go through a landing buffer for that, wherever it is.
     void avoid_managed(bool avoids) { avoids_managed_ = avoids; }
 
-    // Rank r has pair (i + r * j) mod 25: over all i and j, any two neighbours have had all pairs of pairs.
+    // Rank r has pair (i + r * j) mod 36: over all i and j, any two neighbours have had all pairs of pairs.
     Case pick_case(unsigned i, unsigned j, std::size_t bytes) const
     {
         const auto rank = static_cast<unsigned>(session_.rank());

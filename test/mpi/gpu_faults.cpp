@@ -99,13 +99,14 @@ public:
         const int device = session_.rank() + (is_async_ ? static_cast<int>(n) : 0);
         require_hip(hipSetDevice(device % devices()), "hipSetDevice");
         std::vector<Step> steps;
-        steps.reserve(4);
+        steps.reserve(5);
         const auto add = [&](const Layout& layout, int items, Kind send, Kind receive,
                              bool in_place) {
             steps.emplace_back(layout, items, send, receive, in_place, ++call_, comm);
         };
         add(byte_, 20001, Kind::device, Kind::device, false);
         add(byte_, 4097, Kind::pool, Kind::pool, true);
+        add(byte_, 30001, Kind::device, Kind::mapped, false);
         add(gaps_, 3, Kind::device, Kind::device, false);
         add(byte_, 70001, session_.rank() % 2 == 0 ? Kind::pageable : Kind::managed, Kind::device,
             false);

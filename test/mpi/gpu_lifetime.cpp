@@ -14,7 +14,8 @@ using namespace hier_test;
 namespace {
 
 constexpr const char* all_live[] = {"allocations", "pinned",  "registrations",
-                                    "mappings",    "streams", "events"};
+                                    "mappings",    "streams", "events",
+                                    "pieces",      "handles", "reservations"};
 
 std::vector<std::uint64_t> live_now()
 {
@@ -51,13 +52,13 @@ public:
 
     // Given back and there again at the same address, not on all ranks in the same calls. `whose`: of this rank
     // alone; negative: each rank as it likes.
-    void same_address(MPI_Comm comm, int calls, int whose)
+    void same_address(MPI_Comm comm, int calls, int whose, Kind kind)
     {
         constexpr std::size_t bytes = 30011;
         const int ranks = size_of(comm);
         const auto self = static_cast<std::uint64_t>(session_.rank()) << 32;
-        Memory send(Kind::device, bytes);
-        Memory receive(Kind::device, bytes * static_cast<std::size_t>(ranks) + 100);
+        Memory send(kind, bytes);
+        Memory receive(kind, bytes * static_cast<std::size_t>(ranks) + 100);
         for (int i = 0; i < calls; ++i) {
             const auto at = static_cast<std::uint64_t>(i);
             const bool changes = whose < 0 ? pick(self, at, 2) == 0 : whose == session_.rank();
@@ -151,9 +152,11 @@ public:
     {
         communicators(2, Kind::device);
         communicators(2, Kind::pool);
+        communicators(2, Kind::mapped);
         const std::vector<std::uint64_t> before = live_later();
         communicators(rounds, Kind::device);
         communicators(rounds, Kind::pool);
+        communicators(rounds, Kind::mapped);
         const std::vector<std::uint64_t> after = live_later();
         for (std::size_t i = 0; i < before.size(); ++i) {
             // A freed buffer's mapping stays until its address comes again, and communicators() has two.
@@ -181,6 +184,9 @@ private:
 
     void renew(Memory& memory)
     {
+        if (memory.kind() == Kind::mapped) {
+            return memory.remap();
+        }
         const unsigned char* const before = memory.data();
         const std::size_t bytes = memory.bytes();
         memory.release();
@@ -203,9 +209,11 @@ int main(int argc, char** argv)
     const auto calls = static_cast<int>(session.number("calls", 50));
     require_hip(hipSetDevice(session.rank() % devices()), "hipSetDevice");
     Lifetime lifetime(caller);
-    lifetime.same_address(MPI_COMM_WORLD, calls, -1);
-    for (int whose = 0; whose < session.size(); ++whose) {
-        lifetime.same_address(MPI_COMM_WORLD, 4, whose);
+    for (const Kind kind : {Kind::device, Kind::mapped}) {
+        lifetime.same_address(MPI_COMM_WORLD, calls, -1, kind);
+        for (int whose = 0; whose < session.size(); ++whose) {
+            lifetime.same_address(MPI_COMM_WORLD, 4, whose, kind);
+        }
     }
     lifetime.growing(MPI_COMM_WORLD, 14);
     lifetime.steady(MPI_COMM_WORLD, calls);

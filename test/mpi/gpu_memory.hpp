@@ -2,9 +2,11 @@
 // that looks into it goes through write() and read(). No kernel is launched for any of this.
 #pragma once
 
+#include "gpu_mapped.hpp"
 #include "gpu_names.hpp"
 #include "support.hpp"
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,9 +17,10 @@ enum class Kind {
     pinned,
     managed,
     device,
-    pool,  // of a device, and not to be exported to other processes
+    pool,    // of a device, and not to be exported to other processes
+    mapped,  // of a device, by the application
 };
-inline constexpr unsigned kinds = 5;
+inline constexpr unsigned kinds = 6;
 
 inline const char* name_of(Kind kind)
 {
@@ -32,6 +35,8 @@ inline const char* name_of(Kind kind)
         return "device";
     case Kind::pool:
         return "pool";
+    case Kind::mapped:
+        return "mapped";
     }
     return "?";
 }
@@ -90,13 +95,17 @@ public:
             require_hip(hipMallocAsync(&at_, bytes, nullptr), "hipMallocAsync");
             require_hip(hipStreamSynchronize(nullptr), "hipStreamSynchronize");
             break;
+        case Kind::mapped:
+            mapped_ = std::make_unique<Mapped>(bytes, device_);
+            at_ = mapped_->data();
+            break;
         }
         clear();
     }
     ~Memory() { release(); }
     Memory(Memory&& other) noexcept
         : kind_(other.kind_), bytes_(other.bytes_), device_(other.device_),
-          at_(std::exchange(other.at_, nullptr))
+          mapped_(std::move(other.mapped_)), at_(std::exchange(other.at_, nullptr))
     {
     }
     Memory& operator=(Memory&& other) noexcept
@@ -104,12 +113,14 @@ public:
         std::swap(kind_, other.kind_);
         std::swap(bytes_, other.bytes_);
         std::swap(device_, other.device_);
+        std::swap(mapped_, other.mapped_);
         std::swap(at_, other.at_);
         return *this;
     }
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
 
+    Kind kind() const { return kind_; }
     unsigned char* data() const { return static_cast<unsigned char*>(at_); }
     std::size_t bytes() const { return bytes_; }
 
@@ -150,6 +161,14 @@ public:
 
     void clear() const { write(0, Bytes(bytes_, poison)); }
 
+    // Mapped memory: other memory at the same addresses.
+    void remap()
+    {
+        const OnDevice here(device_);
+        mapped_->renew();
+        clear();
+    }
+
     void release()
     {
         void* const memory = std::exchange(at_, nullptr);
@@ -169,16 +188,22 @@ public:
             require_hip(hipFreeAsync(memory, nullptr), "hipFreeAsync");
             require_hip(hipStreamSynchronize(nullptr), "hipStreamSynchronize");
             return;
+        case Kind::mapped:
+            return mapped_.reset();
         }
     }
 
 private:
-    bool is_on_device() const { return kind_ == Kind::device || kind_ == Kind::pool; }
+    bool is_on_device() const
+    {
+        return kind_ == Kind::device || kind_ == Kind::pool || kind_ == Kind::mapped;
+    }
 
     Kind kind_;
     std::size_t bytes_;
     int device_ = current_device();
     mutable unsigned writes_ = 0;
+    std::unique_ptr<Mapped> mapped_;
     void* at_ = nullptr;
 };
 
