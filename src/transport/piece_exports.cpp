@@ -93,7 +93,7 @@ bool PieceExports::tell(std::span<const gpu::Piece> pieces, const PieceSocket::A
         sent.push_back(descriptors[i]);
     }
     if (entries.empty()) return true;
-    if (peer.process == 0 || losses_[peer.process] >= most_losses ||
+    if (losses_[peer.process] >= most_losses ||
         !PieceSocket::instance().send(peer, PieceSocket::What::mapped, entries, sent))
         return false;
     for (const gpu::Piece& piece : pieces) exports_.at(piece.base).told[peer.process] = peer;
@@ -120,12 +120,12 @@ void PieceExports::tell_retired()
     retired_.clear();
 }
 
-// A few at a time: to ask takes a driver some 100 ns.
+// Some at a time: to ask takes a driver some 100 ns.
 void PieceExports::look_after()
 {
     const std::lock_guard lock(mutex_);
     std::vector<gpu::Piece> now;
-    for (int i = 0; i < 4 && !exports_.empty(); i++) {
+    for (std::size_t some = 4 + exports_.size() / 16; some > 0 && !exports_.empty(); some--) {
         auto at = exports_.upper_bound(looked_at_);
         if (at == exports_.end()) at = exports_.begin();
         const Export& known = at->second;

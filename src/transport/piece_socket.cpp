@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -55,14 +56,17 @@ PieceSocket::PieceSocket()
     name.sun_family = AF_UNIX;
     socklen_t length = sizeof name;
     const auto any = reinterpret_cast<sockaddr*>(&name);
+    struct stat network {};
     std::uint64_t process = 0;
     if (socket_ < 0 || setsockopt(socket_, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0 ||
         bind(socket_, any, sizeof name.sun_family) != 0 || getsockname(socket_, any, &length) != 0)
         return;
     const std::size_t bytes = length - offsetof(sockaddr_un, sun_path);
     if (bytes > address_.name.size() - 1 ||
-        getrandom(&process, sizeof process, 0) != sizeof process)
+        getrandom(&process, sizeof process, 0) != sizeof process ||
+        stat("/proc/self/ns/net", &network) != 0)
         return;
+    address_.network = network.st_ino;
     address_.name[0] = static_cast<char>(bytes);
     std::memcpy(&address_.name[1], name.sun_path, bytes);
     address_.process = process | 1;
@@ -71,6 +75,7 @@ PieceSocket::PieceSocket()
 bool PieceSocket::send(const Address& to, What what, std::span<const Entry> entries,
                        std::span<const int> descriptors)
 {
+    if (to.process == 0 || to.network != address_.network) return false;
     Message message{address_.process, what, static_cast<std::uint32_t>(entries.size()), {}};
     std::memcpy(message.entries.data(), entries.data(), entries.size_bytes());
     sockaddr_un name{};

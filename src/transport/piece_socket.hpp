@@ -14,6 +14,7 @@ class PieceSocket {
 public:
     struct Address {
         std::uint64_t process;  // of no other process; 0: it has no socket
+        std::uint64_t network;  // the namespace in which it has its name
         std::array<char, 8> name;
     };
     struct Entry {

@@ -101,7 +101,12 @@ void SdmaTransport::offer_device(NodeSlot& slot)
 bool SdmaTransport::share_pieces(std::uint64_t& digest)
 {
     PeerPieces::instance().listen(device_);
-    return PieceExports::instance().share(binding().receive, processes_, digest);
+    if (!PieceExports::instance().share(binding().receive, processes_, digest)) return false;
+    if (!shares_pieces_)
+        log(HIER_LOG_INFO,
+            "device memory that the application has mapped: its peers map its pieces");
+    shares_pieces_ = true;
+    return true;
 }
 
 Status SdmaTransport::announce(int peer)

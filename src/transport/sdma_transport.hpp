@@ -102,6 +102,7 @@ private:
     bool is_exportable_ = false;  // it
     Batch gathered_{};
     std::chrono::steady_clock::time_point held_since_;
+    bool shares_pieces_ = false;
     unsigned calls_ = 0;
     int unknown_peers_ = 0;  // not in this call yet, as far as we have seen
     std::vector<gpu::Copy> copies_;

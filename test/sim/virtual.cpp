@@ -5,25 +5,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "calls.hpp"
 #include "ipc.hpp"
 #include "memory.hpp"
-#include "stream.hpp"
 #include "virtual.hpp"
 #include "window.hpp"
 
 namespace hip_sim {
 
 namespace {
-
-constexpr std::size_t granularity = 64 << 10;
 
 struct Physical {
     int fd = -1;
@@ -71,7 +68,7 @@ void give_up_one(Physical* memory)
     delete memory;
 }
 
-std::byte* reserve(std::size_t bytes)
+std::byte* reserve_pages(std::size_t bytes)
 {
     constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void* const base = mmap(nullptr, bytes, PROT_NONE, flags, -1, 0);
@@ -111,6 +108,10 @@ template <class Piece> bool for_pieces(std::byte* at, std::size_t bytes, Piece&&
     }
     return true;
 }
+
+}  // namespace
+
+std::mutex& virtual_mutex() { return registry().mutex; }
 
 hipError_t create(hipMemGenericAllocationHandle_t* handle, std::size_t bytes,
                   const hipMemAllocationProp* wanted)
@@ -219,150 +220,55 @@ hipError_t unmap(std::byte* at, std::size_t bytes)
     return hipSuccess;
 }
 
-template <class Body> hipError_t locked(Body&& body)
+hipError_t retain(hipMemGenericAllocationHandle_t* handle, const void* address)
 {
-    const std::lock_guard lock(registry().mutex);
-    return body();
+    const auto block = find(address);
+    if (handle == nullptr || !block || block->kind != Kind::piece) return hipErrorInvalidValue;
+    Physical* const memory = registry().mapped.at(block->base);
+    memory->users++;
+    *handle = handle_of(memory);
+    return hipSuccess;
 }
 
-}  // namespace
+hipError_t release(hipMemGenericAllocationHandle_t handle)
+{
+    Physical* const memory = memory_of(handle);
+    if (memory == nullptr) return hipErrorInvalidValue;
+    give_up_one(memory);
+    return hipSuccess;
+}
+
+hipError_t reserve(void** base, std::size_t bytes)
+{
+    std::byte* const seen = reserve_pages(bytes);
+    std::byte* const alias = reserve_pages(bytes);
+    if (seen == nullptr || alias == nullptr) return hipErrorOutOfMemory;
+    registry().reservations[seen] = {alias, bytes};
+    *base = seen;
+    return hipSuccess;
+}
+
+hipError_t give_back(void* base, std::size_t bytes)
+{
+    const auto r = registry().reservations.find(static_cast<std::byte*>(base));
+    if (r == registry().reservations.end() || r->second.bytes != bytes || overlaps(base, bytes))
+        return hipErrorInvalidValue;
+    munmap(r->second.alias, bytes);
+    munmap(base, bytes);
+    registry().reservations.erase(r);
+    return hipSuccess;
+}
 
 std::uint64_t live_handles()
 {
-    const std::lock_guard lock(registry().mutex);
+    const std::lock_guard lock(virtual_mutex());
     return registry().handles.size();
 }
 
 std::uint64_t live_reservations()
 {
-    const std::lock_guard lock(registry().mutex);
+    const std::lock_guard lock(virtual_mutex());
     return registry().reservations.size();
 }
 
 }  // namespace hip_sim
-
-using namespace hip_sim;
-
-hipError_t hipMemGetAllocationGranularity(std::size_t* bytes, const hipMemAllocationProp* wanted,
-                                          hipMemAllocationGranularity_flags)
-{
-    return counted(broken, [&] {
-        if (bytes == nullptr || wanted == nullptr) return hipErrorInvalidValue;
-        *bytes = granularity;
-        return hipSuccess;
-    });
-}
-
-hipError_t hipMemCreate(hipMemGenericAllocationHandle_t* handle, std::size_t bytes,
-                        const hipMemAllocationProp* wanted, unsigned long long flags)
-{
-    return counted(no_memory, [&] {
-        if (flags != 0) return hipErrorInvalidValue;
-        return locked([&] { return create(handle, bytes, wanted); });
-    });
-}
-
-hipError_t hipMemRelease(hipMemGenericAllocationHandle_t handle)
-{
-    return uncounted([&] {
-        return locked([&] {
-            Physical* const memory = memory_of(handle);
-            if (memory == nullptr) return hipErrorInvalidValue;
-            give_up_one(memory);
-            return hipSuccess;
-        });
-    });
-}
-
-hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t* handle, void* address)
-{
-    return counted(broken, [&] {
-        if (options().version < 71400000)
-            give_up("hipMemRetainAllocationHandle keeps no count before HIP 7.14, or crashes");
-        return locked([&] {
-            const auto block = find(static_cast<const void*>(address));
-            if (handle == nullptr || !block || block->kind != Kind::piece)
-                return hipErrorInvalidValue;
-            Physical* const memory = registry().mapped.at(block->base);
-            memory->users++;
-            *handle = handle_of(memory);
-            return hipSuccess;
-        });
-    });
-}
-
-hipError_t hipMemExportToShareableHandle(void* out, hipMemGenericAllocationHandle_t handle,
-                                         hipMemAllocationHandleType type, unsigned long long flags)
-{
-    return counted(broken, [&] {
-        if (flags != 0) return hipErrorInvalidValue;
-        return locked([&] { return share(out, handle, type); });
-    });
-}
-
-hipError_t hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t* handle, void* shared,
-                                           hipMemAllocationHandleType type)
-{
-    const auto fd = static_cast<int>(reinterpret_cast<std::intptr_t>(shared));
-    return counted(broken, [&] { return locked([&] { return take(handle, fd, type); }); });
-}
-
-hipError_t hipMemAddressReserve(void** base, std::size_t bytes, std::size_t alignment, void* wanted,
-                                unsigned long long flags)
-{
-    return counted(no_memory, [&] {
-        if (base == nullptr || bytes == 0 || bytes % granularity != 0 || flags != 0)
-            return hipErrorInvalidValue;
-        if (alignment != 0 || wanted != nullptr)
-            give_up("hipMemAddressReserve at an address or alignment is not simulated");
-        Reservation reservation{reserve(bytes), bytes};
-        std::byte* const seen = reserve(bytes);
-        if (reservation.alias == nullptr || seen == nullptr) return hipErrorOutOfMemory;
-        *base = seen;
-        return locked([&] {
-            registry().reservations[seen] = reservation;
-            return hipSuccess;
-        });
-    });
-}
-
-hipError_t hipMemAddressFree(void* base, std::size_t bytes)
-{
-    return uncounted([&] {
-        return locked([&] {
-            const auto r = registry().reservations.find(static_cast<std::byte*>(base));
-            if (r == registry().reservations.end() || r->second.bytes != bytes ||
-                overlaps(base, bytes))
-                return hipErrorInvalidValue;
-            munmap(r->second.alias, bytes);
-            munmap(base, bytes);
-            registry().reservations.erase(r);
-            return hipSuccess;
-        });
-    });
-}
-
-hipError_t hipMemMap(void* at, std::size_t bytes, std::size_t offset,
-                     hipMemGenericAllocationHandle_t handle, unsigned long long flags)
-{
-    return counted(broken, [&] {
-        if (offset != 0 || flags != 0) return hipErrorInvalidValue;
-        return locked([&] { return map(static_cast<std::byte*>(at), bytes, handle); });
-    });
-}
-
-hipError_t hipMemSetAccess(void* at, std::size_t bytes, const hipMemAccessDesc* access,
-                           std::size_t count)
-{
-    return counted(broken, [&] {
-        return locked([&] { return allow(static_cast<std::byte*>(at), bytes, access, count); });
-    });
-}
-
-hipError_t hipMemUnmap(void* at, std::size_t bytes)
-{
-    return uncounted([&] {
-        (void)wait_for(outstanding_on(-1));
-        return locked([&] { return unmap(static_cast<std::byte*>(at), bytes); });
-    });
-}

@@ -1,10 +1,35 @@
-// What of virtual memory management there is now.
+// Memory that has no address, addresses that have no memory, and the one mapped into the other.
 #pragma once
 
+#include <hip/hip_runtime_api.h>
+
+#include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace hip_sim {
 
+inline constexpr std::size_t granularity = 64 << 10;
+
+// Held by whoever calls what follows.
+std::mutex& virtual_mutex();
+
+hipError_t create(hipMemGenericAllocationHandle_t* handle, std::size_t bytes,
+                  const hipMemAllocationProp* wanted);
+hipError_t retain(hipMemGenericAllocationHandle_t* handle, const void* address);
+hipError_t release(hipMemGenericAllocationHandle_t handle);
+hipError_t share(void* out, hipMemGenericAllocationHandle_t handle,
+                 hipMemAllocationHandleType type);
+hipError_t take(hipMemGenericAllocationHandle_t* handle, int shared,
+                hipMemAllocationHandleType type);
+hipError_t reserve(void** base, std::size_t bytes);
+hipError_t give_back(void* base, std::size_t bytes);
+hipError_t map(std::byte* at, std::size_t bytes, hipMemGenericAllocationHandle_t handle);
+hipError_t allow(std::byte* at, std::size_t bytes, const hipMemAccessDesc* access,
+                 std::size_t count);
+hipError_t unmap(std::byte* at, std::size_t bytes);
+
+// Not held.
 std::uint64_t live_handles();  // kept by the application, or by a mapping
 std::uint64_t live_reservations();
 
