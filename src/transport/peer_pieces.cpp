@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "gpu/runtime.hpp"
+#include "transport/piece_digest.hpp"
 #include "transport/piece_exports.hpp"
 
 namespace hier {
@@ -36,7 +37,7 @@ PeerPieces::Window* PeerPieces::map(std::uint64_t process, const Range& range, i
     const auto last = pieces.lower_bound(range.address + range.length);
     PieceDigest digest;
     for (auto piece = first; piece != last; ++piece)
-        digest.add({piece->first, piece->second.length, piece->second.id});
+        digest.add(piece->first, piece->second.length, piece->second.id);
     if (first == last || digest.value() != range.digest) return nullptr;
 
     const std::uint64_t start = first->first / (window_bytes / 2) * (window_bytes / 2);

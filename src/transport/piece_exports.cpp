@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gpu/runtime.hpp"
+#include "transport/piece_digest.hpp"
 
 namespace hier {
 namespace {
@@ -15,12 +16,6 @@ PieceSocket::Entry entry_of(const gpu::Piece& piece)
 }
 
 }  // namespace
-
-void PieceDigest::add(const PieceSocket::Entry& piece)
-{
-    for (const std::uint64_t word : {piece.base, piece.length, piece.id})
-        value_ = (value_ ^ word) * 0x100000001b3u;
-}
 
 PieceExports& PieceExports::instance()
 {
@@ -38,7 +33,7 @@ bool PieceExports::share(const Region& region, std::span<const PieceSocket::Addr
     bool is_told = true;
     for (const gpu::Piece& piece : pieces_) {
         is_told = !find(piece, device).is_refused && is_told;
-        all.add(entry_of(piece));
+        all.add(reinterpret_cast<std::uint64_t>(piece.base), piece.length, piece.id);
     }
     tell_retired();
     digest = all.value();

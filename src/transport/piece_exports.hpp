@@ -12,16 +12,6 @@
 
 namespace hier {
 
-// Of the pieces that some bytes lie in. Equal here and there: the peer has all of them.
-class PieceDigest {
-public:
-    void add(const PieceSocket::Entry& piece);
-    std::uint64_t value() const { return value_; }
-
-private:
-    std::uint64_t value_ = 0xcbf29ce484222325u;  // FNV-1a
-};
-
 class PieceExports {
 public:
     static PieceExports& instance();

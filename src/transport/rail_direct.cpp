@@ -2,6 +2,7 @@
 
 #include "error.hpp"
 #include "log.hpp"
+#include "transport/piece_digest.hpp"
 #include "transport/rail_board.hpp"
 
 namespace hier {
@@ -49,17 +50,35 @@ bool RailDirect::take(const Binding& binding, UcxMemory& receive, std::vector<st
 
 bool RailDirect::enter(const Region& region, UcxMemory& memory, std::vector<std::byte>& key)
 {
-    if (keys_.is_refused(region.memory)) return false;
-    const char* fault = fault_of(region, memory, key);
+    const Region known = as_one(region);
+    if (keys_.is_refused(known.memory)) return false;
+    const char* fault = fault_of(known, memory, key);
     if (fault == nullptr) return true;
     memory.reset();
-    return refuse(region, fault);
+    return refuse(known, fault);
+}
+
+// Of the allocations that an application has mapped one behind the other, any may be freed.
+Region RailDirect::as_one(Region region)
+{
+    Allocation& memory = region.memory;
+    if (!runtime_.find_pieces(region.base, region.length, memory.device, pieces_)) return region;
+    PieceDigest digest;
+    for (const gpu::Piece& piece : pieces_)
+        digest.add(reinterpret_cast<std::uint64_t>(piece.base), piece.length, piece.id);
+    const gpu::Piece &first = pieces_.front(), &last = pieces_.back();
+    memory.base = first.base;
+    memory.length = static_cast<std::size_t>(last.base + last.length - first.base);
+    if (pieces_.size() > 1) memory.id = digest.value();
+    return region;
 }
 
 const char* RailDirect::fault_of(const Region& region, UcxMemory& memory,
                                  std::vector<std::byte>& key)
 {
     if (region.memory.id == 0) return "the runtime does not tell one allocation from the next";
+    if (!contains({region.memory.base, region.memory.length, {}}, region))
+        return "it lies in more than one allocation";
     ucs_status_t status = memory.map(worker_->context(), region.base, region.length, type_);
     if (status == UCS_OK) status = memory.pack_key(key);
     if (status != UCS_OK) return ucs_status_string(status);

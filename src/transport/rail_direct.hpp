@@ -41,6 +41,7 @@ public:
 
 private:
     bool enter(const Region& region, UcxMemory& memory, std::vector<std::byte>& key);
+    Region as_one(Region region);
     const char* fault_of(const Region& region, UcxMemory& memory, std::vector<std::byte>& key);
     bool refuse(const Region& region, const char* cause);
 
@@ -51,6 +52,7 @@ private:
     int log_level_;
     bool is_hopeless_ = false;  // the network device registers no device memory
     DeviceKeys keys_;
+    std::vector<gpu::Piece> pieces_;  // of a region
     UcxMemory send_;
     std::vector<std::byte> send_key_;
     int flush_device_ = -1;  // that flush_kind_ is of

@@ -86,7 +86,8 @@ void SdmaTransport::offer_device(NodeSlot& slot)
         is_exportable_ = memory.kind == MemoryKind::device &&
                          gpu::runtime()->export_memory(memory, exported_.handle);
     }
-    if (is_exportable_) {
+    const bool is_whole = into.base + into.length <= memory.base + memory.length;
+    if (is_exportable_ && is_whole) {
         slot.way = Way::by_device;
         slot.memory = exported_;
     } else if (memory.kind == MemoryKind::device && share_pieces(slot.pieces)) {

@@ -23,11 +23,13 @@ inline hier_config config_for_direct(int setting = HIER_GPU_DIRECT_ON)
     return config;
 }
 
-inline Ends run_direct(int ranks, const std::function<std::string(ForkedRank&)>& body)
+inline Ends run_direct(int ranks, const std::function<std::string(ForkedRank&)>& body,
+                       const char* version = "71400000")
 {
     return run_ranks(ranks, [&](ForkedRank& self) {
         use_built_module();
         setenv("HIP_SIM_HIDDEN", "0", 1);
+        setenv("HIP_SIM_VERSION", version, 1);
         setenv("HIP_SIM_DELAY_US", "20", 1);
         gives_success(hipSetDevice(self.rank()), "hipSetDevice");
         ucx.transports = "tcp";
@@ -66,6 +68,18 @@ struct DirectRank {
         if (is_seen_by_ucx) forget_shadow(before);
         receive = device_memory(ranks * shard);
         if (receive != before) throw std::runtime_error("the memory is elsewhere");
+    }
+    // And other memory at some of its addresses, which UCX does not see.
+    void receive_into_pieces()
+    {
+        (void)hipFree(receive);
+        receive = mapped_memory(ranks * shard / piece_bytes + 1, 0);
+    }
+    void map_anew(std::size_t piece)
+    {
+        std::byte* const at = receive + piece * piece_bytes;
+        unmap_piece(at);
+        map_piece(at, 0);
     }
     static bool is_staged() { return hip_sim_live("pinned") > 0; }
 

@@ -58,6 +58,7 @@ public:
         b.send = {send_, shard_, allocation_of(send_)};
         b.receive = {receive_, shard_ * static_cast<std::size_t>(self_.size()),
                      allocation_of(receive_)};
+        b.receive.memory.length -= unknown;
         b.send_offset = at(self_.rank());
         return transport_->begin(b);
     }
@@ -94,6 +95,7 @@ public:
 
     Counter counter;
     Status status = Status::ok;
+    std::size_t unknown = 0;  // bytes of the receive buffer that lie in another allocation
 
 private:
     ForkedRank& self_;

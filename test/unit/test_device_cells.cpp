@@ -22,6 +22,18 @@ void test_memory_that_cannot_be_exported(void**)
     }));
 }
 
+// Of what the runtime tells of only a part, the rest may be out of the peers' reach.
+void test_memory_that_goes_on_behind_its_allocation(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self);
+        rank.unknown = self.rank() == 1 ? 10 : 0;
+        const auto fault = exchange(rank, self, 1);
+        if (!fault.empty()) return fault;
+        return ForkedRank::is_logged("peers push into") == (self.rank() == 1) ? "" : "exported";
+    }));
+}
+
 // More than there are cells for, and no end of one: each is used again and again.
 void test_many_pieces(void**)
 {
@@ -106,6 +118,7 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_that_cannot_be_exported),
+        cmocka_unit_test(test_memory_that_goes_on_behind_its_allocation),
         cmocka_unit_test(test_many_pieces),
         cmocka_unit_test(test_failure_among_pieces),
         cmocka_unit_test(test_nothing_to_lend),

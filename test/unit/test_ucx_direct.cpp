@@ -173,6 +173,31 @@ void test_stale_rkey_is_not_announced(void**)
     }))));
 }
 
+// The same with a part of the buffer, which lies in pieces that the application has mapped.
+void test_stale_rkey_of_a_piece(void**)
+{
+    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
+        DirectRank rank(self);
+        if (self.rank() == 0) rank.receive_into_pieces();
+        for (int i = 0; i < 6; i++) {
+            if (const auto fault = rank.call(); !fault.empty()) return fault;
+            if (i < 3 && DirectRank::is_staged()) return "staged";
+            if (i == 2 && self.rank() == 0) rank.map_anew(1);
+        }
+        const bool is_told = ForkedRank::is_logged("the key of memory that was freed");
+        return is_told == (self.rank() == 0) ? "" : "not noticed";
+    }))));
+    // Where the runtime does not tell of them, what is known is the first.
+    const auto body = [](ForkedRank& self) -> std::string {
+        DirectRank rank(self);
+        if (self.rank() == 0) rank.receive_into_pieces();
+        if (const auto fault = rank.call(); !fault.empty()) return fault;
+        const bool is_told = ForkedRank::is_logged("it lies in more than one allocation");
+        return is_told == (self.rank() == 0) ? "" : "not noticed";
+    };
+    expect_no_reason(keep(first_fault(run_direct(2, body, "50221153"))));
+}
+
 }  // namespace
 
 int main()
@@ -187,6 +212,7 @@ int main()
         cmocka_unit_test(test_memory_that_cannot_be_registered),
         cmocka_unit_test(test_no_stale_rkey_after_the_same_address),
         cmocka_unit_test(test_stale_rkey_is_not_announced),
+        cmocka_unit_test(test_stale_rkey_of_a_piece),
     };
     return cmocka_run_group_tests_name("ucx_direct", tests, nullptr, nullptr);
 }

@@ -1,0 +1,21 @@
+// Of the pieces that some bytes lie in: another one where any of them is another.
+#pragma once
+
+#include <cstdint>
+
+namespace hier {
+
+class PieceDigest {
+public:
+    void add(std::uint64_t base, std::uint64_t length, std::uint64_t id)
+    {
+        for (const std::uint64_t word : {base, length, id})
+            value_ = (value_ ^ word) * 0x100000001b3u;
+    }
+    std::uint64_t value() const { return value_; }
+
+private:
+    std::uint64_t value_ = 0xcbf29ce484222325u;  // FNV-1a, by the word
+};
+
+}  // namespace hier
