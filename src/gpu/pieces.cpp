@@ -33,11 +33,12 @@ bool DeviceRuntime::find_pieces(const std::byte* address, std::size_t bytes, int
         Piece piece{};
         error = inspect_piece(address, piece);
         if (error != hipSuccess) break;
+        if (piece.base + piece.length <= address) return false;
         pieces.push_back(piece);
         address = piece.base + piece.length;
     }
     if (error != hipSuccess) (void)hipGetLastError();
-    return error == hipSuccess;
+    return error == hipSuccess && !pieces.empty();
 }
 
 int DeviceRuntime::export_piece(const Piece& piece) const
@@ -108,8 +109,9 @@ Status DeviceRuntime::map_piece(PieceHandle handle, int device, std::byte* at,
 bool DeviceRuntime::unmap_piece(std::byte* at, std::size_t bytes) const
 {
     if (!StreamQueue::finish_all()) return false;
-    if (hipMemUnmap(at, bytes) != hipSuccess) (void)hipGetLastError();
-    return true;
+    const hipError_t error = hipMemUnmap(at, bytes);
+    if (error != hipSuccess) (void)hipGetLastError();
+    return error == hipSuccess;
 }
 
 }  // namespace hier::gpu

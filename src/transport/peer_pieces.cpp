@@ -7,6 +7,40 @@
 #include "transport/piece_exports.hpp"
 
 namespace hier {
+namespace {
+
+// Of the window for what begins with this piece.
+std::uint64_t start_of(std::uint64_t base)
+{
+    constexpr std::uint64_t step = PeerPieces::window_bytes / 2;
+    return base / step * step;
+}
+
+std::uint64_t length_of(std::uint64_t length) { return length; }
+template <class Piece> std::uint64_t length_of(const Piece& piece) { return piece.length; }
+
+// Calls do_piece(base, piece) for those that the entry overlaps, and erases them.
+template <class Pieces, class Do>
+void erase_overlapping(Pieces& pieces, const PieceSocket::Entry& entry, Do&& do_piece)
+{
+    auto piece = pieces.upper_bound(entry.base);
+    if (piece != pieces.begin()) --piece;
+    while (piece != pieces.end() && piece->first < entry.base + entry.length) {
+        if (piece->first + length_of(piece->second) <= entry.base) {
+            ++piece;
+            continue;
+        }
+        do_piece(piece->first, piece->second);
+        piece = pieces.erase(piece);
+    }
+}
+
+}  // namespace
+
+bool PeerPieces::fit(const PieceSocket::Entry& first, const PieceSocket::Entry& last)
+{
+    return last.base + last.length - start_of(first.base) <= window_bytes;
+}
 
 PeerPieces& PeerPieces::instance()
 {
@@ -40,15 +74,12 @@ PeerPieces::Window* PeerPieces::map(std::uint64_t process, const Range& range, i
         digest.add(piece->first, piece->second.length, piece->second.id);
     if (first == last || digest.value() != range.digest) return nullptr;
 
-    const std::uint64_t start = first->first / (window_bytes / 2) * (window_bytes / 2);
-    const auto& [last_base, last_piece] = *std::prev(last);
-    if (last_base + last_piece.length - start > window_bytes) return nullptr;
-    Window* const window = find_window(process, start, device);
+    Window* const window = find_window(process, start_of(first->first), device);
     for (auto piece = first; window != nullptr && piece != last; ++piece) {
         const auto& [base, known] = *piece;
         if (window->mapped.contains(base)) continue;
-        if (failed(gpu::runtime()->map_piece(known.handle, device, window->base + (base - start),
-                                             known.length)))
+        if (failed(gpu::runtime()->map_piece(known.handle, device,
+                                             window->base + (base - window->start), known.length)))
             return nullptr;
         window->mapped[base] = known.length;
     }
@@ -74,44 +105,44 @@ void PeerPieces::take_in(int device)
     while (PieceSocket::instance().receive(message, descriptors)) {
         if (message.what == PieceSocket::What::lost)
             PieceExports::instance().forget(message.process);
-        for (std::uint32_t i = 0; i < message.count; i++) drop(message.process, message.entries[i]);
-        if (message.what == PieceSocket::What::mapped)
-            add(processes_[message.process], message, descriptors, device);
+        const bool is_mapped = message.what == PieceSocket::What::mapped;
+        Pieces& pieces = processes_[message.process];
+        for (std::uint32_t i = 0; i < message.count; i++) {
+            const PieceSocket::Entry& entry = message.entries[i];
+            if (is_mapped && is_known(pieces, entry)) continue;  // and maybe in use
+            drop(message.process, entry);
+            if (i < descriptors.size() && device >= 0)
+                import(pieces, entry, descriptors[i], device);
+        }
         for (const int descriptor : descriptors) ::close(descriptor);
     }
 }
 
-void PeerPieces::add(Pieces& pieces, const PieceSocket::Message& message,
-                     std::vector<int>& descriptors, int device)
+bool PeerPieces::is_known(const Pieces& pieces, const PieceSocket::Entry& entry)
 {
-    for (std::size_t i = 0; i < descriptors.size() && device >= 0; i++) {
-        const PieceSocket::Entry& entry = message.entries[i];
-        Known known{entry.length, entry.id, {}};
-        if (!failed(gpu::runtime()->import_piece(descriptors[i], device, known.handle)))
-            pieces[entry.base] = known;
-    }
+    const auto found = pieces.find(entry.base);
+    return found != pieces.end() && found->second.length == entry.length &&
+           found->second.id == entry.id;
+}
+
+void PeerPieces::import(Pieces& pieces, const PieceSocket::Entry& entry, int descriptor, int device)
+{
+    Known known{entry.length, entry.id, {}};
+    if (!failed(gpu::runtime()->import_piece(descriptor, device, known.handle)))
+        pieces[entry.base] = known;
 }
 
 // What overlaps: the addresses are another piece's now, or nobody's.
 void PeerPieces::drop(std::uint64_t process, const PieceSocket::Entry& entry)
 {
-    const auto is_hit = [&](std::uint64_t base, std::uint64_t length) {
-        return base < entry.base + entry.length && entry.base < base + length;
-    };
     for (Window& w : windows_) {
         if (w.process != process) continue;
-        std::erase_if(w.mapped, [&](const auto& mapped) {
-            const auto& [base, length] = mapped;
-            if (!is_hit(base, length)) return false;
+        erase_overlapping(w.mapped, entry, [&](std::uint64_t base, std::uint64_t length) {
             if (!gpu::runtime()->unmap_piece(w.base + (base - w.start), length)) w.is_broken = true;
-            return true;
         });
     }
-    std::erase_if(processes_[process], [&](const auto& piece) {
-        const auto& [base, known] = piece;
-        if (!is_hit(base, known.length)) return false;
+    erase_overlapping(processes_[process], entry, [](std::uint64_t, const Known& known) {
         gpu::runtime()->release_piece(known.handle);
-        return true;
     });
 }
 
@@ -150,6 +181,7 @@ void PeerPieces::close_oldest()
 void PeerPieces::clear()
 {
     const std::lock_guard lock(mutex_);
+    take_in(-1);
     for (Iterator w = windows_.begin(); w != windows_.end();)
         w = w->users == 0 ? close(w) : std::next(w);
     for (const auto& [process, pieces] : processes_) {

@@ -22,6 +22,9 @@ class PeerPieces {
 public:
     static PeerPieces& instance();
 
+    // Is there a window for what begins and ends with these?
+    static bool fit(const PieceSocket::Entry& first, const PieceSocket::Entry& last);
+
     struct Window;
     struct Range {
         std::uint64_t address;  // in the peer
@@ -64,8 +67,8 @@ private:
     // nullptr: not all can be.
     Window* map(std::uint64_t process, const Range& range, int device);
     void take_in(int device);
-    void add(Pieces& pieces, const PieceSocket::Message& message, std::vector<int>& descriptors,
-             int device);
+    static bool is_known(const Pieces& pieces, const PieceSocket::Entry& entry);
+    static void import(Pieces& pieces, const PieceSocket::Entry& entry, int descriptor, int device);
     void drop(std::uint64_t process, const PieceSocket::Entry& entry);
     Window* find_window(std::uint64_t process, std::uint64_t start, int device);
     Iterator close(Iterator window);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gpu/runtime.hpp"
+#include "transport/peer_pieces.hpp"
 #include "transport/piece_digest.hpp"
 
 namespace hier {
@@ -28,7 +29,11 @@ bool PieceExports::share(const Region& region, std::span<const PieceSocket::Addr
 {
     const int device = region.memory.device;
     const std::lock_guard lock(mutex_);
-    if (!gpu::runtime()->find_pieces(region.base, region.length, device, pieces_)) return false;
+    shares_++;
+    if (PieceSocket::instance().address().process == 0 ||
+        !gpu::runtime()->find_pieces(region.base, region.length, device, pieces_) ||
+        !PeerPieces::fit(entry_of(pieces_.front()), entry_of(pieces_.back())))
+        return false;
     PieceDigest all;
     bool is_told = true;
     for (const gpu::Piece& piece : pieces_) {
@@ -76,6 +81,7 @@ bool PieceExports::tell(std::span<const gpu::Piece> pieces,
 bool PieceExports::tell(std::span<const gpu::Piece> pieces, const PieceSocket::Address& peer,
                         std::vector<int>& descriptors)
 {
+    if (!may_be_told(peer)) return false;
     std::vector<PieceSocket::Entry> entries;
     std::vector<int> sent;
     for (std::size_t i = 0; i < pieces.size(); i++) {
@@ -88,31 +94,42 @@ bool PieceExports::tell(std::span<const gpu::Piece> pieces, const PieceSocket::A
         sent.push_back(descriptors[i]);
     }
     if (entries.empty()) return true;
-    if (losses_[peer.process] >= most_losses ||
-        !PieceSocket::instance().send(peer, PieceSocket::What::mapped, entries, sent))
-        return false;
+    if (!PieceSocket::instance().send(peer, PieceSocket::What::mapped, entries, sent)) return false;
     for (const gpu::Piece& piece : pieces) exports_.at(piece.base).told[peer.process] = peer;
     return true;
+}
+
+// What it has still to be told is no more lies where the new pieces may be.
+bool PieceExports::may_be_told(const PieceSocket::Address& peer)
+{
+    if (retired_.contains(peer.process) || !PieceSocket::instance().reaches(peer)) return false;
+    const auto lost = losses_.find(peer.process);
+    return lost == losses_.end() || lost->second.count < most_losses ||
+           shares_ - lost->second.last > pardoned_after;
 }
 
 void PieceExports::retire(Exports::iterator at)
 {
     for (const auto& [process, peer] : at->second.told) {
-        Retired& retired = retired_[process];
-        retired.peer = peer;
-        if (retired.pieces.size() < PieceSocket::most)
-            retired.pieces.push_back(entry_of(at->second.piece));
+        retired_[process].peer = peer;
+        retired_[process].pieces.push_back(entry_of(at->second.piece));
     }
     exports_.erase(at);
 }
 
-// Before others come to their addresses. Who does not hear it drops them when he is told of those.
+// Whose queue is full is told the next time.
 void PieceExports::tell_retired()
 {
-    for (const auto& [process, retired] : retired_)
-        (void)PieceSocket::instance().send(retired.peer, PieceSocket::What::unmapped,
-                                           retired.pieces, {});
-    retired_.clear();
+    for (auto at = retired_.begin(); at != retired_.end();) {
+        auto& [peer, pieces] = at->second;
+        while (!pieces.empty()) {
+            const std::size_t count = std::min(pieces.size(), PieceSocket::most);
+            const std::span last(pieces.end() - static_cast<std::ptrdiff_t>(count), pieces.end());
+            if (!PieceSocket::instance().send(peer, PieceSocket::What::unmapped, last, {})) break;
+            pieces.resize(pieces.size() - count);
+        }
+        at = pieces.empty() ? retired_.erase(at) : std::next(at);
+    }
 }
 
 // Some at a time: to ask takes a driver some 100 ns.
@@ -135,7 +152,10 @@ void PieceExports::look_after()
 void PieceExports::forget(std::uint64_t process)
 {
     const std::lock_guard lock(mutex_);
-    losses_[process]++;
+    Losses& losses = losses_[process];
+    if (shares_ - losses.last > pardoned_after) losses.count = 0;
+    losses.count++;
+    losses.last = shares_;
     for (auto& [base, known] : exports_) known.told.erase(process);
 }
 

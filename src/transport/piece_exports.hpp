@@ -16,13 +16,13 @@ class PieceExports {
 public:
     static PieceExports& instance();
 
-    // Tells all peers of the pieces that the region lies in, unless they have been told. False: it is
-    // other memory, or not all could be told: at the next call then.
+    // Tells all peers of the pieces that the region lies in, unless they have been told. False: not
+    // now (a peer's queue is full), or never (it is other memory, or cannot be exported).
     bool share(const Region& region, std::span<const PieceSocket::Address> peers,
                std::uint64_t& digest);
     // Tells of some that the application has unmapped since, so that their memory comes free.
     void look_after();
-    // The peer cannot use what it was told of: it is told anew, but not for ever.
+    // The peer cannot use what it was told of: it is told anew, but not again and again.
     void forget(std::uint64_t process);
 
 private:
@@ -46,13 +46,21 @@ private:
     void retire(Exports::iterator at);
     void tell_retired();
 
+    struct Losses {
+        int count = 0;
+        std::uint64_t last = 0;  // at this share()
+    };
+    bool may_be_told(const PieceSocket::Address& peer);
+
     static constexpr int most_losses = 3;
+    static constexpr std::uint64_t pardoned_after = 1000;  // share()s
 
     std::mutex mutex_;
     Exports exports_;
     const std::byte* looked_at_ = nullptr;
-    std::map<std::uint64_t, int> losses_;  // by process
-    std::vector<gpu::Piece> pieces_;       // of the region
+    std::uint64_t shares_ = 0;
+    std::map<std::uint64_t, Losses> losses_;  // by process
+    std::vector<gpu::Piece> pieces_;          // of the region
     std::map<std::uint64_t, Retired> retired_;
 };
 

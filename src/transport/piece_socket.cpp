@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 
 namespace hier {
@@ -14,6 +15,17 @@ namespace {
 
 constexpr std::size_t header_bytes = offsetof(PieceSocket::Message, entries);
 constexpr std::size_t descriptor_bytes = CMSG_SPACE(PieceSocket::most * sizeof(int));
+
+// In the abstract namespace.
+socklen_t name_socket(std::uint64_t process, sockaddr_un& name)
+{
+    name = {};
+    name.sun_family = AF_UNIX;
+    const int length = std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1,
+                                     "coll_hier.%016llx", static_cast<unsigned long long>(process));
+    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
+                                  static_cast<std::size_t>(length));
+}
 
 void close_all(std::vector<int>& descriptors)
 {
@@ -47,46 +59,37 @@ PieceSocket& PieceSocket::instance()
     return socket;
 }
 
-// The kernel chooses the name: a zero and five digits.
 PieceSocket::PieceSocket()
 {
-    socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     const int yes = 1;
-    sockaddr_un name{};
-    name.sun_family = AF_UNIX;
-    socklen_t length = sizeof name;
-    const auto any = reinterpret_cast<sockaddr*>(&name);
     struct stat network {};
     std::uint64_t process = 0;
-    if (socket_ < 0 || setsockopt(socket_, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0 ||
-        bind(socket_, any, sizeof name.sun_family) != 0 || getsockname(socket_, any, &length) != 0)
-        return;
-    const std::size_t bytes = length - offsetof(sockaddr_un, sun_path);
-    if (bytes > address_.name.size() - 1 ||
-        getrandom(&process, sizeof process, 0) != sizeof process ||
+    socket_ = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (socket_ < 0 || getrandom(&process, sizeof process, 0) != sizeof process ||
         stat("/proc/self/ns/net", &network) != 0)
         return;
-    address_.network = network.st_ino;
-    address_.name[0] = static_cast<char>(bytes);
-    std::memcpy(&address_.name[1], name.sun_path, bytes);
-    address_.process = process | 1;
+    process |= 1;
+    sockaddr_un name;
+    const socklen_t length = name_socket(process, name);
+    if (setsockopt(socket_, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0 ||
+        bind(socket_, reinterpret_cast<sockaddr*>(&name), length) != 0)
+        return;
+    address_ = {process, network.st_ino};
 }
 
 bool PieceSocket::send(const Address& to, What what, std::span<const Entry> entries,
                        std::span<const int> descriptors)
 {
-    if (to.process == 0 || to.network != address_.network) return false;
+    if (!reaches(to)) return false;
     Message message{address_.process, what, static_cast<std::uint32_t>(entries.size()), {}};
     std::memcpy(message.entries.data(), entries.data(), entries.size_bytes());
-    sockaddr_un name{};
-    name.sun_family = AF_UNIX;
-    const auto bytes = static_cast<std::size_t>(to.name[0]);
-    std::memcpy(name.sun_path, &to.name[1], bytes);
+    sockaddr_un name;
+    const socklen_t length = name_socket(to.process, name);
     iovec part{&message, header_bytes + entries.size_bytes()};
     alignas(cmsghdr) std::array<std::byte, descriptor_bytes> control{};
     msghdr header{};
     header.msg_name = &name;
-    header.msg_namelen = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + bytes);
+    header.msg_namelen = length;
     header.msg_iov = &part;
     header.msg_iovlen = 1;
     if (!descriptors.empty()) {
@@ -104,7 +107,8 @@ bool PieceSocket::send(const Address& to, What what, std::span<const Entry> entr
 bool PieceSocket::receive(Message& message, std::vector<int>& descriptors)
 {
     descriptors.clear();
-    while (address_.process != 0) {
+    constexpr int some = 100;
+    for (int i = 0; i < some && address_.process != 0; i++) {
         iovec part{&message, sizeof message};
         alignas(cmsghdr) std::array<std::byte, descriptor_bytes + CMSG_SPACE(sizeof(ucred))>
             control;

@@ -14,8 +14,7 @@ class PieceSocket {
 public:
     struct Address {
         std::uint64_t process;  // of no other process; 0: it has no socket
-        std::uint64_t network;  // the namespace in which it has its name
-        std::array<char, 8> name;
+        std::uint64_t network;  // the namespace in which it has it
     };
     struct Entry {
         std::uint64_t base;  // in the process that maps it
@@ -40,11 +39,15 @@ public:
     PieceSocket& operator=(const PieceSocket&) = delete;
 
     const Address& address() const { return address_; }
+    bool reaches(const Address& to) const
+    {
+        return address_.process != 0 && to.process != 0 && to.network == address_.network;
+    }
     // False: it has not been sent, as the other's queue is full or he is gone.
     bool send(const Address& to, What what, std::span<const Entry> entries,
               std::span<const int> descriptors);
     // False: there is none. `descriptors`, which are the caller's, are as many as the entries, or
-    // none: there was no room for them. What other users send is dropped.
+    // none: there was no room for them. What other users send is dropped, some at a time.
     bool receive(Message& message, std::vector<int>& descriptors);
 
 private:

@@ -75,7 +75,7 @@ for shape in "1 0" "2 0" "3 0" "4 2" "5 2" "6 2" "7 3" "8 3"; do
         ((way == turn % 9)) && set=default || set=all
         case_ "gpu-$ranks-by-$size-${inter[way % 3]}-${intra[way / 3]}" set="$set" ranks="$ranks" node_size="$size" gpu=20 \
             mca="coll_hier_inter ${inter[way % 3]} coll_hier_intra ${intra[way / 3]}" \
-            -- gpu --expect hier --meetings $((ranks > 4 ? 5 : 25)) --large $((ranks < 5))
+            -- gpu --expect hier --meetings $((ranks > 4 ? 5 : 36)) --large $((ranks < 5))
     done
     ((turn++))
 done

@@ -178,7 +178,7 @@ int main(int argc, char** argv)
         }
     }
     for (const std::size_t bytes : large) {
-        for (unsigned i = 0; i<pairs; i += bytes> 200000 ? 3 : 1) {
+        for (unsigned i = 0; i < pairs; i += bytes > 200000 ? 5 : 1) {
             exact.one(i % 2 == 0 ? MPI_COMM_WORLD : reversed,
                       exact.pick_case(i, static_cast<unsigned>(bytes) % pairs, bytes));
         }

@@ -4,7 +4,6 @@
 
 #include "sdma_rank.hpp"
 #include "transport/peer_pieces.hpp"
-#include "transport/piece_exports.hpp"
 
 namespace {
 
@@ -151,53 +150,19 @@ void test_across_windows(void**)
     }));
 }
 
-// One that is in use stays, of the others those that were used last.
-void test_bound(void**)
+// More than one message holds.
+void test_many_pieces(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
-        constexpr std::uint64_t count = PeerPieces::most_windows + 2;
-        const Group group(self.group());
-        const auto processes = group.allgather(PieceSocket::instance().address());
-        const bool is_owner = self.rank() == 1;
-        std::byte* const base = is_owner ? reserve(count * step) : nullptr;
-        PeerPieces& peers = PeerPieces::instance();
-        PeerPieces::Window *first = nullptr, *window = nullptr;
-        std::byte *at_first = nullptr, *at = nullptr;
-        std::string fault;
-        for (std::uint64_t i = 0; i < count; i++) {
-            PeerPieces::Range range{};
-            if (is_owner) {
-                std::byte* const one = base + i * step;
-                map_piece(one, 1);
-                put(one, content(1, i, piece_bytes));
-                range = {reinterpret_cast<std::uint64_t>(one), piece_bytes, 0};
-                const Region region{one, piece_bytes, allocation_of(one)};
-                if (!PieceExports::instance().share(region, processes, range.digest))
-                    fault = "not shared";
-            }
-            range = group.allgather(range)[1];
-            if (is_owner) continue;
-            if (failed(peers.acquire(processes[1], range, 0, window, at))) return "not mapped";
-            if (get(at, piece_bytes) != content(1, i, piece_bytes)) fault = "other memory";
-            if (i == 0) {
-                first = window;
-                at_first = at;
-            } else {
-                peers.release(window);
-            }
+        constexpr std::size_t pieces = 2 * PieceSocket::most + 40;
+        Rank rank(self, false, pieces / 2 * piece_bytes - offset);
+        std::byte* const base = self.rank() == 1 ? mapped_memory(pieces, 1) : nullptr;
+        for (std::uint64_t sequence = 1; sequence <= 2; sequence++) {
+            const auto fault = exchange_into(rank, self, base + offset, sequence);
+            if (!fault.empty()) return fault;
         }
-        if (!is_owner) {
-            if (get(at_first, piece_bytes) != content(1, 0, piece_bytes)) fault = "closed in use";
-            if (hip_sim_live("reservations") != PeerPieces::most_windows) fault = "too many";
-            if (peers.size() != hip_sim_live("pieces")) fault = "miscounted";
-            peers.clear();
-            if (peers.size() != 1) fault = "clear() closes what is in use, or not the rest";
-            peers.release(first);
-            peers.clear();
-            if (hip_sim_live("reservations") + hip_sim_live("handles") != 0) fault = "left";
-        }
-        (void)group.allgather(0);
-        return fault;
+        if (self.rank() == 0 && hip_sim_live("pieces") != pieces) return "not all are mapped";
+        return whether_mapped();
     }));
 }
 
@@ -224,36 +189,42 @@ void test_failing_exports(void**)
     assert_true(shared > 0);
 }
 
-// The peer fails to map them: it is told anew, at last it gets cells to push into.
+// Whatever fails when the peer maps them: it is told anew, and after some such calls lent cells.
+std::string fail_to_map(ForkedRank& self, std::uint64_t failing, std::uint64_t calls)
+{
+    Rank rank(self, false, shard);
+    const bool is_owner = self.rank() == 1;
+    std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+    for (std::uint64_t sequence = 1; sequence <= calls + 3; sequence++) {
+        if (is_owner) rank.receive_into(base + offset);
+        if (failed(rank.begin(sequence))) return "begin failed";
+        if (failed(rank.transport().announce(Op::every_peer))) return "announcing failed";
+        rank.meet();
+        if (!is_owner && sequence <= calls) hip_sim_fail_at(hip_sim_calls() + failing);
+        const int peer = 1 - self.rank();
+        if (!rank.wait_for_peer(peer)) return "never ready";
+        hip_sim_fail_at(0);
+        if (failed(rank.put_own(peer, 0))) return "a put failed";
+        rank.submit();
+        const auto fault = rank.received(peer, sequence);
+        if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
+        if (!await([&] { return rank.turn() && rank.counter.done == 1; })) return "not completed";
+        rank.counter = {};
+        rank.transport().end();
+        rank.meet();
+    }
+    if (!is_owner && calls == 1 && hip_sim_live("pieces") != 3)
+        return std::to_string(hip_sim_live("pieces")) + " pieces are mapped";
+    return lends() == (is_owner && calls > 1) ? "" : "lent cells, or told for ever";
+}
+
 void test_failing_mappings(void**)
 {
-    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
-        Rank rank(self, false, shard);
-        const bool is_owner = self.rank() == 1;
-        std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
-        constexpr std::uint64_t failing_calls = 3;
-        for (std::uint64_t sequence = 1; sequence <= 8; sequence++) {
-            if (is_owner) rank.receive_into(base + offset);
-            if (failed(rank.begin(sequence))) return "begin failed";
-            if (failed(rank.transport().announce(Op::every_peer))) return "announcing failed";
-            rank.meet();
-            if (!is_owner && sequence <= failing_calls) hip_sim_fail_at(hip_sim_calls() + 2);
-            const int peer = 1 - self.rank();
-            if (!rank.wait_for_peer(peer)) return "never ready";
-            hip_sim_fail_at(0);
-            if (failed(rank.put_own(peer, 0))) return "a put failed";
-            rank.submit();
-            const auto fault = rank.received(peer, sequence);
-            if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
-            if (!await([&] { return rank.turn() && rank.counter.done == 1; }))
-                return "not completed";
-            rank.counter = {};
-            rank.transport().end();
-            rank.meet();
-        }
-        if (!is_owner) return "";
-        return lends() ? "" : "told for ever";
-    }));
+    // Device, import, device, ... ; address, device, map, access, device, ...
+    for (std::uint64_t failing = 1; failing <= 20; failing++)
+        expect_no_reason(
+            run(2, "20", [&](ForkedRank& self) { return fail_to_map(self, failing, 1); }));
+    expect_no_reason(run(2, "20", [&](ForkedRank& self) { return fail_to_map(self, 2, 3); }));
 }
 
 }  // namespace
@@ -266,7 +237,7 @@ int main()
         cmocka_unit_test(test_a_piece_that_is_no_more),
         cmocka_unit_test(test_pieces_that_cannot_be_shared),
         cmocka_unit_test(test_across_windows),
-        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_many_pieces),
         cmocka_unit_test(test_failing_exports),
         cmocka_unit_test(test_failing_mappings),
     };

@@ -1,9 +1,10 @@
 // Pieces and their file descriptors, told from process to process.
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <cstdio>
 #include <string>
 
 #include "forked.hpp"
@@ -50,10 +51,12 @@ bool send_raw(const Address& to, const void* bytes, std::size_t count)
     const int from = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
-    const auto length = static_cast<std::size_t>(to.name[0]);
-    std::memcpy(name.sun_path, &to.name[1], length);
+    const int length =
+        std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "coll_hier.%016llx",
+                      static_cast<unsigned long long>(to.process));
     const auto sent = sendto(from, bytes, count, 0, reinterpret_cast<sockaddr*>(&name),
-                             static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length));
+                             static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
+                                                    static_cast<std::size_t>(length)));
     close(from);
     return sent == static_cast<ssize_t>(count);
 }
@@ -140,6 +143,8 @@ void test_no_room_for_descriptors(void**)
         }
         t.meet();
         if (t.is_teller) return "";
+        const rlimit few{64, 64};
+        if (setrlimit(RLIMIT_NOFILE, &few) != 0) return "no limit";
         while (dup(0) >= 0) continue;
         if (!t.receive() || t.message.count != 1 || t.message.entries[0].id != 3)
             return "the message is lost";
@@ -147,15 +152,26 @@ void test_no_room_for_descriptors(void**)
     }));
 }
 
+// Nor where the other has no socket, or in another network: then its name means nobody, or another.
+void test_out_of_reach(void**)
+{
+    PieceSocket& socket = PieceSocket::instance();
+    Address to = socket.address();
+    assert_true(socket.reaches(to));
+    assert_true(socket.send(to, What::lost, {}, {}));
+    to.network++;
+    assert_false(socket.send(to, What::lost, {}, {}));
+    assert_false(socket.send({}, What::lost, {}, {}));
+}
+
 }  // namespace
 
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_descriptors_arrive),
-        cmocka_unit_test(test_a_full_queue),
-        cmocka_unit_test(test_what_is_no_message),
-        cmocka_unit_test(test_no_room_for_descriptors),
+        cmocka_unit_test(test_descriptors_arrive), cmocka_unit_test(test_a_full_queue),
+        cmocka_unit_test(test_what_is_no_message), cmocka_unit_test(test_no_room_for_descriptors),
+        cmocka_unit_test(test_out_of_reach),
     };
     return cmocka_run_group_tests_name("piece_socket", tests, nullptr, nullptr);
 }
