@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -82,7 +83,7 @@ bool PieceSocket::send(const Address& to, What what, std::span<const Entry> entr
 {
     if (!reaches(to)) return false;
     Message message{address_.process, what, static_cast<std::uint32_t>(entries.size()), {}};
-    std::memcpy(message.entries.data(), entries.data(), entries.size_bytes());
+    std::copy(entries.begin(), entries.end(), message.entries.begin());
     sockaddr_un name;
     const socklen_t length = name_socket(to.process, name);
     iovec part{&message, header_bytes + entries.size_bytes()};
