@@ -37,9 +37,7 @@ void Engine::refuse(Team& team)
 int Engine::progress()
 {
     if (count_.load(std::memory_order_relaxed) == 0) {
-        constexpr unsigned idle_calls_per_turn =
-            64;  // a turn costs some 300 ns once there are connections
-        if (idle_calls_.fetch_add(1, std::memory_order_relaxed) % idle_calls_per_turn == 0) {
+        if (is_time_to_turn()) {
             UcxWorker::turn_all();
             sweep_retired_rails();
         }
@@ -61,8 +59,18 @@ int Engine::progress()
         }
     }
     count_ = running_.size();
+    // A call on one node turns no worker; but peers of another communicator may wait for an answer
+    // (over TCP UCX 1.18 ends a put when its target has).
+    if (moved == 0 && is_time_to_turn()) UcxWorker::turn_all();
     if (moved == 0 && should_yield) sched_yield();
     return moved;
+}
+
+bool Engine::is_time_to_turn()
+{
+    // (A turn costs some 300 ns once there are connections.)
+    constexpr unsigned idle_calls_per_turn = 64;
+    return idle_calls_.fetch_add(1, std::memory_order_relaxed) % idle_calls_per_turn == 0;
 }
 
 void Engine::forget(Team& team)

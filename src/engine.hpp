@@ -27,6 +27,8 @@ public:
     void forget(Team& team);
 
 private:
+    bool is_time_to_turn();
+
     std::mutex mutex_;
     std::vector<Team*> running_;
     std::atomic<std::size_t> count_{0};
