@@ -127,12 +127,15 @@ void TeamRank::wait_for_others()
 
 void TeamRank::end()
 {
-    constexpr int idle_turns = 100;  // for what is on its way
     if (left_) return;
     wait_for_others();
     leave();
-    for (int i = 0; i < idle_turns; i++) (void)turn();
-    wait_for_others();
+    // For what is on its way: a flush, its answer by the peer, the goodbye, and its completion.
+    constexpr int rounds = 4, idle_turns = 25;
+    for (int round = 0; round < rounds; round++) {
+        for (int i = 0; i < idle_turns; i++) (void)turn();
+        wait_for_others();
+    }
     ForkedRank::while_waiting(nullptr);
     hier_quiesce();
     wait_for_others();  // as MPI_Finalize does
