@@ -1,6 +1,5 @@
 // Memory that an application has mapped itself, from process to process.
 #include <cstdint>
-#include <memory>
 
 #ifdef HIER_CUDA
 #include "gpu/driver.hpp"

@@ -196,7 +196,8 @@ Status UcxRail::put(const Transfer& transfer)
 // A UCX flush is no way to end a call: over TCP it is a message of its own, which the peer answers
 // only while it progresses its worker, and the peer leaves as soon as it has its data. But TCP
 // takes a put only when the one before has gone to the kernel: the last signal once more, and what
-// may still be stuck when this one is taken is a repetition. A NIC needs no help at all.
+// may still be stuck when this one is taken is a repetition. A NIC needs no help at all. (UCX 1.18
+// completes a put over TCP only when its target has answered: there this waits as a flush would.)
 Status UcxRail::drain(int peer, std::uint32_t op)
 {
     if (worker_->signal_order() == SignalOrder::by_fence) return Status::ok;

@@ -97,11 +97,17 @@ private:
 
     void map()
     {
-        const auto wanted = properties(device_);
+        auto wanted = properties(device_);
         for (std::size_t done = 0; done < bytes_; done += piece_) {
             VirtualHandle handle{};
-            expect(HIER_VIRTUAL(hipMemCreate, cuMemCreate)(&handle, piece_, &wanted, 0),
-                   "making memory");
+            auto error = HIER_VIRTUAL(hipMemCreate, cuMemCreate)(&handle, piece_, &wanted, 0);
+#ifndef HIER_CUDA
+            if (error == hipErrorNotSupported) {  // for export, before 6.2
+                wanted.requestedHandleType = hipMemHandleTypeNone;
+                error = hipMemCreate(&handle, piece_, &wanted, 0);
+            }
+#endif
+            expect(error, "making memory");
             expect(HIER_VIRTUAL(hipMemMap, cuMemMap)(address(done), piece_, 0, handle, 0),
                    "mapping it");
             expect(HIER_VIRTUAL(hipMemRelease, cuMemRelease)(handle), "releasing it");
@@ -113,7 +119,12 @@ private:
 #endif
         expect(HIER_VIRTUAL(hipMemSetAccess, cuMemSetAccess)(base_, bytes_, &access, 1), "access");
     }
-    void unmap() { (void)HIER_VIRTUAL(hipMemUnmap, cuMemUnmap)(base_, bytes_); }
+    // (Not all at once: ROCm 6 would not.)
+    void unmap()
+    {
+        for (std::size_t done = 0; done < bytes_; done += piece_)
+            (void)HIER_VIRTUAL(hipMemUnmap, cuMemUnmap)(address(done), piece_);
+    }
 
     int device_;
     std::size_t piece_ = 0;

@@ -9,7 +9,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "calls.hpp"

@@ -24,7 +24,7 @@ inline hier_config config_for_direct(int setting = HIER_GPU_DIRECT_ON)
 }
 
 inline Ends run_direct(int ranks, const std::function<std::string(ForkedRank&)>& body,
-                       const char* version = "71400000")
+                       const char* version = sharing_version)
 {
     return run_ranks(ranks, [&](ForkedRank& self) {
         use_built_module();

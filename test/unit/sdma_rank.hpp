@@ -106,9 +106,6 @@ private:
     std::byte* receive_;
 };
 
-// The runtime shares what an application has mapped.
-inline constexpr const char* sharing_version = "71400000";
-
 inline const char* run(int ranks, const char* delay_us,
                        const std::function<std::string(ForkedRank&)>& body,
                        const char* version = sharing_version)

@@ -125,7 +125,8 @@ void test_pieces_that_cannot_be_shared(void**)
         };
     };
     expect_no_reason(run(2, "20", body(false)));
-    expect_no_reason(run(2, "20", body(true), "50221153"));  // a call would end the process
+    expect_no_reason(
+        run(2, "20", body(true), not_sharing_version));  // a call would end the process
 }
 
 // A window begins at each 32 GiB of the owner's addresses: what begins before one, and what behind.

@@ -195,7 +195,7 @@ void test_stale_rkey_of_a_piece(void**)
         const bool is_told = ForkedRank::is_logged("it lies in more than one allocation");
         return is_told == (self.rank() == 0) ? "" : "not noticed";
     };
-    expect_no_reason(keep(first_fault(run_direct(2, body, "50221153"))));
+    expect_no_reason(keep(first_fault(run_direct(2, body, not_sharing_version))));
 }
 
 }  // namespace
