@@ -75,6 +75,7 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
     // Whoever is in a later call has been in this one, too.
     std::atomic_ref(peers_[head.from].called).store(head.sequence, std::memory_order_release);
     if (head.sequence > current) return keep_early(head, data, bytes);
+    if (bytes == 0) return;
     const Region& into = binding_.rail_target();
     const bool fits = head.offset <= into.length && bytes <= into.length - head.offset;
     if (!binding_.eager || head.total != binding_.receive.length || !fits) {
@@ -87,7 +88,6 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
         return;
     }
     Peer& peer = peers_[head.from];
-    if (bytes == 0) return;
     std::memcpy(into.base + head.offset, data, bytes);
     std::atomic_ref(peer.got).store(Signal::encode(head.sequence, head.count),
                                     std::memory_order_release);

@@ -195,14 +195,17 @@ Status UcxRail::put(const Transfer& transfer)
 
 // A UCX flush is no way to end a call: over TCP it is a message of its own, which the peer answers
 // only while it progresses its worker, and the peer leaves as soon as it has its data. But TCP
-// takes a put only when the one before has gone to the kernel: the last signal once more, and what
-// may still be stuck when this one is taken is a repetition. A NIC needs no help at all. (UCX 1.18
-// completes a put over TCP only when its target has answered: there this waits as a flush would.)
+// takes something only when what went before has gone to the kernel: an empty message, and what may
+// still be stuck when this one is taken is of no use to anybody. (No put: since 1.18 UCX completes
+// each of them when its target has answered.) A NIC needs no help at all. On lanes that we do not
+// know, a message may go by another one than puts: the last signal once more.
 Status UcxRail::drain(int peer, std::uint32_t op)
 {
     if (worker_->signal_order() == SignalOrder::by_fence) return Status::ok;
     const std::lock_guard lock(worker_->mutex());
     if (binding_.eager) return drain_messages(peer, op);
+    if (worker_->signal_order() == SignalOrder::by_lane)
+        return send_message(peer, op, {}, nullptr, 0);
     return send_word(peer, op, offsetof(RailSlot, arrivals),
                      peers_[static_cast<std::size_t>(peer)].last_signal);
 }

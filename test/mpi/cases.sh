@@ -65,6 +65,11 @@ case_ lifetime-shm ranks=4 node_size=2 shm=private mca="coll_hier_intra shm" lim
 case_ "lifetime-{3,1}" layout=3,1 limit=150 -- lifetime --expect hier --count 100
 case_ threads-4-by-2 ranks=4 node_size=2 -- threads --expect hier
 case_ threads-2-by-0 ranks=2 -- threads --expect hier --threads 4
+case_ absent-2-by-1 ranks=2 node_size=1 -- absent --expect hier
+case_ absent-4-by-2 ranks=4 node_size=2 mca="coll_hier_inter direct coll_hier_chunk_bytes 65536" -- absent --expect hier
+case_ absent-ring ranks=3 node_size=1 mca="coll_hier_inter ring" -- absent --expect hier
+case_ absent-shm ranks=3 mca="coll_hier_intra shm" -- absent --expect hier
+case_ "absent-{2,1}" layout=2,1 -- absent --expect hier
 case_ setup-cost-8-by-4 ranks=8 node_size=4 -- setup_cost --expect hier
 
 # GPU memory, on the simulated runtime: the CPU cannot reach it there.

@@ -102,7 +102,8 @@ struct WrappedUcx {
     bool packs_old_keys = false;  // for an address as for the first time, as a careless cache does
     const char* transports = nullptr;  // given to UCX whatever the core asks for
     bool keeps_back = false;           // what is sent: a flush of the worker is not done at once
-    bool knows_rocm = false;           // what it says of itself
+    bool answers_puts = false;  // a put is done when its target has answered (UCX 1.18 over TCP)
+    bool knows_rocm = false;    // what it says of itself
     // What a put writes to device memory is not there before a get has been done (wrap_ucx_device).
     bool hides_landings = false;
     void (*before_large_put)() = nullptr;

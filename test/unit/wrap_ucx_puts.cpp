@@ -61,6 +61,8 @@ ucs_status_ptr_t fail_later(ucp_ep_h endpoint, const ucp_request_param_t* param)
     return end_later(param, failure);
 }
 
+void forget(void* request, ucs_status_t, void*) { ucp_request_free(request); }
+
 // A get on its way, with what it pushes ahead.
 struct Read {
     ucp_send_nbx_callback_t callback;
@@ -172,6 +174,11 @@ ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h endpoint, const void* data, size_t 
     if (is_second) ucx.puts_of_second++;
     const bool may_lag = ucx.lanes == Lanes::several || ucx.lanes == Lanes::several_unordered;
     const bool lags = ucx.lanes == Lanes::second_late ? is_second : may_lag && is_data(bytes);
+    if (!lags && ucx.answers_puts) {
+        plain.cb.send = forget;
+        const auto put = count_request(__real_ucp_put_nbx(endpoint, data, bytes, to, key, &plain));
+        return UCS_PTR_IS_ERR(put) ? put : count_request(__real_ucp_ep_flush_nbx(endpoint, param));
+    }
     if (!lags) return count_request(__real_ucp_put_nbx(endpoint, data, bytes, to, key, &plain));
     const auto* from = static_cast<const std::byte*>(data);
     lagging.push_back(new Lagging{endpoint, {from, from + bytes}, to, key, 0});
