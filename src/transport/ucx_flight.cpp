@@ -52,6 +52,7 @@ Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std:
     }
     if (flight.signal_to != 0 && !flight.signal_after_flush && may_signal(flight)) {
         post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key);
+        (void)may_signal(flight);  // later, if this one has failed
     }
     if (--flight.parts > 0) return Status::in_progress;
     if (flight.signal_after_flush && may_signal(flight)) {

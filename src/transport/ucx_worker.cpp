@@ -60,6 +60,10 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
     // Order on one lane is all we need; a strong fence waits for every peer.
     if (knows(config, "FENCE_MODE")) modify(config, "FENCE_MODE", "weak");
     if (choice.transports == "tcp") {
+        // What it would keep are registrations, and TCP has none. But for the first one of a process
+        // UCX patches mmap under the feet of its own thread, and before 1.21 sometimes hangs
+        // (openucx/ucx, pull request 11112).
+        if (choice.memory.empty()) modify(config, "RCACHE_ENABLE", "n");
         unsigned major = 0, minor = 0, release = 0;
         ucp_get_version(&major, &minor, &release);
         const bool prefixed = major > 1 || minor >= 18;  // keys of a transport carry its name

@@ -128,6 +128,7 @@ void __wrap_ucp_config_release(ucp_config_t* config)
 
 ucs_status_t __wrap_ucp_config_modify(ucp_config_t* config, const char* name, const char* value)
 {
+    ucx.settings[name] = value;
     const bool is_forced = ucx.transports != nullptr && std::strcmp(name, "TLS") == 0;
     return __real_ucp_config_modify(config, name, is_forced ? ucx.transports : value);
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace hier::test {
@@ -100,8 +101,9 @@ struct WrappedUcx {
     Lanes lanes = Lanes::one;
     Registrations* registrations = nullptr;  // none: UCX's own
     bool packs_old_keys = false;  // for an address as for the first time, as a careless cache does
-    const char* transports = nullptr;  // given to UCX whatever the core asks for
-    bool keeps_back = false;           // what is sent: a flush of the worker is not done at once
+    const char* transports = nullptr;             // given to UCX whatever the core asks for
+    std::map<std::string, std::string> settings;  // what UCX has been told
+    bool keeps_back = false;    // what is sent: a flush of the worker is not done at once
     bool answers_puts = false;  // a put is done when its target has answered (UCX 1.18 over TCP)
     bool knows_rocm = false;    // what it says of itself
     // What a put writes to device memory is not there before a get has been done (wrap_ucx_device).
