@@ -45,6 +45,7 @@ std::string DeviceRuntime::pci_address(int device) const
 
 Status DeviceRuntime::inspect(const void* address, Allocation& allocation) const
 {
+    const CapturePass pass;
     const hipError_t error = inspect_pointer(address, allocation);
     return error == hipSuccess ? Status::ok : failed_with(error, "asking what a pointer is");
 }
@@ -157,6 +158,7 @@ std::unique_ptr<Queue> DeviceRuntime::make_queue(int device, std::chrono::millis
 // (CUDA comes back from a copy out of pageable memory before it has landed.)
 Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
 {
+    const CapturePass pass;
     hipError_t error = hipSuccess;
     for (const Copy& c : copies) {
         if (error == hipSuccess) error = hipMemcpy(c.to, c.from, c.bytes, hipMemcpyDefault);
@@ -188,6 +190,7 @@ extern "C" hier::gpu::Runtime* hier_gpu_open_3(void (*log)(int level, const char
         std::snprintf(reason, reason_bytes, "%s", cause);
         return nullptr;
     }
+    const CapturePass pass;
     hipError_t error = hipGetDeviceCount(&devices);
     if (error == hipSuccess) error = hipRuntimeGetVersion(&version);
     if (error != hipSuccess || devices == 0) {

@@ -31,6 +31,7 @@ struct Driver {
     CUresult (*pointer_set_attribute)(const void*, CUpointer_attribute, CUdeviceptr);
     CUresult (*stream_synchronize)(CUstream);
     CUresult (*stream_batch_mem_op)(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned);
+    CUresult (*thread_exchange_capture_mode)(CUstreamCaptureMode*);
 };
 extern Driver driver;
 
@@ -41,9 +42,11 @@ inline hipError_t runtime_error(CUresult result)
 
 using hipMemAccessDesc = CUmemAccessDesc;
 using hipMemGenericAllocationHandle_t = CUmemGenericAllocationHandle;
+using hipStreamCaptureMode = CUstreamCaptureMode;
 constexpr auto hipMemAccessFlagsProtReadWrite = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 constexpr auto hipMemHandleTypePosixFileDescriptor = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 constexpr auto hipMemLocationTypeDevice = CU_MEM_LOCATION_TYPE_DEVICE;
+constexpr auto hipStreamCaptureModeRelaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
 
 inline hipError_t hipMemAddressFree(void* base, std::size_t bytes)
 {
@@ -93,6 +96,11 @@ inline hipError_t hipMemSetAccess(void* at, std::size_t bytes, const hipMemAcces
 inline hipError_t hipMemUnmap(void* at, std::size_t bytes)
 {
     return runtime_error(driver.memory_unmap(reinterpret_cast<CUdeviceptr>(at), bytes));
+}
+// (The driver's call, unlike the runtime's, makes no context.)
+inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode)
+{
+    return runtime_error(driver.thread_exchange_capture_mode(mode));
 }
 
 }  // namespace hier::gpu

@@ -1,9 +1,6 @@
 // Memory that an application has mapped itself, from process to process.
 #include <cstdint>
 
-#ifdef HIER_CUDA
-#include "gpu/driver.hpp"
-#endif
 #include "gpu/device_runtime.hpp"
 #include "gpu/report.hpp"
 #include "gpu/stream_queue.hpp"
@@ -42,6 +39,7 @@ bool DeviceRuntime::find_pieces(const std::byte* address, std::size_t bytes, int
 
 int DeviceRuntime::export_piece(const Piece& piece) const
 {
+    const CapturePass pass;
     hipMemGenericAllocationHandle_t handle{};
     hipError_t error = hipMemRetainAllocationHandle(&handle, piece.base);
     int descriptor = -1;
@@ -71,11 +69,13 @@ Status DeviceRuntime::import_piece(int descriptor, int device, PieceHandle& hand
 
 void DeviceRuntime::release_piece(PieceHandle handle) const
 {
+    const CapturePass pass;
     if (hipMemRelease(native(handle)) != hipSuccess) (void)hipGetLastError();
 }
 
 std::byte* DeviceRuntime::reserve_addresses(std::size_t bytes) const
 {
+    const CapturePass pass;
     void* base = nullptr;
     const hipError_t error = hipMemAddressReserve(&base, bytes, 0, nullptr, 0);
     if (error == hipSuccess) return static_cast<std::byte*>(base);
@@ -85,6 +85,7 @@ std::byte* DeviceRuntime::reserve_addresses(std::size_t bytes) const
 
 void DeviceRuntime::free_addresses(std::byte* base, std::size_t bytes) const
 {
+    const CapturePass pass;
     if (hipMemAddressFree(base, bytes) != hipSuccess) (void)hipGetLastError();
 }
 
@@ -108,6 +109,7 @@ Status DeviceRuntime::map_piece(PieceHandle handle, int device, std::byte* at,
 bool DeviceRuntime::unmap_piece(std::byte* at, std::size_t bytes) const
 {
     if (!StreamQueue::finish_all()) return false;
+    const CapturePass pass;
     const hipError_t error = hipMemUnmap(at, bytes);
     if (error != hipSuccess) (void)hipGetLastError();
     return error == hipSuccess;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "gpu/capture_pass.hpp"
 #include "gpu/names.hpp"
 #include "hier/gpu.hpp"
 
@@ -26,7 +27,7 @@ bool platform_shares_pieces(int version);
 // Of the current device.
 hipError_t inspect_piece(const std::byte* address, Piece& piece);
 
-// The context that the calling thread had, put back at the end.
+// The context that the calling thread had, put back at the end. With a pass.
 class DeviceScope {
 public:
     explicit DeviceScope(int device);
@@ -36,6 +37,7 @@ public:
     hipError_t error() const { return error_; }
 
 private:
+    CapturePass pass_;
     std::intptr_t saved_ = -1;  // CUDA: the context; ROCm: the device, -1: it need not change
     hipError_t error_ = hipSuccess;
 };

@@ -156,7 +156,8 @@ bool platform_open(const char*& cause)
            find(library, "cuMemSetAccess", driver.memory_set_access) &&
            find(library, "cuMemUnmap", driver.memory_unmap) &&
            find(library, "cuStreamSynchronize", driver.stream_synchronize) &&
-           find(library, "cuStreamBatchMemOp_v2", driver.stream_batch_mem_op);
+           find(library, "cuStreamBatchMemOp_v2", driver.stream_batch_mem_op) &&
+           find(library, "cuThreadExchangeStreamCaptureMode", driver.thread_exchange_capture_mode);
 }
 
 // The driver's call, unlike the runtime's, makes no context.

@@ -143,6 +143,7 @@ Status StreamQueue::look(const Mark& mark)
         if (words_[mark.stream].load(std::memory_order_acquire) >= mark.value) return Status::ok;
         if (++looks_ % looks_per_query != 0) return Status::in_progress;
     }
+    const CapturePass pass;
     const hipError_t error = words_ != nullptr ? hipStreamQuery(streams_[mark.stream].handle)
                                                : hipEventQuery(mark.event.get());
     if (error == hipErrorNotReady) {

@@ -40,6 +40,7 @@ template <class F> bool await(std::chrono::milliseconds bound, F is_over)
 
 bool is_running(hipStream_t stream)
 {
+    const CapturePass pass;
     const hipError_t error = hipStreamQuery(stream);
     if (error != hipSuccess) (void)hipGetLastError();
     return error == hipErrorNotReady;

@@ -113,6 +113,8 @@ done
 case_ gpu-lifetime-shm ranks=4 node_size=2 gpu=20 mca="coll_hier_intra shm" -- gpu_lifetime --expect hier
 case_ gpu-datatypes-fallback ranks=3 gpu=2 mca="coll_hier_min_bytes 1000000000" -- gpu_datatypes --expect fallback
 case_ gpu-huge set=all ranks=1 gpu=0 limit=240 -- gpu_datatypes --expect fallback --huge 1
+case_ gpu-capture-2-by-0 ranks=2 gpu=20 -- gpu_capture --expect hier
+case_ gpu-capture-3-by-2 ranks=3 node_size=2 gpu=20 -- gpu_capture --expect hier
 case_ gpu-late-3-by-0 ranks=3 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-4-by-2 ranks=4 node_size=2 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-but-one ranks=4 node_size=3 gpu=20 -- gpu_late --expect hier --early 1

@@ -137,7 +137,8 @@ hipError_t enter_host_memory(void* memory, std::size_t bytes, unsigned flags)
 
 hipError_t hipMalloc(void** memory, std::size_t bytes)
 {
-    return counted(no_memory, [&] { return allocate_device(memory, bytes, Kind::device); });
+    return counted(forbidden_by_capture, no_memory,
+                   [&] { return allocate_device(memory, bytes, Kind::device); });
 }
 
 // Usable at once, which is more than is promised.
@@ -151,7 +152,7 @@ hipError_t hipMallocAsync(void** memory, std::size_t bytes, hipStream_t stream)
 
 hipError_t hipMallocManaged(void** memory, std::size_t bytes, unsigned flags)
 {
-    return counted(no_memory, [&] {
+    return counted(forbidden_by_capture, no_memory, [&] {
         if (flags != hipMemAttachGlobal)
             give_up("hipMallocManaged with flags 0x%x is not simulated", flags);
         return allocate_plain(memory, bytes, Kind::managed, flags);
@@ -160,7 +161,7 @@ hipError_t hipMallocManaged(void** memory, std::size_t bytes, unsigned flags)
 
 hipError_t hipHostMalloc(void** memory, std::size_t bytes, unsigned flags)
 {
-    return counted(no_memory, [&] {
+    return counted(forbidden_by_capture, no_memory, [&] {
         constexpr unsigned known = hipHostMallocPortable | hipHostMallocMapped |
                                    hipHostMallocNumaUser | hipHostMallocCoherent |
                                    hipHostMallocNonCoherent;
@@ -171,7 +172,7 @@ hipError_t hipHostMalloc(void** memory, std::size_t bytes, unsigned flags)
 
 hipError_t hipFree(void* memory)
 {
-    return uncounted([&] { return release(memory); });
+    return uncounted(forbidden_by_capture, [&] { return release(memory); });
 }
 
 hipError_t hipFreeAsync(void* memory, hipStream_t stream)
@@ -181,17 +182,18 @@ hipError_t hipFreeAsync(void* memory, hipStream_t stream)
 
 hipError_t hipHostFree(void* memory)
 {
-    return uncounted([&] { return release_pinned(memory); });
+    return uncounted(forbidden_by_capture, [&] { return release_pinned(memory); });
 }
 
 hipError_t hipHostRegister(void* memory, std::size_t bytes, unsigned flags)
 {
-    return counted(no_memory, [&] { return enter_host_memory(memory, bytes, flags); });
+    return counted(forbidden_by_capture, no_memory,
+                   [&] { return enter_host_memory(memory, bytes, flags); });
 }
 
 hipError_t hipHostUnregister(void* memory)
 {
-    return uncounted([&] {
+    return uncounted(forbidden_by_capture, [&] {
         finish_copies();
         const bool was_there = remove(memory, Kind::registered).has_value();
         return was_there ? hipSuccess : hipErrorHostMemoryNotRegistered;

@@ -45,6 +45,8 @@ constexpr Name names[] = {
     {hipErrorNotReady, "hipErrorNotReady"},
     {hipErrorHostMemoryAlreadyRegistered, "hipErrorHostMemoryAlreadyRegistered"},
     {hipErrorHostMemoryNotRegistered, "hipErrorHostMemoryNotRegistered"},
+    {hipErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported"},
+    {hipErrorStreamCaptureInvalidated, "hipErrorStreamCaptureInvalidated"},
 };
 
 }  // namespace

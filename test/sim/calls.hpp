@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "capture.hpp"
 #include "options.hpp"
 
 namespace hip_sim {
@@ -39,6 +40,23 @@ template <class Body> hipError_t uncounted(Body&& body)
 {
     enter();
     return leave(body());
+}
+
+// What waits, asks whether something is done, makes or gives back memory.
+inline constexpr struct ForbiddenByCapture {
+} forbidden_by_capture;
+
+template <class Body> hipError_t counted(ForbiddenByCapture, hipError_t injected, Body&& body)
+{
+    return counted(injected, [&] {
+        return is_forbidden_by_capture() ? hipErrorStreamCaptureUnsupported : body();
+    });
+}
+
+template <class Body> hipError_t uncounted(ForbiddenByCapture, Body&& body)
+{
+    return uncounted(
+        [&] { return is_forbidden_by_capture() ? hipErrorStreamCaptureUnsupported : body(); });
 }
 
 // Of the calling thread.

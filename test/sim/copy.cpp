@@ -207,7 +207,8 @@ void hip_sim_hang_copy_at(std::uint64_t copy) { hanging_copy() = copy; }
 
 hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind)
 {
-    return counted(broken, [&] { return copy(to, from, bytes, kind, nullptr, false); });
+    return counted(forbidden_by_capture, broken,
+                   [&] { return copy(to, from, bytes, kind, nullptr, false); });
 }
 
 hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
@@ -218,7 +219,8 @@ hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemc
 
 hipError_t hipMemset(void* to, int value, std::size_t bytes)
 {
-    return counted(broken, [&] { return set(to, value, bytes, nullptr, true); });
+    return counted(forbidden_by_capture, broken,
+                   [&] { return set(to, value, bytes, nullptr, true); });
 }
 
 hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t stream)

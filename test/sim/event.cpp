@@ -104,7 +104,7 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream)
 
 hipError_t hipEventQuery(hipEvent_t event)
 {
-    return uncounted([&] {
+    return uncounted(forbidden_by_capture, [&] {
         std::vector<MarkRef> marks;
         return marks_of(event, marks) ? query(marks) : hipErrorInvalidHandle;
     });
@@ -112,7 +112,7 @@ hipError_t hipEventQuery(hipEvent_t event)
 
 hipError_t hipEventSynchronize(hipEvent_t event)
 {
-    return counted(broken, [&] {
+    return counted(forbidden_by_capture, broken, [&] {
         std::vector<MarkRef> marks;
         return marks_of(event, marks) ? wait_for(marks) : hipErrorInvalidHandle;
     });

@@ -128,10 +128,11 @@ hipError_t hipIpcGetMemHandle(hipIpcMemHandle_t* handle, void* memory)
 
 hipError_t hipIpcOpenMemHandle(void** memory, hipIpcMemHandle_t handle, unsigned flags)
 {
-    return counted(broken, [&] { return open_memory(memory, handle, flags); });
+    return counted(forbidden_by_capture, broken,
+                   [&] { return open_memory(memory, handle, flags); });
 }
 
 hipError_t hipIpcCloseMemHandle(void* memory)
 {
-    return uncounted([&] { return close_memory(memory); });
+    return uncounted(forbidden_by_capture, [&] { return close_memory(memory); });
 }

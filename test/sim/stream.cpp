@@ -158,6 +158,7 @@ int device_of(hipStream_t stream)
 
 bool enqueue(hipStream_t stream, Operation operation, MarkRef& mark)
 {
+    if (is_captured(stream)) give_up("what a captured stream is given is not simulated");
     Engines& e = engines();
     const std::lock_guard lock(e.mutex);
     ihipStream_t* to = at(e, stream);

@@ -47,18 +47,20 @@ hipError_t hipStreamDestroy(hipStream_t stream)
 
 hipError_t hipStreamSynchronize(hipStream_t stream)
 {
-    return counted(broken, [&] {
+    return counted(forbidden_by_capture, broken, [&] {
         return is_stream(stream) ? wait_for(outstanding(stream)) : hipErrorInvalidHandle;
     });
 }
 
 hipError_t hipStreamQuery(hipStream_t stream)
 {
-    return uncounted(
-        [&] { return is_stream(stream) ? query(outstanding(stream)) : hipErrorInvalidHandle; });
+    return uncounted(forbidden_by_capture, [&] {
+        return is_stream(stream) ? query(outstanding(stream)) : hipErrorInvalidHandle;
+    });
 }
 
 hipError_t hipDeviceSynchronize()
 {
-    return counted(broken, [&] { return wait_for(outstanding_on(current_device())); });
+    return counted(forbidden_by_capture, broken,
+                   [&] { return wait_for(outstanding_on(current_device())); });
 }

@@ -28,7 +28,7 @@ hipError_t hipMemGetAllocationGranularity(std::size_t* bytes, const hipMemAlloca
 hipError_t hipMemCreate(hipMemGenericAllocationHandle_t* handle, std::size_t bytes,
                         const hipMemAllocationProp* wanted, unsigned long long flags)
 {
-    return counted(no_memory, [&] {
+    return counted(forbidden_by_capture, no_memory, [&] {
         if (flags != 0) return hipErrorInvalidValue;
         return locked([&] { return create(handle, bytes, wanted); });
     });
@@ -36,7 +36,7 @@ hipError_t hipMemCreate(hipMemGenericAllocationHandle_t* handle, std::size_t byt
 
 hipError_t hipMemRelease(hipMemGenericAllocationHandle_t handle)
 {
-    return uncounted([&] { return locked([&] { return release(handle); }); });
+    return uncounted(forbidden_by_capture, [&] { return locked([&] { return release(handle); }); });
 }
 
 hipError_t hipMemRetainAllocationHandle(hipMemGenericAllocationHandle_t* handle, void* address)
@@ -61,13 +61,14 @@ hipError_t hipMemImportFromShareableHandle(hipMemGenericAllocationHandle_t* hand
                                            hipMemAllocationHandleType type)
 {
     const auto fd = static_cast<int>(reinterpret_cast<std::intptr_t>(shared));
-    return counted(broken, [&] { return locked([&] { return take(handle, fd, type); }); });
+    return counted(forbidden_by_capture, broken,
+                   [&] { return locked([&] { return take(handle, fd, type); }); });
 }
 
 hipError_t hipMemAddressReserve(void** base, std::size_t bytes, std::size_t alignment, void* wanted,
                                 unsigned long long flags)
 {
-    return counted(no_memory, [&] {
+    return counted(forbidden_by_capture, no_memory, [&] {
         if (base == nullptr || bytes == 0 || bytes % granularity != 0 || flags != 0)
             return hipErrorInvalidValue;
         if (alignment != 0 || wanted != nullptr)
@@ -78,13 +79,14 @@ hipError_t hipMemAddressReserve(void** base, std::size_t bytes, std::size_t alig
 
 hipError_t hipMemAddressFree(void* base, std::size_t bytes)
 {
-    return uncounted([&] { return locked([&] { return give_back(base, bytes); }); });
+    return uncounted(forbidden_by_capture,
+                     [&] { return locked([&] { return give_back(base, bytes); }); });
 }
 
 hipError_t hipMemMap(void* at, std::size_t bytes, std::size_t offset,
                      hipMemGenericAllocationHandle_t handle, unsigned long long flags)
 {
-    return counted(broken, [&] {
+    return counted(forbidden_by_capture, broken, [&] {
         if (offset != 0 || flags != 0) return hipErrorInvalidValue;
         return locked([&] { return map(static_cast<std::byte*>(at), bytes, handle); });
     });
@@ -93,14 +95,14 @@ hipError_t hipMemMap(void* at, std::size_t bytes, std::size_t offset,
 hipError_t hipMemSetAccess(void* at, std::size_t bytes, const hipMemAccessDesc* access,
                            std::size_t count)
 {
-    return counted(broken, [&] {
+    return counted(forbidden_by_capture, broken, [&] {
         return locked([&] { return allow(static_cast<std::byte*>(at), bytes, access, count); });
     });
 }
 
 hipError_t hipMemUnmap(void* at, std::size_t bytes)
 {
-    return uncounted([&] {
+    return uncounted(forbidden_by_capture, [&] {
         (void)wait_for(outstanding_on(-1));
         return locked([&] { return unmap(static_cast<std::byte*>(at), bytes); });
     });

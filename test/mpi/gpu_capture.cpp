@@ -1,0 +1,83 @@
+// One thread of the application captures a graph while another one gathers: the calls are served, and the capture goes
+// on. In the strictest mode, CUDA's and PyTorch's default, in which such a capture is ended by any call of any thread
+// that waits, asks whether something is done or makes memory, unless that thread has said that it may.
+#include "gpu_memory.hpp"
+
+#include <semaphore>
+#include <thread>
+
+using namespace hier_test;
+
+namespace {
+
+// From the start of its life to the end.
+class Capture {
+public:
+    explicit Capture(int device) : thread_([this, device] { run(device); }) { begun_.acquire(); }
+    // What it ends with.
+    hipError_t end()
+    {
+        ended_.release();
+        thread_.join();
+        return error_;
+    }
+
+private:
+    void run(int device)
+    {
+        require_hip(hipSetDevice(device), "hipSetDevice");
+        hipStream_t stream = nullptr;
+        require_hip(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "a stream");
+        require_hip(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal), "a capture");
+        begun_.release();
+        ended_.acquire();
+        hipGraph_t graph = nullptr;
+        error_ = hipStreamEndCapture(stream, &graph);
+        (void)hipStreamDestroy(stream);
+    }
+
+    std::binary_semaphore begun_{0}, ended_{0};
+    hipError_t error_ = hipSuccess;
+    std::jthread thread_;
+};
+
+void gather(Session& session, Observer& observer, Kind kind, std::size_t bytes, int call)
+{
+    const std::size_t total = bytes * static_cast<std::size_t>(session.size());
+    const Memory send(kind, Pattern(session.rank(), call).bytes(bytes));
+    const Memory receive(kind, total);
+    session.phase("%s memory, %zu bytes a rank", name_of(kind), bytes);
+    // (The test itself has no pass: what it does with memory it does before or afterwards.)
+    Capture capture(current_device());
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);  // with what it takes to set one up
+    const auto count = static_cast<int>(bytes);
+    for (const MPI_Comm on : {comm, MPI_COMM_WORLD}) {
+        session.ok(
+            observer.allgather(send.data(), count, MPI_BYTE, receive.data(), count, MPI_BYTE, on),
+            "MPI_Allgather beside a capture");
+    }
+    MPI_Comm_free(&comm);
+    const hipError_t end = capture.end();
+    session.check(end == hipSuccess, "%s memory, %zu bytes a rank: the capture has ended with %s",
+                  name_of(kind), bytes, hipGetErrorName(end));
+    check_blocks(session, receive.read(0, total).data(), bytes, session.size(), call,
+                 name_of(kind));
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Session session(argc, argv, "gpu_capture", {"expect", "min-bytes"}, MPI_THREAD_MULTIPLE);
+    require_hip(hipSetDevice(session.rank() % devices()), "hipSetDevice");
+    Observer observer(session);
+    int call = 0;
+    for (unsigned kind = 0; kind < kinds; ++kind) {
+        for (const std::size_t bytes : {16, 4097, 300000, 5000000}) {
+            gather(session, observer, static_cast<Kind>(kind), bytes, ++call);
+        }
+    }
+    observer.close();
+    return session.finish();
+}
