@@ -1,5 +1,7 @@
 #include "coll_hier.h"
 
+#include <string.h>
+
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
 
@@ -8,12 +10,9 @@ static int hier_disable(mca_coll_base_module_t* module, struct ompi_communicator
 
 static void construct(mca_coll_hier_module_t* module)
 {
-    module->previous_allgather = NULL;
-    module->previous_allgather_module = NULL;
+    /* Open MPI takes the memory from malloc, and the ranks are to count the same from the start. */
+    memset((char*)module + sizeof module->super, 0, sizeof *module - sizeof module->super);
     module->state = MCA_COLL_HIER_FRESH;
-    module->has_told_of_small_calls = false;
-    module->team = NULL;
-    module->send_staging = module->receive_staging = (mca_coll_hier_staging_t){NULL, 0, false};
 }
 
 /* Runs from disable and again from the destructor: on 4.1 and 5.0 disable is called once for each

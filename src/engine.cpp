@@ -3,7 +3,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <new>
 
+#include "log.hpp"
 #include "team.hpp"
 #include "transport/retired_rails.hpp"
 #include "transport/ucx_worker.hpp"
@@ -20,7 +22,13 @@ Status Engine::start(Team& team, const hier_allgather_args& args)
 {
     const std::lock_guard lock(mutex_);
     running_.reserve(running_.size() + 1);
-    const Status status = team.start(args);
+    Status status = Status::ok;
+    try {
+        status = team.start(args);
+    } catch (const std::bad_alloc&) {  // the others would wait for us
+        log(HIER_LOG_ERROR, "no memory to start an allgather");
+        status = team.refuse(Status::out_of_memory);
+    }
     if (status == Status::in_progress) {
         running_.push_back(&team);
         count_ = running_.size();

@@ -70,6 +70,10 @@ case_ absent-4-by-2 ranks=4 node_size=2 mca="coll_hier_inter direct coll_hier_ch
 case_ absent-ring ranks=3 node_size=1 mca="coll_hier_inter ring" -- absent --expect hier
 case_ absent-shm ranks=3 mca="coll_hier_intra shm" -- absent --expect hier
 case_ "absent-{2,1}" layout=2,1 -- absent --expect hier
+for shape in "3 0" "4 2"; do
+    read -r ranks size <<<"$shape"
+    case_ "small-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="coll_hier_min_bytes 0" -- small --expect hier
+done
 case_ setup-cost-8-by-4 ranks=8 node_size=4 -- setup_cost --expect hier
 
 # GPU memory, on the simulated runtime: the CPU cannot reach it there.

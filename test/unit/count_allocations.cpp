@@ -4,7 +4,7 @@
 
 namespace hier::test {
 
-std::size_t allocations = 0, refused_bytes = 0, refusals = 0;
+std::size_t allocations = 0, refused_bytes = 0, refused_number = 0, refusals = 0;
 
 }  // namespace hier::test
 
@@ -14,7 +14,8 @@ extern "C" void* __wrap__Znwm(std::size_t bytes);
 extern "C" void* __wrap__Znwm(std::size_t bytes)
 {
     hier::test::allocations++;
-    if (bytes == hier::test::refused_bytes && bytes > 0) {
+    const bool is_the_one = hier::test::refused_number > 0 && --hier::test::refused_number == 0;
+    if (is_the_one || (bytes == hier::test::refused_bytes && bytes > 0)) {
         hier::test::refusals++;
         throw std::bad_alloc();
     }

@@ -8,7 +8,8 @@
 namespace hier::test {
 
 extern std::size_t allocations;
-extern std::size_t refused_bytes;  // blocks of this size; 0: none
+extern std::size_t refused_bytes;   // blocks of this size; 0: none
+extern std::size_t refused_number;  // this one from now, from 1; 0: none
 extern std::size_t refusals;
 
 }  // namespace hier::test

@@ -164,6 +164,37 @@ void test_no_memory_for_a_message(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, take_a_message_without_memory))));
 }
 
+// A size that this rank has not had yet takes memory: each allocation in turn.
+std::string start_without_memory(ForkedRank& self, std::size_t nth)
+{
+    constexpr std::size_t bytes = 60000;
+    TeamRank team(self, config_for_tests());
+    std::string wrong;
+    if (team.call(50000, wrong) != HIER_OK) return "the first call: " + wrong;
+    std::vector<std::byte> send(bytes), receive(2 * bytes);
+    refused_number = self.rank() == 1 ? nth : 0;
+    int code = team.start_raw(send.data(), receive.data(), bytes);
+    refused_number = 0;
+    code = team.finish(code);
+    team.end();
+    if (self.rank() == 1 && refusals == 0) return "no such allocation";
+    const int wanted = self.rank() == 1 ? HIER_ERR_MEMORY : HIER_ERR_PEER;
+    return code == wanted ? ucx.leaks() : std::string("ended with: ") + hier_strerror(code);
+}
+
+void test_no_memory_for_a_call(void**)
+{
+    for (std::size_t nth = 1; nth < 100; nth++) {
+        const Ends ends =
+            run_ranks(2, [&](ForkedRank& self) { return start_without_memory(self, nth); });
+        if (ends[1] == "no such allocation") {
+            assert_true(nth > 3);
+            return;
+        }
+        expect_no_reason(keep(first_fault(ends)));
+    }
+}
+
 // Transports that the core does not know order signals by a flush; RDMA by a fence. The bytes go
 // over TCP all the same. The first puts are set-up, as above: its bounds are long.
 void test_flushes(void**)
@@ -197,6 +228,7 @@ int main()
         cmocka_unit_test(test_fences),
         cmocka_unit_test(test_messages),
         cmocka_unit_test(test_no_memory_for_a_message),
+        cmocka_unit_test(test_no_memory_for_a_call),
         cmocka_unit_test(test_a_worker_flush_that_fails_harms_nobody),
     };
     return cmocka_run_group_tests_name("ucx_failures", tests, nullptr, nullptr);
