@@ -180,9 +180,9 @@ extern "C" hier::gpu::Runtime* hier_gpu_open_3(void (*log)(int level, const char
 {
     using namespace hier::gpu;
     static Runtime* opened =
-        nullptr;  // for as long as the process: others may still use it at exit
+        nullptr;      // for as long as the process: others may still use it at exit
+    set_report(log);  // whose it was may be gone
     if (opened != nullptr) return opened;
-    set_report(log);
     const char* cause = nullptr;
     int devices = 0, version = 0;
     if (!platform_open(cause)) {

@@ -12,7 +12,11 @@ struct Driver {
     CUresult (*context_get)(CUcontext*);
     CUresult (*context_set)(CUcontext);
     CUresult (*context_get_flags)(unsigned*);
-    CUresult (*context_set_flags)(unsigned);  // from CUDA 12.1 on
+    CUresult (*context_set_flags)(unsigned);                     // from CUDA 12.1 on
+    CUresult (*context_get_id)(CUcontext, unsigned long long*);  // from CUDA 12.0 on
+    CUresult (*primary_context_get_state)(CUdevice, unsigned*, int*);
+    CUresult (*primary_context_retain)(CUcontext*, CUdevice);
+    CUresult (*primary_context_release)(CUdevice);
     CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
     CUresult (*memory_address_free)(CUdeviceptr, std::size_t);
     CUresult (*memory_address_range)(CUdeviceptr*, std::size_t*, CUdeviceptr);

@@ -77,6 +77,13 @@ bool uses(const char* family)
                const_cast<char*>(family)) != 0;
 }
 
+AsksForContext find_loaded_cuda()
+{
+    void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);  // it stays from now on
+    if (library == nullptr || uses("libamdhip64.so")) return nullptr;
+    return reinterpret_cast<AsksForContext>(dlsym(library, "cuCtxGetCurrent"));
+}
+
 Attempt open_module(const Module& module, bool only_loaded)
 {
     Attempt a;

@@ -19,6 +19,10 @@ std::span<const Module> modules();
 // Has this process loaded a library of such a name, of whatever version?
 bool uses(const char* family);
 
+// CUDA's driver, where it is the only runtime that the process has loaded: cuCtxGetCurrent.
+using AsksForContext = int (*)(void**);
+AsksForContext find_loaded_cuda();
+
 struct Attempt {
     Runtime* runtime = nullptr;
     bool has_module = false;

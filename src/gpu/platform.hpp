@@ -42,6 +42,12 @@ private:
     hipError_t error_ = hipSuccess;
 };
 
+// The number of the device's context, which a reset of the device ends, with all that was made in it
+// and must not be touched any more; 0: it has none. Makes none.
+std::uint64_t context_of(int device);
+// The same of the current device; quick.
+std::uint64_t current_context();
+
 // Waits for all that the stream has been given, `bound` at most, 0 standing for ever. False: it is
 // still running. What has failed is over, too.
 bool finish(hipStream_t stream, std::chrono::milliseconds bound);

@@ -91,7 +91,25 @@ hipError_t adopt(const Allocation& allocation)
 // the plan chose, each with the whole port to itself.
 constexpr std::size_t batched_most = 16 << 20;
 
+hipError_t copy_each(hipStream_t stream, std::span<const Copy> copies)
+{
+    for (const Copy& c : copies) {
+        const hipError_t error = hipMemcpyAsync(c.to, c.from, c.bytes, hipMemcpyDefault, stream);
+        if (error != hipSuccess) return error;
+    }
+    return hipSuccess;
+}
+
+// The driver may be older than the runtime, which then has no batches.
+bool has_batches = false;
+
 #if CUDART_VERSION >= 12080
+bool find_batches()
+{
+    int version = 0;
+    return cudaDriverGetVersion(&version) == cudaSuccess && version >= 12080;
+}
+
 hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
 {
     constexpr std::size_t most = 64;
@@ -122,13 +140,11 @@ hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
     return copy_batch(stream, copies.subspan(count));
 }
 #else
+bool find_batches() { return false; }
+
 hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
 {
-    for (const Copy& c : copies) {
-        const hipError_t error = hipMemcpyAsync(c.to, c.from, c.bytes, hipMemcpyDefault, stream);
-        if (error != hipSuccess) return error;
-    }
-    return hipSuccess;
+    return copy_each(stream, copies);
 }
 #endif
 
@@ -139,10 +155,15 @@ bool platform_open(const char*& cause)
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     cause = "libcuda.so.1 cannot be opened or is too old";
     if (library != nullptr) (void)find(library, "cuCtxSetFlags", driver.context_set_flags);
+    if (library != nullptr) (void)find(library, "cuCtxGetId", driver.context_get_id);
+    has_batches = find_batches();
     return library != nullptr && find(library, "cuCtxGetCurrent", driver.context_get) &&
            find(library, "cuCtxSetCurrent", driver.context_set) &&
            find(library, "cuCtxGetFlags", driver.context_get_flags) &&
            find(library, "cuDeviceGetAttribute", driver.device_get_attribute) &&
+           find(library, "cuDevicePrimaryCtxGetState", driver.primary_context_get_state) &&
+           find(library, "cuDevicePrimaryCtxRetain", driver.primary_context_retain) &&
+           find(library, "cuDevicePrimaryCtxRelease_v2", driver.primary_context_release) &&
            find(library, "cuPointerGetAttributes", driver.pointer_get_attributes) &&
            find(library, "cuPointerSetAttribute", driver.pointer_set_attribute) &&
            find(library, "cuMemAddressFree", driver.memory_address_free) &&
@@ -176,8 +197,9 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     const CUresult result =
         driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(),
                                       reinterpret_cast<CUdeviceptr>(address));
-    // Nothing of CUDA's has been used in this process: so this is not CUDA's memory.
-    if (result == CUDA_ERROR_NOT_INITIALIZED) return hipSuccess;
+    // CUDA has not been used yet in this process, or not any more: so this is not CUDA's memory.
+    if (result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_DEINITIALIZED)
+        return hipSuccess;
     if (result != CUDA_SUCCESS || kind == 0) return runtime_error(result);
     allocation.kind = managed != 0                   ? MemoryKind::managed
                       : kind == CU_MEMORYTYPE_DEVICE ? MemoryKind::device
@@ -216,6 +238,33 @@ DeviceScope::DeviceScope(int device)
 
 DeviceScope::~DeviceScope() { driver.context_set(reinterpret_cast<CUcontext>(saved_)); }
 
+namespace {
+
+std::uint64_t number_of(CUcontext context)
+{
+    unsigned long long number = 0;
+    if (driver.context_get_id == nullptr) return 1;
+    return driver.context_get_id(context, &number) == CUDA_SUCCESS ? number : 0;
+}
+
+}  // namespace
+
+// cudaDeviceReset ends the primary context, which may come back at the same address.
+std::uint64_t context_of(int device)
+{
+    unsigned flags = 0;
+    int is_active = 0;
+    CUcontext context = nullptr;
+    if (driver.primary_context_get_state(device, &flags, &is_active) != CUDA_SUCCESS ||
+        is_active == 0 || driver.primary_context_retain(&context, device) != CUDA_SUCCESS)
+        return 0;
+    const std::uint64_t number = number_of(context);
+    (void)driver.primary_context_release(device);
+    return number;
+}
+
+std::uint64_t current_context() { return number_of(nullptr); }
+
 hipError_t platform_try(hipStream_t, std::chrono::milliseconds) { return hipSuccess; }
 
 // Behind a switch, one stream for all peers is the fastest: each copy gets the whole port.
@@ -232,7 +281,8 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
                                         [](const Copy& c) { return c.bytes > batched_most; });
         const auto small = static_cast<std::size_t>(large - copies.begin());
         const std::size_t count = std::max<std::size_t>(small, 1);
-        const hipError_t error = copy_batch(stream, copies.first(count));
+        const auto some = copies.first(count);
+        const hipError_t error = has_batches ? copy_batch(stream, some) : copy_each(stream, some);
         if (error != hipSuccess) return error;
         copies = copies.subspan(count);
     }

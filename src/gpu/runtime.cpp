@@ -103,6 +103,24 @@ Runtime* find_runtime(std::string& reason)
     return search(false, reason);
 }
 
+// CUDA has been loaded and not been used yet: no memory is its, and to ask it for devices would settle
+// what CUDA_VISIBLE_DEVICES says.
+static bool is_cuda_untouched()
+{
+    constexpr int not_initialized = 3;  // CUDA_ERROR_NOT_INITIALIZED
+    static std::atomic<unsigned long long> loaded_at_last_look{0};
+    static std::atomic<AsksForContext> asks{nullptr};
+    if (chosen != HIER_GPU_AUTO) return false;
+    const unsigned long long loaded = libraries_loaded();
+    if (loaded_at_last_look != loaded) {
+        asks = find_loaded_cuda();
+        loaded_at_last_look = loaded;
+    }
+    void* context = nullptr;
+    const AsksForContext ask = asks;
+    return ask != nullptr && ask(&context) == not_initialized;
+}
+
 // Nobody says what it is; but the host's it is not when the CPU does not reach it. (A module may have
 // been put in its place since, a runtime may have recovered.)
 static Status inspect_without(const void* address, const Runtime*& r)
@@ -120,6 +138,7 @@ static Status inspect_without(const void* address, const Runtime*& r)
 Status inspect(const void* address, Allocation& allocation)
 {
     allocation = {};
+    if (opened == nullptr && is_cuda_untouched()) return Status::ok;
     const Runtime* r = runtime();
     if (r == nullptr) {
         const Status status = inspect_without(address, r);

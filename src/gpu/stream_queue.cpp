@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gpu/report.hpp"
+#include "hier/hier.h"
 
 namespace hier::gpu {
 namespace {
@@ -18,6 +19,7 @@ StreamQueue::StreamQueue(int device, std::chrono::milliseconds bound)
 {
     const DeviceScope scope(device);
     hipError_t error = scope.error();
+    context_ = current_context();
     if (error == hipSuccess) error = open(0);
     if (error == hipSuccess) error = platform_try(streams_[0].handle, bound);
     if (error == hipSuccess && can_store_words(device)) {
@@ -43,8 +45,14 @@ StreamQueue::StreamQueue(int device, std::chrono::milliseconds bound)
 StreamQueue::~StreamQueue()
 {
     strike_off();
+    const bool is_over = finish();
+    if (is_lost()) {
+        for (Mark& mark : marks_) (void)mark.event.release();
+        for (Event& event : spare_events_) (void)event.release();
+        return;
+    }
     const DeviceScope scope(device_);
-    if (!finish()) {
+    if (!is_over) {
         // Destroying any of this would wait, as would what gives memory back.
         leave_streams();
         for (Mark& mark : marks_) (void)mark.event.release();
@@ -89,6 +97,12 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
     if (failed(failure_)) return failure_;
     const DeviceScope scope(device_);
     if (scope.error() != hipSuccess) return failed_start("switching to the device", scope.error());
+    if (current_context() != context_) {
+        report(HIER_LOG_ERROR,
+               "%s: device %d has been reset, and nothing of what was set up there is left",
+               platform_name, device_);
+        return failure_ = Status::transport_error;
+    }
     for (const Copy& c : copies) {
         const std::size_t stream = std::min(stream_of(c.lane), most_streams - 1);
         const hipError_t error = open(stream);

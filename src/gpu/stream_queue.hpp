@@ -51,6 +51,8 @@ private:
     Status look(const Mark& mark);
     Status failed_start(const char* what, hipError_t error);
     Status reached_locked(std::uint64_t ticket);
+    // The application has reset the device.
+    bool is_lost() const { return context_of(device_) != context_; }
     // stream_waits.cpp
     bool is_idle() const;
     bool finish();
@@ -62,6 +64,7 @@ private:
 
     int device_;
     std::chrono::milliseconds bound_;
+    std::uint64_t context_ = 0;
     bool is_stuck_ = false;  // something has run for longer
     std::mutex mutex_;
     std::vector<Stream> streams_;

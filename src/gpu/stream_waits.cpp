@@ -92,9 +92,9 @@ bool StreamQueue::finish()
 
 bool StreamQueue::is_idle() const
 {
-    return std::none_of(streams_.begin(), streams_.end(), [](const Stream& s) {
-        return s.handle != nullptr && is_running(s.handle);
-    });
+    return is_lost() || std::none_of(streams_.begin(), streams_.end(), [](const Stream& s) {
+               return s.handle != nullptr && is_running(s.handle);
+           });
 }
 
 bool StreamQueue::finish_locked()

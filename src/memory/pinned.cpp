@@ -29,6 +29,8 @@ void PinnedMemory::reserve_near(int device, std::size_t bytes)
     if (numa < 0) return;
     void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) return;
+    // After a fork the parent's next write might move a page away from where devices see it.
+    (void)madvise(pages, bytes, MADV_DONTFORK);
     if (!place_memory(pages, bytes, numa) ||
         failed(gpu::runtime()->register_host(device, pages, bytes))) {
         munmap(pages, bytes);

@@ -32,6 +32,7 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
     for (Iterator m = mappings_.begin(); m != mappings_.end(); ++m) {
         if (m->is_stale || m->device != device || !is_same(m->memory, memory)) continue;
         mappings_.splice(mappings_.begin(), mappings_, m);
+        if (m->base == nullptr) return Status::transport_error;  // as at the first attempt
         m->users++;
         mapping = &*m;
         return Status::ok;
@@ -40,8 +41,8 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
     close_oldest();
     std::byte* base = nullptr;
     const Status status = gpu::runtime()->map(memory.handle, device, base);
+    mappings_.push_front({memory, device, base, failed(status) ? 0 : 1, false});
     if (failed(status)) return status;
-    mappings_.push_front({memory, device, base, 1, false});
     mapping = &mappings_.front();
     return Status::ok;
 }
@@ -57,7 +58,7 @@ void PeerMappings::release(Mapping* mapping)
 
 PeerMappings::Iterator PeerMappings::close(Iterator mapping)
 {
-    gpu::runtime()->unmap(mapping->base, mapping->device);
+    if (mapping->base != nullptr) gpu::runtime()->unmap(mapping->base, mapping->device);
     return mappings_.erase(mapping);
 }
 

@@ -32,12 +32,13 @@ public:
     struct Mapping {
         ExportedMemory memory;
         int device;       // for whose copies
-        std::byte* base;  // here
+        std::byte* base;  // here; null: it cannot be mapped
         int users;
         bool is_stale;
     };
 
-    // Gives the mapping to use until release(). Errors have been logged.
+    // Gives the mapping to use until release(). An error has been logged, and is that of every
+    // attempt: GPUs may have no way to each other.
     Status acquire(const ExportedMemory& memory, int device, Mapping*& mapping);
     void release(Mapping* mapping);
     // All that nobody uses.

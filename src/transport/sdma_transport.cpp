@@ -50,6 +50,9 @@ Status SdmaTransport::begin(const Binding& binding)
     device_ = is_of_device(binding.receive) ? binding.receive.memory.device
               : is_of_device(binding.send)  ? binding.send.memory.device
                                             : gpu::used_device();
+    // (It writes what is there: not after peers on other nodes may have begun to.)
+    is_writable_ = host_ && host_->has_cma() && binding.receive.memory.kind == MemoryKind::pinned &&
+                   can_be_written(binding.receive);
     engines_ = nullptr;
     if (device_ >= 0 && failure_ == Status::ok) {
         engines_ = gpu::queue(device_);
@@ -69,8 +72,7 @@ void SdmaTransport::offer(NodeSlot& slot)
     const Region& into = binding().receive;
     const Allocation& memory = into.memory;
     const bool is_host =
-        memory.kind == MemoryKind::host ||
-        (memory.kind == MemoryKind::pinned && host_->has_cma() && can_be_written(into));
+        memory.kind == MemoryKind::host || (memory.kind == MemoryKind::pinned && is_writable_);
     slot.way = is_host && host_->has_cma() ? Way::by_cpu : Way::by_cells;
     if (is_of_device(into)) offer_device(slot);
 }

@@ -111,7 +111,8 @@ private:
     std::vector<Batch> spare_;
     Status failure_ = Status::ok;
     int registered_by_ = -1;
-    bool has_hung_ = false;  // a copy may go on, however long
+    bool has_hung_ = false;     // a copy may go on, however long
+    bool is_writable_ = false;  // the receive buffer, pinned, by peers
     bool is_settling_ = false;
     std::uint64_t settled_ = 0;  // ticket
     std::string name_;

@@ -219,5 +219,9 @@ int main(int argc, char** argv)
     lifetime.steady(MPI_COMM_WORLD, calls);
     lifetime.steady_communicators(4);
     observer.close();
+#ifdef HIER_CUDA
+    // As many programs do at their end, and before MPI_Finalize: with it goes all that hier has made there.
+    require_hip(cudaDeviceReset(), "cudaDeviceReset");
+#endif
     return session.finish();
 }
