@@ -1,6 +1,7 @@
 #include "executor.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "log.hpp"
 
@@ -40,8 +41,13 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
         const Status status = t->begin(binding);
         if (failed(status)) fail(status);
     }
-    for (std::uint32_t i = 0; i < program.size() && !failed(failure_); i++) {
-        if (program.dependencies()[i] == 0) run(i);  // the others when their last dependency ends
+    try {
+        for (std::uint32_t i = 0; i < program.size() && !failed(failure_); i++) {
+            if (program.dependencies()[i] == 0) run(i);  // the others when their last one ends
+        }
+    } catch (const std::bad_alloc&) {  // peers may be writing already
+        log(HIER_LOG_ERROR, "no memory for an operation of an allgather");
+        fail(Status::out_of_memory);
     }
     return status_;
 }

@@ -44,7 +44,8 @@ void Executor::pass_on_beat(Clock::time_point now)
     for (Transport* t : transports_) {
         if (t != nullptr) highest = std::max(highest, t->heard());
     }
-    if (not_ready_ > 0) highest++;
+    // By one a period at most, however many ranks miss somebody: it has 24 bits.
+    if (not_ready_ > 0) highest = std::max(highest, beat_ + 1);
     if (highest == beat_) return;
     beat_ = highest;
     last_move_ = now;

@@ -76,6 +76,7 @@ RailPointer RailLanes::open(const Group& group, const NetworkChoice& choice,
     RailBoard board;
     group.agree("opening the network", [&] {
         worker = UcxWorker::get(choice);
+        const std::lock_guard lock(worker->mutex());
         board = RailBoard(worker->context(), is_remote.size());
     });
     RailPointer lane(new UcxRail(worker, std::move(board), is_remote, settings.depth));

@@ -12,13 +12,11 @@ void UcxRail::allow_direct(int setting, const gpu::Runtime& runtime)
 {
     const bool is_wanted = setting == HIER_GPU_DIRECT_ON;
     const char* memory = runtime.platform() == gpu::Platform::cuda ? "CUDA" : "ROCm";
-    unsigned major = 0, minor = 0, release = 0;
-    ucp_get_version(&major, &minor, &release);
     const NetworkChoice& choice = worker_->choice();
     const std::string cause =
         why_not_direct(setting, {memory, choice.transports.c_str(),
                                  worker_->knows(ucx_memory_type(runtime.platform())),
-                                 is_rdma(choice), 100 * major + minor});
+                                 is_rdma(choice), ucx_version()});
     device_memory_ = cause.empty() ? "device memory directly"
                                    : "device memory through pinned memory (" + cause + ")";
     log(HIER_LOG_DEBUG, "UCX %s on %s: %s", choice.transports.c_str(), choice.devices.c_str(),
@@ -29,7 +27,9 @@ void UcxRail::allow_direct(int setting, const gpu::Runtime& runtime)
             cause.c_str());
     if (!cause.empty()) return;
     std::vector<std::byte> board_key;
+    std::unique_lock packing(worker_->mutex());
     check(board_.memory().pack_key(board_key), "packing the rail board's key");
+    packing.unlock();
     direct_ = std::make_unique<RailDirect>(worker_, std::move(board_key), peers_.size(), runtime,
                                            is_wanted ? HIER_LOG_ERROR : HIER_LOG_INFO);
     // Now, and not in a call. What fails is tried again there, and told.

@@ -25,7 +25,7 @@ Status UcxRail::send_message(int peer_index, std::uint32_t op, MessageHead head,
     Flight& flight = take_flight(peer_index, op);
     head.sink = peer.sink;
     head.from = static_cast<std::uint32_t>((peer.board - peer.failure) / sizeof(RailSlot) - 1);
-    head.sequence = binding_.sequence;
+    if (head.sequence == 0) head.sequence = binding_.sequence;
     head.total = binding_.receive.length;
     flight.head = head;
     flight.parts = 1;  // ours, as in launch()
@@ -70,6 +70,10 @@ Status UcxRail::drain_messages(int peer, std::uint32_t op)
 void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::size_t bytes)
 {
     if (head.from >= peers_.size()) return;
+    if (head.sequence == MessageHead::goodbye) {
+        std::atomic_ref(board_.slot(head.from).goodbye).store(1, std::memory_order_release);
+        return;
+    }
     const std::uint64_t current = is_bound_ ? binding_.sequence : 0;
     if (head.sequence < current) return;  // a drain's
     // Whoever is in a later call has been in this one, too.

@@ -80,13 +80,12 @@ bool UcxRail::post(Flight& flight, const void* data, std::size_t bytes, std::uin
                    const UcxRemoteKey& key)
 {
     ucp_request_param_t param{};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.op_attr_mask =
+        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
     param.cb.send = on_complete;
     param.user_data = &flight;
-    if (flight.is_on_device && data != &flight.signal) {
-        param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-        param.memory_type = direct_->memory_type();
-    }
+    const bool is_on_device = flight.is_on_device && data != &flight.signal;
+    param.memory_type = is_on_device ? direct_->memory_type() : UCS_MEMORY_TYPE_HOST;
     const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
     return track(flight, ucp_put_nbx(peer.endpoint, data, bytes, to, key.get(), &param), "put");
 }
@@ -122,7 +121,11 @@ void UcxRail::report(const Flight& flight, const char* what, ucs_status_t status
 {
     // What was not acknowledged any more, a goodbye say, before the process left.
     if (status == UCS_ERR_CANCELED && UcxWorker::is_quiet()) return;
-    if (flight.is_probe) {
+    const bool is_leaving = flight.rail != nullptr && flight.rail->leaving_ != Leaving::no;
+    if (is_leaving) {  // nobody misses it: a process that was spawned may have ended
+        log(HIER_LOG_DEBUG, "UCX %s to rail rank %d: %s", what, flight.peer,
+            ucs_status_string(status));
+    } else if (flight.is_probe) {
         log(HIER_LOG_ERROR, "UCX %s that flushes device memory: %s", what,
             ucs_status_string(status));
     } else {

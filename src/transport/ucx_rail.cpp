@@ -31,6 +31,7 @@ UcxRail::~UcxRail()
     if (in_flight_ > 0) abandon_flights();
     peers_.clear();
     memory_.reset();
+    const RailBoard board = std::move(board_);  // goes under the lock
     direct_.reset();
 }
 
@@ -59,7 +60,12 @@ bool UcxRail::leave()
         leaving_ = Leaving::gone;
         for (std::size_t i = 0; i < peers_.size(); i++) {
             if (peers_[i].endpoint == nullptr) continue;
-            (void)send_word(static_cast<int>(i), no_op, offsetof(RailSlot, goodbye), 1);
+            const auto peer = static_cast<int>(i);
+            if (in_order) {
+                (void)send_message(peer, no_op, {.sequence = MessageHead::goodbye}, nullptr, 0);
+            } else {
+                (void)send_word(peer, no_op, offsetof(RailSlot, goodbye), 1);
+            }
         }
     }
     bool all_gone = leaving_ == Leaving::gone && awaited() == 0;
@@ -92,7 +98,7 @@ Status UcxRail::begin(const Binding& binding)
     ucs_status_t status = UCS_OK;
     std::vector<std::byte>& key = packed_key_;
     if (!is_registered) {
-        status = memory_.map(worker_->context(), into.base, into.length);
+        status = memory_.map(worker_->context(), into.base, into.length, UCS_MEMORY_TYPE_HOST);
         if (status == UCS_OK) status = memory_.pack_key(key);
     }
     needs_flush_ = is_registered && direct_->flush_kind() != gpu::RdmaFlush::none;

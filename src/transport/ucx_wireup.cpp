@@ -39,6 +39,7 @@ void UcxRail::exchange_boards(const Group& group)
     std::vector<std::byte> mine;
     group.agree("packing the rail board's key", [&] {
         std::vector<std::byte> key;
+        const std::lock_guard lock(worker_->mutex());
         check(board_.memory().pack_key(key), "packing the rail board's key");
         const auto& worker = worker_->address();
         const BoardAddress head{reinterpret_cast<std::uint64_t>(&board_.failure()), sink_,

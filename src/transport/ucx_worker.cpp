@@ -12,6 +12,18 @@
 #include "log.hpp"
 
 namespace hier {
+
+unsigned ucx_version()
+{
+    unsigned major = 0, minor = 0, release = 0;
+    ucp_get_version(&major, &minor, &release);
+    return 100 * major + minor;
+}
+
+// From 1.18 on UCX lets NICs place data out of order where they can (DDP_ENABLE), and only from 1.22
+// on its weak fence holds a put back for that.
+bool orders_by_weak_fence(unsigned version) { return version < 118 || version >= 122; }
+
 namespace {
 
 struct Registry {
@@ -59,14 +71,14 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
     if (knows(config, "MAX_RMA_RAILS")) modify(config, "MAX_RMA_RAILS", "1");
     // Order on one lane is all we need; a strong fence waits for every peer.
     if (knows(config, "FENCE_MODE")) modify(config, "FENCE_MODE", "weak");
+    // For few peers UCX chooses rc for all it sends; for many, DC, some of whose lanes are several.
+    if (choice.transports == "rc,dc") modify(config, "NUM_EPS", "1");
     if (choice.transports == "tcp") {
         // What it would keep are registrations, and TCP has none. But for the first one of a process
         // UCX patches mmap under the feet of its own thread, and before 1.21 sometimes hangs
         // (openucx/ucx, pull request 11112).
         if (choice.memory.empty()) modify(config, "RCACHE_ENABLE", "n");
-        unsigned major = 0, minor = 0, release = 0;
-        ucp_get_version(&major, &minor, &release);
-        const bool prefixed = major > 1 || minor >= 18;  // keys of a transport carry its name
+        const bool prefixed = ucx_version() >= 118;  // keys of a transport carry its name
         modify(config, prefixed ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
     }
 }
@@ -76,7 +88,8 @@ SignalOrder signal_order_for(const NetworkChoice& choice)
     const bool one_device =
         !choice.devices.empty() && choice.devices.find(',') == std::string::npos;
     if (one_device && choice.transports == "tcp") return SignalOrder::by_lane;
-    if (one_device && choice.transports == "rc,dc") return SignalOrder::by_fence;
+    if (one_device && choice.transports == "rc,dc" && orders_by_weak_fence(ucx_version()))
+        return SignalOrder::by_fence;
     return SignalOrder::by_flush;
 }
 

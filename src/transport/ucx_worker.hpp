@@ -28,14 +28,20 @@ enum class SignalOrder {
     by_flush,  // several lanes, or unknown ones: the data is flushed first
 };
 
+unsigned ucx_version();  // 100 * major + minor
+// Does the weak fence of that version keep a put over RDMA behind those before?
+bool orders_by_weak_fence(unsigned version);
+
 // What a message says of itself.
 struct MessageHead {
-    std::uint64_t sink = 0;  // its receiver: the number that the worker there gave it
-    std::uint64_t sequence = 0;
-    std::uint64_t offset = 0;  // of the data in the receive buffer
-    std::uint64_t total = 0;   // bytes of the receive buffer
-    std::uint32_t from = 0;    // index among the receiver's peers
-    std::uint32_t count = 0;   // as a signal's
+    static constexpr std::uint64_t goodbye = ~0ull;  // as sequence: the sender's rail sends no more
+
+    std::uint64_t sink = 0;      // its receiver: the number that the worker there gave it
+    std::uint64_t sequence = 0;  // none: of the sender's call
+    std::uint64_t offset = 0;    // of the data in the receive buffer
+    std::uint64_t total = 0;     // bytes of the receive buffer
+    std::uint32_t from = 0;      // index among the receiver's peers
+    std::uint32_t count = 0;     // as a signal's
 };
 
 // Gets the messages that are for it, under the worker's mutex.

@@ -55,6 +55,24 @@ void test_a_drain_needs_no_answer(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, drain_to_a_peer_that_computes))));
 }
 
+// A put that nobody answers any more would be an error of a process that goes on when its peer, spawned
+// by it, has ended; and before 1.22 UCX ends the one that cannot answer.
+std::string leave(ForkedRank& self)
+{
+    TeamRank team(self, config_for_tests());
+    std::string fault;
+    if (team.call(100000, fault) != HIER_OK) return "the call fails";
+    const std::size_t puts = ucx.calls(UcxCall::put), messages = ucx.calls(UcxCall::message);
+    team.end();
+    if (ucx.calls(UcxCall::message) != messages + 1) fault = "no goodbye";
+    return ucx.calls(UcxCall::put) == puts ? fault : "a put when it leaves";
+}
+
+void test_a_goodbye_needs_no_answer(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, leave))));
+}
+
 // One rank has left the call between nodes and waits in one inside its node for the other, which is
 // still in the first and needs its answers.
 std::string call_on_two_teams(ForkedRank& self)
@@ -92,6 +110,7 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_a_drain_needs_no_answer),
+        cmocka_unit_test(test_a_goodbye_needs_no_answer),
         cmocka_unit_test(test_a_call_on_one_node_answers_others),
     };
     return cmocka_run_group_tests_name("ucx_answers", tests, nullptr, nullptr);

@@ -6,7 +6,9 @@
 
 #include "count_allocations.hpp"
 #include "forked.hpp"
+#include "group.hpp"
 #include "team_rank.hpp"
+#include "transport/ucx_worker.hpp"
 #include "wrap_ucx.hpp"
 
 #include "cmocka.hpp"
@@ -171,6 +173,7 @@ std::string start_without_memory(ForkedRank& self, std::size_t nth)
     TeamRank team(self, config_for_tests());
     std::string wrong;
     if (team.call(50000, wrong) != HIER_OK) return "the first call: " + wrong;
+    (void)Group(self.group()).allgather(nth);  // a failure would reach who is still in the first
     std::vector<std::byte> send(bytes), receive(2 * bytes);
     refused_number = self.rank() == 1 ? nth : 0;
     int code = team.start_raw(send.data(), receive.data(), bytes);
@@ -211,6 +214,7 @@ void test_flushes_that_fail_later(void**)
 
 void test_fences(void**)
 {
+    if (!orders_by_weak_fence(ucx_version())) return;  // this UCX gets flushes
     expect_no_reason(each_fails(UcxFailure::at_once, {UcxCall::fence}, "rc,dc"));
 }
 
