@@ -203,10 +203,12 @@ Status Team::inspect(const hier_allgather_args& args, Binding& binding) const
                         : const_cast<std::byte*>(static_cast<const std::byte*>(args.send)),
                     args.bytes_per_rank};
     binding.send_offset = offset;
+    // Managed memory is the host's while the CPU has its pages, but for NICs, which may not have it.
+    const bool is_for_nics = rail_ && is_rdma(rail_->choice());
     const auto look = [&](Region& region) {
         const Status status = gpu::inspect(region.base, region.memory);
         if (region.memory.kind == MemoryKind::managed &&
-            (!takes_device_memory() || is_resident(region.base, region.length)))
+            (!takes_device_memory() || (!is_for_nics && is_resident(region.base, region.length))))
             region.memory.device = -1;
         return status;
     };

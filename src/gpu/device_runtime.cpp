@@ -179,8 +179,8 @@ extern "C" hier::gpu::Runtime* hier_gpu_open_3(void (*log)(int level, const char
                                                bool& is_broken)
 {
     using namespace hier::gpu;
-    static Runtime* opened =
-        nullptr;      // for as long as the process: others may still use it at exit
+    // For as long as the process: others may still use it at exit.
+    static Runtime* opened = nullptr;
     set_report(log);  // whose it was may be gone
     if (opened != nullptr) return opened;
     const char* cause = nullptr;

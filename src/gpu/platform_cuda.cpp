@@ -252,6 +252,7 @@ std::uint64_t number_of(CUcontext context)
 // cudaDeviceReset ends the primary context, which may come back at the same address.
 std::uint64_t context_of(int device)
 {
+    const CapturePass pass;
     unsigned flags = 0;
     int is_active = 0;
     CUcontext context = nullptr;

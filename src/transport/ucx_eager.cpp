@@ -25,7 +25,7 @@ Status UcxRail::send_message(int peer_index, std::uint32_t op, MessageHead head,
     Flight& flight = take_flight(peer_index, op);
     head.sink = peer.sink;
     head.from = static_cast<std::uint32_t>((peer.board - peer.failure) / sizeof(RailSlot) - 1);
-    if (head.sequence == 0) head.sequence = binding_.sequence;
+    if (head.sequence != MessageHead::goodbye) head.sequence = binding_.sequence;
     head.total = binding_.receive.length;
     flight.head = head;
     flight.parts = 1;  // ours, as in launch()

@@ -37,7 +37,7 @@ struct MessageHead {
     static constexpr std::uint64_t goodbye = ~0ull;  // as sequence: the sender's rail sends no more
 
     std::uint64_t sink = 0;      // its receiver: the number that the worker there gave it
-    std::uint64_t sequence = 0;  // none: of the sender's call
+    std::uint64_t sequence = 0;  // of the sender's call
     std::uint64_t offset = 0;    // of the data in the receive buffer
     std::uint64_t total = 0;     // bytes of the receive buffer
     std::uint32_t from = 0;      // index among the receiver's peers

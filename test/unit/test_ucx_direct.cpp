@@ -1,6 +1,7 @@
 // The network writes into device memory itself: what it wrote is flushed before it counts, memory
 // that it cannot reach is staged, and no key outlives its memory.
 #include <string>
+#include <vector>
 
 #include "direct_rank.hpp"
 
@@ -198,6 +199,28 @@ void test_stale_rkey_of_a_piece(void**)
     expect_no_reason(keep(first_fault(run_direct(2, body, not_sharing_version))));
 }
 
+// A NIC may not have managed memory, whoever has its pages: what UCX then does, puts by message and
+// words by RDMA, has no order.
+void test_managed_memory_is_staged(void**)
+{
+    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
+        DirectRank rank(self);
+        void* managed = nullptr;
+        gives_success(hipMallocManaged(&managed, 2 * shard, hipMemAttachGlobal), "managed memory");
+        if (const auto fault = rank.call(); !fault.empty()) return fault;
+        if (DirectRank::is_staged()) return "staged before";
+        std::string wrong;
+        std::vector<std::byte> send(shard);
+        auto* const receive = static_cast<std::byte*>(managed);
+        if (rank.team.call(shard, send, receive, wrong) != HIER_OK || !wrong.empty())
+            return "the call fails " + wrong;
+        const bool is_staged = DirectRank::is_staged();
+        rank.team.end();
+        (void)hipFree(managed);
+        return is_staged ? "" : "not staged";
+    }))));
+}
+
 }  // namespace
 
 int main()
@@ -213,6 +236,7 @@ int main()
         cmocka_unit_test(test_no_stale_rkey_after_the_same_address),
         cmocka_unit_test(test_stale_rkey_is_not_announced),
         cmocka_unit_test(test_stale_rkey_of_a_piece),
+        cmocka_unit_test(test_managed_memory_is_staged),
     };
     return cmocka_run_group_tests_name("ucx_direct", tests, nullptr, nullptr);
 }
