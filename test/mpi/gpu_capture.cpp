@@ -77,6 +77,7 @@ int main(int argc, char** argv)
     Session session(argc, argv, "gpu_capture", {"expect", "min-bytes"}, MPI_THREAD_MULTIPLE);
     require_hip(hipSetDevice(session.rank() % devices()), "hipSetDevice");
     Observer observer(session);
+    constexpr std::size_t sizes[] = {16, 4097, 300000, 5000000};
     int call = 0;
 #ifdef HIER_CUDA
     // The flag that hier gives to a context at the first sight of such memory, CU_CTX_SYNC_MEMOPS, ends captures whoever
@@ -84,7 +85,7 @@ int main(int argc, char** argv)
     gather(session, observer, Kind::pool, 4097, ++call, false);
 #endif
     for (unsigned kind = 0; kind < kinds; ++kind) {
-        for (const std::size_t bytes : {16, 4097, 300000, 5000000}) {
+        for (const std::size_t bytes : sizes) {
             gather(session, observer, static_cast<Kind>(kind), bytes, ++call);
         }
     }
