@@ -4,8 +4,9 @@
 //   sender                                receiver, in ucp_worker_progress
 //   put        -- {call, count, bytes} -->  in this call: into the rail's target, then counted
 //                                           not yet in it: kept for begin()
-//   drain      -- {call, 0} ------------->  where UCX has kept something back: taken only when
-//                                           what went before has gone
+//   drain      -- {call, 0} ------------->  where UCX has kept something back, and over TCP after
+//                                           large calls: taken only when what went before has gone
+//   leave      -- {goodbye} ------------->  over TCP: the sender's rail sends no more
 //
 // Nobody announces anything: a message, or the beat of a rank that waits itself, says that it is in
 // the call. A rank is at most one call ahead of the others: it has their shards of the last one.

@@ -28,7 +28,7 @@ void UcxRail::raise(Status status)
 }
 
 // Nothing is in flight: what was flushed has landed, and for RDMA there is a fence. Over TCP the word is
-// sent twice, as in drain(): who has failed makes no more calls.
+// sent twice, as only what comes behind shows that it has gone: who has failed makes no more calls.
 void UcxRail::stop()
 {
     static const std::uint64_t yes = 1;

@@ -202,8 +202,8 @@ Status UcxRail::put(const Transfer& transfer)
 // A UCX flush is no way to end a call: over TCP it is a message of its own, which the peer answers
 // only while it progresses its worker, and the peer leaves as soon as it has its data. But TCP
 // takes something only when what went before has gone to the kernel: an empty message, and what may
-// still be stuck when this one is taken is of no use to anybody. (No put: since 1.18 UCX completes
-// each of them when its target has answered.) A NIC needs no help at all. On lanes that we do not
+// still be stuck when this one is taken is of no use to anybody. (No put: UCX's new protocols, seen
+// with 1.18, complete each of them when its target has answered.) A NIC needs no help at all. On lanes that we do not
 // know, a message may go by another one than puts: the last signal once more.
 Status UcxRail::drain(int peer, std::uint32_t op)
 {

@@ -14,7 +14,6 @@ namespace {
 
 struct Capture {
     std::thread::id thread;
-    hipStreamCaptureMode mode;
     bool is_invalid;
 };
 
@@ -38,7 +37,7 @@ hipError_t begin(hipStream_t stream, hipStreamCaptureMode mode)
     if (!is_stream(stream) || stream == nullptr) return hipErrorInvalidHandle;
     Captures& c = captures();
     const std::lock_guard lock(c.mutex);
-    const Capture fresh{std::this_thread::get_id(), mode, false};
+    const Capture fresh{std::this_thread::get_id(), false};
     if (!c.all.emplace(stream, fresh).second) return hipErrorStreamCaptureUnsupported;
     c.count = c.all.size();
     return hipSuccess;

@@ -1,5 +1,5 @@
 // Puts that are done when their target has answered, which it does while it turns its worker: those of
-// UCX over TCP since 1.18. Whoever has left a call delays nobody.
+// UCX's new protocols over TCP (seen with 1.18). Whoever has left a call delays nobody.
 #include <memory>
 #include <string>
 #include <vector>
