@@ -225,14 +225,16 @@ Status Team::reserve_landing(Binding& binding)
 {
     const Allocation& receive = binding.receive.memory;
     const Allocation& send = binding.send.memory;
-    const int device = is_of_device(receive) ? receive.device : send.device;
+    const int device = is_of_device(receive) ? receive.device
+                       : is_of_device(send)  ? send.device
+                                             : -1;
     if (!landing_) {
         landing_ = std::make_shared<PinnedMemory>();
         rail_->keep(landing_);
     }
     if (!landing_->reserve(device, binding.receive.length)) return Status::out_of_memory;
     binding.landing = {landing_->data(), binding.receive.length};
-    binding.landing.memory.kind = MemoryKind::pinned;
+    binding.landing.memory.kind = device < 0 ? MemoryKind::host : MemoryKind::pinned;
     return Status::ok;
 }
 
@@ -249,10 +251,10 @@ Status Team::start(const hier_allgather_args& args)
     const bool is_device = takes_device_memory() && (is_of_device(binding.receive.memory) ||
                                                      is_of_device(binding.send.memory));
     const AllgatherChoice choice = choose(args.bytes_per_rank);
-    // Where the network does not reach device memory, it lands in the host's. Eager messages land by
-    // the CPU.
-    const bool has_landing = is_device && topology_.nodes() > 1 && !failed(status) &&
-                             (choice.eager || !rail_->register_devices(binding));
+    // What the network does not reach goes through memory that it does. Eager messages go by the
+    // CPU.
+    const bool has_landing = topology_.nodes() > 1 && !failed(status) &&
+                             (choice.eager ? is_device : !rail_->register_buffers(binding));
     if (has_landing) status = reserve_landing(binding);
     if (failed(status)) return refuse(status);
     binding.sequence = ++sequence_;

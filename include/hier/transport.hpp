@@ -21,6 +21,11 @@ struct Region {
     Allocation memory = {};  // that it lies in
 };
 
+inline bool contains(const Region& outer, const Region& inner)
+{
+    return inner.base >= outer.base && inner.base + inner.length <= outer.base + outer.length;
+}
+
 // What one collective works on.
 struct Binding {
     std::uint64_t sequence;   // of the collective on its team, from 1, equal on all ranks; < 2^40

@@ -13,11 +13,6 @@ bool is_on_device(const Region& region) { return region.memory.kind == MemoryKin
 // While a device has its pages, or beside device memory: what a NIC has registered must not move.
 bool is_managed(const Region& region) { return region.memory.kind == MemoryKind::managed; }
 
-bool contains(const Region& outer, const Region& inner)
-{
-    return inner.base >= outer.base && inner.base + inner.length <= outer.base + outer.length;
-}
-
 }  // namespace
 
 ucs_memory_type_t ucx_memory_type(gpu::Platform platform)

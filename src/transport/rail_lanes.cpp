@@ -92,10 +92,10 @@ void RailLanes::keep(const std::shared_ptr<const void>& memory)
     for (const auto& lane : lanes_) lane->keep(memory);
 }
 
-bool RailLanes::register_devices(const Binding& binding)
+bool RailLanes::register_buffers(const Binding& binding)
 {
     return std::all_of(lanes_.begin(), lanes_.end(),
-                       [&](const auto& lane) { return lane->register_devices(binding); });
+                       [&](const auto& lane) { return lane->register_buffers(binding); });
 }
 
 const std::string& RailLanes::device_memory() const { return lanes_.front()->device_memory(); }

@@ -59,7 +59,7 @@ public:
 
     // As UcxRail's.
     void keep(const std::shared_ptr<const void>& memory);
-    bool register_devices(const Binding& binding);
+    bool register_buffers(const Binding& binding);
     const std::string& device_memory() const;
     bool reaches_devices() const;
 

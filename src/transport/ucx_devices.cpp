@@ -119,6 +119,15 @@ void keep_fastest(std::vector<NetworkDevice>& devices)
     std::erase_if(devices, [&](const auto& d) { return rate_of(d) < fastest; });
 }
 
+// RDMA's of a device: dc is Mellanox's alone, and UCX warns of a name that it does not find.
+std::string reliable_transports(const std::vector<NetworkDevice>& found, const std::string& name)
+{
+    const bool has_dc = std::any_of(found.begin(), found.end(), [&](const auto& d) {
+        return d.name == name && d.transport.starts_with("dc_");
+    });
+    return has_dc ? "rc,dc" : "rc";
+}
+
 std::vector<NetworkChoice> choices_for(const std::vector<NetworkDevice>& devices,
                                        const std::string& transports, int most,
                                        std::span<const Position> ranks, int self)
@@ -166,6 +175,13 @@ bool is_rdma(const NetworkChoice& choice)
     return all;
 }
 
+bool is_tcp(const NetworkChoice& choice) { return choice.transports == "tcp"; }
+
+bool is_reliable_rdma(const NetworkChoice& choice)
+{
+    return choice.transports == "rc,dc" || choice.transports == "rc";
+}
+
 std::string memory_transports()
 {
     std::string out;
@@ -189,8 +205,11 @@ std::vector<NetworkChoice> choose_network(const std::vector<NetworkDevice>& foun
     auto rdma = select(found, is_rdma);
     if (!any_device)
         std::erase_if(rdma, [&](const auto& d) { return !is_listed(settings.devices, d.name); });
-    if (any_transport && !rdma.empty())
-        return choices_for(rdma, "rc,dc", settings.most, ranks, self);
+    if (any_transport && !rdma.empty()) {
+        auto choices = choices_for(rdma, "", settings.most, ranks, self);
+        for (auto& c : choices) c.transports = reliable_transports(found, c.devices);
+        return choices;
+    }
     if (any_transport) choice.transports = "tcp";
     if (choice.transports != "tcp") return {choice};
     auto tcp = select(found, is_tcp);

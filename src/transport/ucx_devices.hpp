@@ -37,6 +37,11 @@ std::vector<NetworkDevice> network_devices();
 
 // Do all its transports, of which there are some, write by RDMA?
 bool is_rdma(const NetworkChoice& choice);
+// Does TCP carry all?
+bool is_tcp(const NetworkChoice& choice);
+// Are they those that choose_network() takes for RDMA: reliable connections, and dynamic ones (DC)
+// where the device has them?
+bool is_reliable_rdma(const NetworkChoice& choice);
 // UCX's transports of device memory that are there, comma-separated: without one of them in its
 // list, a context knows the host's memory only. Throws SetupError.
 std::string memory_transports();

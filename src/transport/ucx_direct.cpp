@@ -43,19 +43,6 @@ void UcxRail::allow_direct(int setting, const gpu::Runtime& runtime)
     }
 }
 
-bool UcxRail::register_devices(const Binding& binding)
-{
-    if (!direct_) return false;
-    const std::lock_guard lock(worker_->mutex());
-    registered_ = {};
-    if (!direct_->take(binding, memory_, packed_key_)) {
-        direct_->end();
-        return false;
-    }
-    if (binding.receive.memory.kind == MemoryKind::device) registered_ = binding.receive;
-    return true;
-}
-
 // One flush covers what has landed from all peers.
 std::uint32_t UcxRail::flushed(std::size_t peer)
 {

@@ -81,6 +81,54 @@ bool UcxRail::idle()
     return awaited() == 0;
 }
 
+bool UcxRail::register_buffers(const Binding& binding)
+{
+    const std::lock_guard lock(worker_->mutex());
+    registered_ = {};
+    const char* const cause = why_out_of_reach(binding);
+    if (cause == nullptr) {
+        registered_ = binding.receive;
+        return true;
+    }
+    memory_.reset();
+    source_.reset();
+    if (direct_) direct_->end();
+    if (*cause != '\0' && !has_told_)
+        log(HIER_LOG_INFO,
+            "UCX cannot register a buffer of the host's memory: %s; such ones go through memory "
+            "that it can",
+            cause);
+    has_told_ = has_told_ || *cause != '\0';
+    return false;
+}
+
+// Null: it can reach all. "": not the device memory, of which all has been said.
+const char* UcxRail::why_out_of_reach(const Binding& binding)
+{
+    const Region &receive = binding.receive, &send = binding.send;
+    const bool has_device = is_of_device(receive.memory) || is_of_device(send.memory);
+    if (has_device && (!direct_ || !direct_->take(binding, memory_, packed_key_))) return "";
+    const char* cause = nullptr;
+    if (!is_of_device(receive.memory)) cause = enter(memory_, receive);
+    if (cause == nullptr && !is_of_device(receive.memory)) {
+        const ucs_status_t status = memory_.pack_key(packed_key_);
+        if (status != UCS_OK) cause = ucs_status_string(status);
+    }
+    // What UCX sends it registers itself, and what it cannot (read-only memory, say) is then an
+    // error. Over TCP it registers nothing.
+    const bool is_apart = !contains(receive, send) && !is_of_device(send.memory);
+    if (cause == nullptr && is_apart && !is_tcp(worker_->choice())) cause = enter(source_, send);
+    return cause;
+}
+
+const char* UcxRail::enter(UcxMemory& memory, const Region& region)
+{
+    const QuietUcx quiet;
+    const ucs_status_t status =
+        memory.map(worker_->context(), region.base, region.length, UCS_MEMORY_TYPE_HOST);
+    return status == UCS_OK ? nullptr : ucs_status_string(status);
+}
+
 Status UcxRail::begin(const Binding& binding)
 {
     const std::lock_guard lock(worker_->mutex());
@@ -93,15 +141,15 @@ Status UcxRail::begin(const Binding& binding)
     if (RailBoard::read(board_.failure()) != 0) return Status::peer_failed;
     if (binding.eager || failed(own_failure_)) return own_failure_;
     const Region& into = binding.rail_target();
-    const bool is_registered = into.memory.kind == MemoryKind::device &&
-                               registered_.base == into.base && registered_.length == into.length;
+    const bool is_registered = registered_.base == into.base && registered_.length == into.length;
     ucs_status_t status = UCS_OK;
     std::vector<std::byte>& key = packed_key_;
     if (!is_registered) {
         status = memory_.map(worker_->context(), into.base, into.length, UCS_MEMORY_TYPE_HOST);
         if (status == UCS_OK) status = memory_.pack_key(key);
     }
-    needs_flush_ = is_registered && direct_->flush_kind() != gpu::RdmaFlush::none;
+    needs_flush_ = is_registered && into.memory.kind == MemoryKind::device &&
+                   direct_->flush_kind() != gpu::RdmaFlush::none;
     if (needs_flush_) direct_->flush().begin();
     if (status == UCS_OK && key.size() > Announcement::max_key) status = UCS_ERR_EXCEEDS_LIMIT;
     if (status != UCS_OK) {
@@ -128,6 +176,7 @@ void UcxRail::end()
 {
     const std::lock_guard lock(worker_->mutex());
     memory_.reset();
+    source_.reset();
     is_bound_ = false;
     registered_ = {};
     if (direct_) direct_->end();

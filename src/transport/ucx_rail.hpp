@@ -47,9 +47,9 @@ public:
     void allow_direct(int setting, const gpu::Runtime& runtime);
     // What becomes of device memory; "" before allow_direct().
     const std::string& device_memory() const { return device_memory_; }
-    // Registers the device buffers of the collective that begins next. False: the network cannot
-    // reach them, and the binding needs a landing buffer.
-    bool register_devices(const Binding& binding);
+    // Registers the buffers of the collective that begins next, which is not eager. False: the
+    // network cannot reach them all, and the binding needs a landing buffer.
+    bool register_buffers(const Binding& binding);
     // One step of taking leave (retired_rails.hpp). True: nobody writes to our board any more.
     bool leave();
     ~UcxRail() override;
@@ -146,6 +146,9 @@ private:
     void turn_worker(int most);
     void abandon_flights();
 
+    const char* why_out_of_reach(const Binding& binding);
+    const char* enter(UcxMemory& memory, const Region& region);
+
     std::uint32_t landed(std::size_t peer);
     std::uint32_t flushed(std::size_t peer);
     void start_flush();
@@ -174,8 +177,10 @@ private:
     std::vector<Early> early_;  // as many as ever waited at a time; those in use come first
     std::vector<Early> taken_;
     std::size_t early_used_ = 0;
-    UcxMemory memory_;     // the receive buffer of the running collective
-    Region registered_{};  // it has been, with its key, by register_devices()
+    UcxMemory memory_;       // the receive buffer of the running collective
+    UcxMemory source_;       // its send buffer, where that is no part of it
+    Region registered_{};    // the receive buffer has been, with its key, by register_buffers()
+    bool has_told_ = false;  // of the host's memory that could not be
     std::vector<std::byte> packed_key_;
     Announcement announcement_{};
     std::uint64_t announced_id_ = 0;      // of device memory: whose announcement that is

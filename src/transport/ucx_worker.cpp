@@ -38,6 +38,14 @@ Registry& registry()
     return instance;
 }
 
+// UCX's list of handlers has no lock.
+std::mutex& handlers_mutex()
+{
+    static std::mutex instance;
+    return instance;
+}
+std::atomic<ucs_log_level_t> quiet_level{UCS_LOG_LEVEL_WARN};
+
 void modify(ucp_config_t* config, const char* key, const std::string& value)
 {
     const ucs_status_t status = ucp_config_modify(config, key, value.c_str());
@@ -72,8 +80,8 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
     // Order on one lane is all we need; a strong fence waits for every peer.
     if (knows(config, "FENCE_MODE")) modify(config, "FENCE_MODE", "weak");
     // For few peers UCX chooses rc for all it sends; for many, DC, some of whose lanes are several.
-    if (choice.transports == "rc,dc") modify(config, "NUM_EPS", "1");
-    if (choice.transports == "tcp") {
+    if (is_reliable_rdma(choice)) modify(config, "NUM_EPS", "1");
+    if (is_tcp(choice)) {
         // What it would keep are registrations, and TCP has none. But for the first one of a process
         // UCX patches mmap under the feet of its own thread, and before 1.21 sometimes hangs
         // (openucx/ucx, pull request 11112).
@@ -87,8 +95,8 @@ SignalOrder signal_order_for(const NetworkChoice& choice)
 {
     const bool one_device =
         !choice.devices.empty() && choice.devices.find(',') == std::string::npos;
-    if (one_device && choice.transports == "tcp") return SignalOrder::by_lane;
-    if (one_device && choice.transports == "rc,dc" && orders_by_weak_fence(ucx_version()))
+    if (one_device && is_tcp(choice)) return SignalOrder::by_lane;
+    if (one_device && is_reliable_rdma(choice) && orders_by_weak_fence(ucx_version()))
         return SignalOrder::by_fence;
     return SignalOrder::by_flush;
 }
@@ -99,12 +107,24 @@ SignalOrder signal_order_for(const NetworkChoice& choice)
 // acknowledgement of his last word waits for somebody who may have left.
 void UcxWorker::WorkerDestroy::operator()(ucp_worker_h worker) const
 {
+    const QuietUcx quiet(UCS_LOG_LEVEL_WARN);
+    ucp_worker_destroy(worker);
+}
+
+QuietUcx::QuietUcx(ucs_log_level_t most)
+{
+    handlers_mutex().lock();
+    quiet_level = most;
     ucs_log_push_handler([](const char*, unsigned, const char*, ucs_log_level_t level,
                             const ucs_log_component_config_t*, const char*, va_list) {
-        return level < UCS_LOG_LEVEL_WARN ? UCS_LOG_FUNC_RC_CONTINUE : UCS_LOG_FUNC_RC_STOP;
+        return level < quiet_level ? UCS_LOG_FUNC_RC_CONTINUE : UCS_LOG_FUNC_RC_STOP;
     });
-    ucp_worker_destroy(worker);
+}
+
+QuietUcx::~QuietUcx()
+{
     ucs_log_pop_handler();
+    handlers_mutex().unlock();
 }
 
 void check(ucs_status_t status, const char* what)

@@ -128,6 +128,16 @@ private:
     std::uint64_t last_sink_ = 0;
 };
 
+// While it lives UCX logs nothing of this level or a graver one, on any thread: for calls that may
+// fail.
+class QuietUcx {
+public:
+    explicit QuietUcx(ucs_log_level_t gravest_but = UCS_LOG_LEVEL_ERROR);
+    ~QuietUcx();
+    QuietUcx(const QuietUcx&) = delete;
+    QuietUcx& operator=(const QuietUcx&) = delete;
+};
+
 // Throws SetupError with UCX's own text.
 void check(ucs_status_t status, const char* what);
 

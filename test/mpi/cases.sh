@@ -74,6 +74,9 @@ for shape in "3 0" "4 2"; do
     read -r ranks size <<<"$shape"
     case_ "small-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="coll_hier_min_bytes 0" -- small --expect hier
 done
+case_ mappings-4-by-2 ranks=4 node_size=2 -- mappings --expect hier
+case_ "mappings-{2,1}" layout=2,1 -- mappings --expect hier
+case_ mappings-shm ranks=3 mca="coll_hier_intra shm" -- mappings --expect hier
 case_ setup-cost-8-by-4 ranks=8 node_size=4 -- setup_cost --expect hier
 
 # GPU memory, on the simulated runtime: the CPU cannot reach it there.

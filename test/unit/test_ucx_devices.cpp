@@ -20,7 +20,7 @@ const std::vector<NetworkDevice> virtual_ones = {{"tcp", "eth0", {}, "-1"},
 const std::vector<NetworkDevice> loopback = {{"tcp", "lo"}};
 const std::vector<NetworkDevice> cluster = {{"tcp", "eth0"},         {"tcp", "lo"},
                                             {"rc_mlx5", "mlx5_1:1"}, {"dc_mlx5", "mlx5_1:1"},
-                                            {"rc_mlx5", "mlx5_0:1"}, {"ud_mlx5", "mlx5_0:1"}};
+                                            {"dc_mlx5", "mlx5_0:1"}, {"ud_mlx5", "mlx5_0:1"}};
 
 Position behind(int root_port)
 {
@@ -31,17 +31,23 @@ Position behind(int root_port)
 }
 
 // Names do not tell what is near: device 10 comes before device 2 by name.
-const std::vector<NetworkDevice> rails = {{"rc_mlx5", "mlx5_10:1", behind(5)},
+const std::vector<NetworkDevice> rails = {{"dc_mlx5", "mlx5_10:1", behind(5)},
                                           {"rc_mlx5", "mlx5_2:1", behind(1)},
                                           {"dc_mlx5", "mlx5_2:1", behind(1)},
-                                          {"rc_mlx5", "mlx5_3:1", behind(3)},
+                                          {"dc_mlx5", "mlx5_3:1", behind(3)},
                                           {"tcp", "eth0", behind(1)}};
 // Two for each of two GPUs, and one more of another network.
-const std::vector<NetworkDevice> pairs = {{"rc_mlx5", "mlx5_0:1", behind(1), "400 InfiniBand"},
-                                          {"rc_mlx5", "mlx5_1:1", behind(1), "400 InfiniBand"},
-                                          {"rc_mlx5", "mlx5_2:1", behind(1), "400 Ethernet"},
-                                          {"rc_mlx5", "mlx5_3:1", behind(5), "400 InfiniBand"},
-                                          {"rc_mlx5", "mlx5_4:1", behind(5), "400 InfiniBand"}};
+const std::vector<NetworkDevice> pairs = {{"dc_mlx5", "mlx5_0:1", behind(1), "400 InfiniBand"},
+                                          {"dc_mlx5", "mlx5_1:1", behind(1), "400 InfiniBand"},
+                                          {"dc_mlx5", "mlx5_2:1", behind(1), "400 Ethernet"},
+                                          {"dc_mlx5", "mlx5_3:1", behind(5), "400 InfiniBand"},
+                                          {"dc_mlx5", "mlx5_4:1", behind(5), "400 InfiniBand"}};
+// DC is not every vendor's, nor every device's of a host.
+const std::vector<NetworkDevice> mixed = {{"rc_verbs", "bnxt_re0:1", behind(1)},
+                                          {"rc_verbs", "mlx5_0:1", behind(5)},
+                                          {"rc_mlx5", "mlx5_0:1", behind(5)},
+                                          {"dc_mlx5", "mlx5_0:1", behind(5)},
+                                          {"ud_verbs", "bnxt_re0:1", behind(1)}};
 const std::vector<Position> two_gpus = {behind(5), behind(1)};
 // No positions.
 const std::vector<Position> six(6), one(1);
@@ -98,6 +104,8 @@ const Case cases[] = {
     {pairs, "mlx5_4:1,mlx5_1:1", "auto", "eth0", two_gpus, 1, "mlx5_1:1 rc,dc"},
     {pairs, "auto", "auto", "eth0", one, 0, "mlx5_0:1 mlx5_1:1 mlx5_3:1 mlx5_4:1 rc,dc"},
     {cluster, "auto", "auto", "eth0", one, 0, "mlx5_0:1 mlx5_1:1 rc,dc"},
+    {mixed, "auto", "auto", "eth0", gpus, 2, "bnxt_re0:1 rc"},
+    {mixed, "auto", "auto", "eth0", gpus, 0, "mlx5_0:1 rc,dc"},
     {wired, "eth1,eth0", "auto", "eth0", one, 0, "eth1 eth0 tcp"},
     {wired, "eth1,eth0", "tcp", "eth0", six, 0, "eth1 tcp"},
     {wired, "eth1,eth0", "tcp", "eth0", six, 1, "eth0 tcp"},
