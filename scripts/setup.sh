@@ -4,12 +4,20 @@
 
 build=build
 
-missing_packages() {
+missing_packages() { # missing_packages FILE
     local package
-    sed 's/#.*//' scripts/packages | while read -r package; do
+    sed 's/#.*//' "$1" | while read -r package; do
         [[ -z $package ]] && continue
         [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || printf '%s ' "$package"
     done
+}
+
+# Sets as_root, where root is to be had without a question.
+find_root() {
+    as_root=()
+    [[ $(id -u) != 0 ]] || return 0
+    as_root=(sudo -n)
+    sudo -n true 2>/dev/null
 }
 
 apt() {
@@ -26,19 +34,15 @@ install_packages() {
         return
     fi
     local missing universe=
-    read -ra missing < <(missing_packages) || true
+    read -ra missing < <(missing_packages scripts/packages) || true
     if ((${#missing[@]} == 0)); then
         skipped "Packages" "all installed"
         return
     fi
-    as_root=()
-    if [[ $(id -u) != 0 ]]; then
-        as_root=(sudo -n)
-        if ! sudo -n true 2>/dev/null; then
-            echo "These packages are missing, and installing them needs root. Type this, then start $0 again:" >&2
-            echo "    sudo apt-get install --no-install-recommends ${missing[*]}" >&2
-            exit 1
-        fi
+    if ! find_root; then
+        echo "These packages are missing, and installing them needs root. Type this, then start $0 again:" >&2
+        echo "    sudo apt-get install --no-install-recommends ${missing[*]}" >&2
+        exit 1
     fi
     ! grep -q '^ID=ubuntu' /etc/os-release 2>/dev/null ||
         universe=" Packages that cannot be located are in Ubuntu's universe: add-apt-repository universe"
@@ -46,6 +50,15 @@ install_packages() {
     step "Packages" "see that network and package sources work (apt-get update), then start $0 again.$universe" \
         install_missing "${missing[@]}"
     rm -f "$build/Makefile" # what configure found may have changed
+}
+
+# What the tests over RDMA need beside all that; they are left out where it is not to be had.
+fetch_machine() {
+    local missing
+    read -ra missing < <(missing_packages scripts/packages-rdma) || true
+    ((${#missing[@]} == 0)) || { find_root && install_missing "${missing[@]}"; } || return
+    test/rdma/machine possible --kernel "$build/test/rdma/kernel" || test/rdma/get-kernel "$build/test/rdma/kernel" ||
+        { find_root && apt update && test/rdma/get-kernel "$build/test/rdma/kernel"; }
 }
 
 # make itself runs autogen.sh's and configure's work again when their inputs change.
