@@ -71,8 +71,8 @@ static int hier_close(void)
         opal_progress_unregister(progress);
     }
     hier_quiesce();
-    mca_coll_hier_release_abandoned();
     hier_finalize();
+    mca_coll_hier_release_abandoned();
     if (0 <= mca_coll_hier_component.output) {
         opal_output_close(mca_coll_hier_component.output);
         mca_coll_hier_component.output = -1;

@@ -49,8 +49,8 @@ typedef struct abandoned {
 } abandoned_t;
 static abandoned_t* all_abandoned;
 
-/* Peers may still write there, after an error that they have not heard of: kept until nobody is left
- * to do so. */
+/* After an error peers that have not heard of it may still write there, or the network read: kept until
+ * nobody is left to do so. */
 void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging)
 {
     abandoned_t* kept = (abandoned_t*)malloc(sizeof(*kept));

@@ -40,6 +40,27 @@ void mca_coll_hier_make_stand_in(size_t bytes, bool is_send, mca_coll_hier_buffe
     ompi_datatype_destroy(&element);
 }
 
+/* Of so many bytes, more than a count may be. */
+static bool make_element(size_t bytes, struct ompi_datatype_t** type)
+{
+    enum { gib = 1 << 30 };
+    struct ompi_datatype_t* large = NULL;
+    *type = NULL;
+    if (bytes <= INT_MAX) {
+        (void)ompi_datatype_create_contiguous((int)bytes, MPI_BYTE, type);
+    } else if (OMPI_SUCCESS == ompi_datatype_create_contiguous(gib, MPI_BYTE, &large)) {
+        const int counts[2] = {(int)(bytes / gib), (int)(bytes % gib)};
+        const ptrdiff_t places[2] = {0, (ptrdiff_t)(bytes / gib * gib)};
+        struct ompi_datatype_t* const parts[2] = {large, MPI_BYTE};
+        (void)ompi_datatype_create_struct(2, counts, places, parts, type);
+        ompi_datatype_destroy(&large);
+    }
+    if (NULL != *type) {
+        ompi_datatype_commit(type);
+    }
+    return NULL != *type;
+}
+
 /* As bytes, where their number is a count. */
 void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffer_t* buffer)
 {
@@ -49,12 +70,7 @@ void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffe
         return;
     }
     buffer->count = (hier_count_t)count;
-    buffer->type = NULL;
-    if (each <= INT_MAX &&
-        OMPI_SUCCESS == ompi_datatype_create_contiguous((int)each, MPI_BYTE, &buffer->type)) {
-        ompi_datatype_commit(&buffer->type);
-        buffer->owns_type = true;
-    }
+    buffer->owns_type = make_element(each, &buffer->type);
 }
 
 bool mca_coll_hier_is_stand_in(const mca_coll_hier_buffer_t* buffer)

@@ -21,9 +21,9 @@ Engine& Engine::instance()
 Status Engine::start(Team& team, const hier_allgather_args& args)
 {
     const std::lock_guard lock(mutex_);
-    running_.reserve(running_.size() + 1);
     Status status = Status::ok;
     try {
+        running_.reserve(running_.size() + 1);
         status = team.start(args);
     } catch (const std::bad_alloc&) {  // the others would wait for us
         log(HIER_LOG_ERROR, "no memory to start an allgather");

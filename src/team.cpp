@@ -92,9 +92,11 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
         });
     const TeamRates rates = measure(team, records);
     if (!rates.may_be_eager) config_.eager_bytes = 0;
-    cost_.emplace(topology_, rates.rates);
-    describe(records, rates.text);
-    make_tracer(bootstrap);
+    team.agree("finishing the set-up", [&] {
+        cost_.emplace(topology_, rates.rates);
+        describe(records, rates.text);
+        make_tracer(bootstrap);
+    });
 }
 
 Team::~Team() = default;

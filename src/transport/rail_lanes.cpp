@@ -74,11 +74,19 @@ RailPointer RailLanes::open(const Group& group, const NetworkChoice& choice,
 {
     std::shared_ptr<UcxWorker> worker;
     RailBoard board;
-    group.agree("opening the network", [&] {
-        worker = UcxWorker::get(choice);
-        const std::lock_guard lock(worker->mutex());
-        board = RailBoard(worker->context(), is_remote.size());
-    });
+    try {
+        group.agree("opening the network", [&] {
+            worker = UcxWorker::get(choice);
+            const std::lock_guard lock(worker->mutex());
+            board = RailBoard(worker->context(), is_remote.size());
+        });
+    } catch (...) {  // another rank's failure, maybe
+        if (worker) {
+            const std::lock_guard lock(worker->mutex());
+            board = {};
+        }
+        throw;
+    }
     RailPointer lane(new UcxRail(worker, std::move(board), is_remote, settings.depth));
     group.agree("preparing for device memory", [&] {
         if (settings.gpu != nullptr) lane->allow_direct(settings.gpu_direct, *settings.gpu);

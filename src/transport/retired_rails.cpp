@@ -17,7 +17,7 @@ struct Retired {
 
 Retired& retired()
 {
-    static Retired instance;
+    static Retired& instance = *new Retired;  // never destroyed, as the workers' registry
     return instance;
 }
 

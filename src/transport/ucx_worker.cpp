@@ -34,7 +34,8 @@ struct Registry {
 
 Registry& registry()
 {
-    static Registry instance;
+    // Never destroyed: a child of fork() that ends by exit() would end the parent's connections.
+    static Registry& instance = *new Registry;
     return instance;
 }
 

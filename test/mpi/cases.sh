@@ -241,6 +241,8 @@ for mode in stop counts; do
 done
 case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says="survivor: error class" limit=60 \
     -- fault --mode stop
+case_ fault-resume ranks=2 node_size=1 mca="coll_hier_timeout 1" limit=60 -- fault --mode resume
+case_ children-4-by-2 ranks=4 node_size=2 -- children --expect hier
 case_ fault-late ranks=4 node_size=2 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
     -- fault --mode late --expect hier
 

@@ -3,6 +3,7 @@
 //   --mode kill     the last rank is killed during calls (mpirun then ends the job)
 //   --mode stop     it is stopped during calls, as by a debugger: it neither runs nor goes away
 //   --mode counts   it gives another count than the others
+//   --mode resume   it is stopped, and goes on when the others, which sent staged data, have freed the communicator
 //   --mode late     it comes later than coll_hier_timeout: no fault, everything must be right
 #include "support.hpp"
 
@@ -28,6 +29,56 @@ void signal_soon(int signal)
     }).detach();
 }
 
+// From outside: this process does not run meanwhile.
+void stop_for_a_while(unsigned seconds)
+{
+    const pid_t process = getpid();
+    if (fork() != 0) return;
+    usleep(50000);
+    kill(process, SIGSTOP);
+    sleep(seconds);
+    kill(process, SIGCONT);
+    _exit(0);
+}
+
+// Every other integer of twice as many: packed before it is sent.
+MPI_Datatype strided_block()
+{
+    MPI_Datatype type;
+    MPI_Type_vector(1 << 22, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+// The victim is in the call and has let the others write when it stops; what they have on its way is in memory of
+// the component's, and UCX still has it when the communicator has long been freed.
+void run_resume(Session& session, bool victim, MPI_Comm comm)
+{
+    constexpr unsigned pause = 10;
+    MPI_Datatype type = strided_block();
+    int bytes = 0;
+    MPI_Type_size(type, &bytes);
+    const auto block_bytes = static_cast<std::size_t>(bytes);
+    const std::vector<unsigned char> send(2 * block_bytes);
+    std::vector<unsigned char> receive(block_bytes * static_cast<std::size_t>(session.size()));
+    if (victim) {
+        stop_for_a_while(pause);
+    } else {
+        usleep(300000);
+    }
+    session.phase("the call in which the last rank stops");
+    const double started = MPI_Wtime();
+    const int status = MPI_Allgather(send.data(), 1, type, receive.data(), bytes, MPI_BYTE, comm);
+    session.check(status != MPI_SUCCESS, "success, though the last rank was stopped");
+    session.check(victim || MPI_Wtime() - started < pause - 2, "the call failed too late");
+    MPI_Comm_free(&comm);
+    MPI_Type_free(&type);
+    session.phase("after the call, until the last rank goes on");
+    int found = 0;
+    while (MPI_Wtime() - started < pause + 2)
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+}
+
 // The error on this rank, told, ends the job.
 [[noreturn]] void survivor(const Session& session, int status)
 {
@@ -51,8 +102,9 @@ int main(int argc, char** argv)
     Session session(argc, argv, "fault", {"expect", "min-bytes", "mode"});
     Observer observer(session);
     const std::string mode = session.text("mode", "");
-    if (mode != "kill" && mode != "stop" && mode != "counts" && mode != "late") {
-        session.usage("--mode takes kill, stop, counts or late, not '%s'", mode.c_str());
+    if (mode != "kill" && mode != "stop" && mode != "counts" && mode != "resume" &&
+        mode != "late") {
+        session.usage("--mode takes kill, stop, counts, resume or late, not '%s'", mode.c_str());
     }
     if (session.size() < 2) {
         session.usage("needs two ranks or more");
@@ -92,6 +144,9 @@ int main(int argc, char** argv)
         session.phase("%s, call 100", mode.c_str());
         call(100, block);
         session.check(false, "success, though the last rank cannot have sent");
+    } else if (mode == "resume") {
+        run_resume(session, victim, comm);
+        return session.finish();
     } else if (mode == "counts") {
         session.phase("calls with unequal counts");
         call(100, victim ? block / 2 : block);
