@@ -97,6 +97,17 @@ AC_DEFUN([HIER_OMPI_HEADERS], [
                 [hier_ompi_headers=yes; OMPI_CPPFLAGS="$OMPI_CPPFLAGS $hier_more"])])
     done
     AC_MSG_RESULT([$hier_ompi_headers])
+    # 5.0's modex is PMIx itself, which Open MPI has brought along or found.
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([hier_ompi_includes
+#if OMPI_MAJOR_VERSION > 4
+#include "opal/mca/pmix/pmix-internal.h"
+#endif
+], [[
+#if OMPI_MAJOR_VERSION > 4
+          return PMIx_Commit();
+#endif
+    ]])],
+        [], [OMPI_LIBS="$OMPI_LIBS `"${PKG_CONFIG:-pkg-config}" --libs pmix 2>/dev/null || echo -lpmix`"])
     AS_IF([test $hier_ompi_headers = no],
         [AS_IF([test "$hier_ompi_internal" = yes],
             [AC_MSG_ERROR([the internal headers of Open MPI $hier_ompi_version ($MPICC) do not compile and link; the end of config.log says why])],

@@ -76,6 +76,11 @@ int mca_coll_hier_check_params(void);
 /* coll_hier_providers.c: makes `--mca coll hier` alone work */
 void mca_coll_hier_add_providers(bool progress_threads, bool mpi_threads);
 
+/* coll_hier_presence.c: when the component opens; before a communicator's set-up; when it closes */
+void mca_coll_hier_publish(void);
+bool mca_coll_hier_is_everywhere(struct ompi_communicator_t* comm);
+void mca_coll_hier_forget_answers(void);
+
 /* coll_hier_module.c */
 mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* comm, int* priority);
 

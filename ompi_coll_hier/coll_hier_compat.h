@@ -9,6 +9,15 @@
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/coll/coll.h"
 #include "opal/mca/base/base.h"
+#if OMPI_MAJOR_VERSION > 4
+#include "opal/mca/pmix/pmix-internal.h"
+#define HIER_MODEX_GLOBAL PMIX_GLOBAL
+typedef size_t hier_modex_size_t;
+#else
+#include "opal/mca/pmix/pmix.h"
+#define HIER_MODEX_GLOBAL OPAL_PMIX_GLOBAL
+typedef int32_t hier_modex_size_t;
+#endif
 
 #if defined(MCA_COLL_BASE_VERSION_3_0_0) /* 6.0 */
 #define HIER_COLL_VERSION MCA_COLL_BASE_VERSION_3_0_0

@@ -61,6 +61,9 @@ static int hier_open(void)
     mca_coll_hier_component.config.log_level = mca_coll_hier_component.verbose;
     mca_coll_hier_component.config.log = log_line;
     mca_coll_hier_component.config.caller = CALLER;
+    if (0 <= mca_coll_hier_component.priority) {
+        mca_coll_hier_publish();
+    }
     return OMPI_SUCCESS;
 }
 
@@ -73,6 +76,7 @@ static int hier_close(void)
     hier_quiesce();
     hier_finalize();
     mca_coll_hier_release_abandoned();
+    mca_coll_hier_forget_answers();
     if (0 <= mca_coll_hier_component.output) {
         opal_output_close(mca_coll_hier_component.output);
         mca_coll_hier_component.output = -1;

@@ -64,6 +64,10 @@ static void keep_alive(void) { opal_progress(); }
 
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
 {
+    if (!mca_coll_hier_is_everywhere(comm)) {
+        module->state = MCA_COLL_HIER_REFUSED;
+        return;
+    }
     bootstrap_context_t context = {module, comm, {NULL, NULL}};
     char name[MPI_MAX_OBJECT_NAME + 32];
     name_team(comm, name, sizeof name);

@@ -193,6 +193,12 @@ case_ devices-two-lifetime ranks=4 node_size=2 mca="coll_hier_net_devices $loopb
 case_ devices-one-at-most ranks=4 node_size=2 says="UCX tcp on lo between nodes; 1 network device a node at" \
     mca="coll_hier_verbose 1 coll_hier_net_devices $loopbacks coll_hier_nics 1" -- exact --expect hier --sizes 70001
 
+# Who has no hier, or counts calls otherwise, would meet a set-up with data of its own.
+no_hier="the previous module serves its allgathers"
+case_ absent-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
+case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=-1 says="$no_hier" -- exact
+case_ min-bytes-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_min_bytes=5000 says="rank 1 of .*min_bytes.*$no_hier" -- exact
+
 # A trace of one call, in files that are whole; a place that is none costs a line and no more.
 for shape in "4 2" "4 1" "6 2"; do
     read -r ranks size <<<"$shape"

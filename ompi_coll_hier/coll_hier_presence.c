@@ -1,0 +1,97 @@
+/* Do all ranks of a communicator have this component, and do they divide calls alike? A rank without it would meet our
+ * set-up's exchange with its own data. So every process says what it has in Open MPI's modex, before MPI_Init lets
+ * anyone go on. */
+#include "coll_hier.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/group/group.h"
+#include "opal/class/opal_hash_table.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+#define KEY "coll.hier.settings"
+enum { SAME, OTHER };
+
+static char own[128]; /* zeros behind the text */
+static const hier_modex_size_t own_size = sizeof own;
+static opal_hash_table_t answers; /* by process: one of the above */
+static bool has_answers;
+static pthread_mutex_t answers_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void mca_coll_hier_publish(void)
+{
+    int rc;
+    snprintf(own, sizeof own, "%d.%d.%d min_bytes %zu", HIER_VERSION_MAJOR, HIER_VERSION_MINOR,
+             HIER_VERSION_RELEASE, mca_coll_hier_component.min_bytes);
+    OPAL_MODEX_SEND_STRING(rc, HIER_MODEX_GLOBAL, KEY, own, own_size);
+    if (OPAL_SUCCESS != rc) {
+        opal_output_verbose(1, mca_coll_hier_component.output,
+                            "coll:hier: cannot tell the other processes of coll/hier: %d", rc);
+    }
+}
+
+static int ask(opal_process_name_t name)
+{
+    uint8_t* theirs = NULL;
+    hier_modex_size_t bytes = 0;
+    int rc;
+    OPAL_MODEX_RECV_STRING(rc, KEY, &name, &theirs, &bytes);
+    const bool is_same =
+        OPAL_SUCCESS == rc && bytes == own_size && 0 == memcmp(theirs, own, sizeof own);
+    free(theirs);
+    return is_same ? SAME : OTHER;
+}
+
+static int answer_of(opal_process_name_t name)
+{
+    uint64_t key;
+    void* known = NULL;
+    memcpy(&key, &name, sizeof key);
+    if (!has_answers) {
+        OBJ_CONSTRUCT(&answers, opal_hash_table_t);
+        has_answers = OPAL_SUCCESS == opal_hash_table_init(&answers, 64);
+    }
+    if (has_answers && OPAL_SUCCESS == opal_hash_table_get_value_uint64(&answers, key, &known)) {
+        return (int)(intptr_t)known;
+    }
+    const int answer = ask(name);
+    if (has_answers) {
+        (void)opal_hash_table_set_value_uint64(&answers, key, (void*)(intptr_t)answer);
+    }
+    return answer;
+}
+
+/* The same on all that have it: they read the same words. Where not even our own can be read, there is nothing to go
+ * by. */
+bool mca_coll_hier_is_everywhere(struct ompi_communicator_t* comm)
+{
+    const int size = ompi_comm_size(comm);
+    int other = -1, first = -1;
+    pthread_mutex_lock(&answers_mutex);
+    const bool can_ask = SAME == answer_of(OPAL_PROC_MY_NAME);
+    for (int rank = 0; can_ask && rank < size && (0 > other || 0 > first); rank++) {
+        const int answer = answer_of(ompi_group_get_proc_name(comm->c_local_group, rank));
+        other = OTHER == answer && 0 > other ? rank : other;
+        first = SAME == answer && 0 > first ? rank : first;
+    }
+    pthread_mutex_unlock(&answers_mutex);
+    if (0 <= other && ompi_comm_rank(comm) == first) {
+        opal_output(0,
+                    "coll:hier: rank %d of communicator %s has no coll/hier, or another version or "
+                    "coll_hier_min_bytes than rank %d: the previous module serves its allgathers",
+                    other, comm->c_name, first);
+    }
+    return 0 > other;
+}
+
+void mca_coll_hier_forget_answers(void)
+{
+    if (has_answers) {
+        OBJ_DESTRUCT(&answers);
+    }
+    has_answers = false;
+}
