@@ -38,7 +38,12 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
     // ends them all.
     for (Transport* t : transports_) {
         if (t == nullptr) continue;
-        const Status status = t->begin(binding);
+        Status status = Status::out_of_memory;
+        try {
+            status = t->begin(binding);
+        } catch (const std::bad_alloc&) {
+            log(HIER_LOG_ERROR, "no memory to begin an allgather");
+        }
         if (failed(status)) fail(status);
     }
     try {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "executor.hpp"
 
@@ -59,7 +60,10 @@ Status FakeTransport::begin(const Binding& binding)
     bound_ = true;
     binding_ = binding;
     group_.places[me_] = FakeGroup::Place::here;
-    if (strikes(Call::begin)) return Status::transport_error;
+    if (strikes(Call::begin)) {
+        if (rank_ % 2 == 1) throw std::bad_alloc();
+        return Status::transport_error;
+    }
     return group_.failure == Status::ok ? Status::ok : Status::peer_failed;
 }
 

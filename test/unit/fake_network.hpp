@@ -37,7 +37,7 @@ struct Weather {
 // What goes wrong once: the `nth` call (from 0) of this kind by `rank` on `level`.
 struct Sabotage {
     enum class How {
-        refused,         // the call returns an error
+        refused,         // the call returns an error; begin, on odd ranks, has no memory
         fails_later,     // put, copy, drain: accepted, completed with an error
         connection_lost  // put: it and all later ones to that peer never arrive, untold
     };
