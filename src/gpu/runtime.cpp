@@ -1,6 +1,7 @@
 #include "gpu/runtime.hpp"
 
 #include <link.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <map>
@@ -20,8 +21,15 @@ std::atomic<int> chosen{HIER_GPU_AUTO};
 std::atomic<int> last_device{-1};
 // By the last search: the process uses a runtime, and nobody can say what its memory is.
 std::atomic<bool> found_broken{false};
-// Never destroyed: a child of fork() that ends by exit() may not touch the runtime.
 std::map<int, std::unique_ptr<Queue>>& queues = *new std::map<int, std::unique_ptr<Queue>>;
+// A child of fork() that ends by exit() may not touch the runtime.
+struct AtEnd {
+    pid_t process = getpid();
+    ~AtEnd()
+    {
+        if (getpid() == process) queues.clear();
+    }
+} at_end;
 std::atomic<std::chrono::milliseconds> wait_bound{std::chrono::milliseconds(0)};
 
 // How many libraries this process has loaded so far.
