@@ -253,10 +253,14 @@ Status Team::start(const hier_allgather_args& args)
     const bool is_device = takes_device_memory() && (is_of_device(binding.receive.memory) ||
                                                      is_of_device(binding.send.memory));
     const AllgatherChoice choice = choose(args.bytes_per_rank);
-    // What the network does not reach goes through memory that it does. Eager messages go by the
-    // CPU.
-    const bool has_landing = topology_.nodes() > 1 && !failed(status) &&
-                             (choice.eager ? is_device : !rail_->register_buffers(binding));
+    // What the network does not reach goes through memory that it does. Eager messages land by the
+    // CPU, and are sent from the receive buffer, too, where others' shards go on.
+    const auto is_reached = [&] {
+        return choice.eager
+                   ? !is_device && rail_->register_sources(binding, choice.route != Route::direct)
+                   : rail_->register_buffers(binding);
+    };
+    const bool has_landing = topology_.nodes() > 1 && !failed(status) && !is_reached();
     if (has_landing) status = reserve_landing(binding);
     if (failed(status)) return refuse(status);
     binding.sequence = ++sequence_;

@@ -86,7 +86,10 @@ void Team::report(const Call& call, const AllgatherChoice& choice) const
         "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s; expected %s (network %s, "
         "links %s; %s)",
         name_.c_str(), bytes, text_of(choice.route).c_str(), choice.chunk, choice.depth,
-        choice.eager ? ", eager" : "", call.has_landing ? ", through pinned memory" : "",
+        choice.eager ? ", eager" : "",
+        !call.has_landing   ? ""
+        : call.is_on_device ? ", through pinned memory"
+                            : ", through memory that the network reaches",
         text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),
         text_of(choice.links).c_str(), why.c_str());
 }

@@ -34,7 +34,7 @@ struct alignas(64) RailSlot {
 
 class RailBoard {
 public:
-    RailBoard() = default;
+    RailBoard() {}
     // One slot for each rank of the rail; registered. Throws SetupError.
     RailBoard(ucp_context_h context, std::size_t ranks);
 
@@ -49,7 +49,12 @@ public:
     }
 
 private:
-    std::unique_ptr<RailSlot[]> slots_;
+    struct Unmap {
+        std::size_t bytes;
+        void operator()(RailSlot* slots) const;
+    };
+    // Pages with nothing else on them: a child of fork() may lack what is registered.
+    std::unique_ptr<RailSlot[], Unmap> slots_{nullptr, Unmap{0}};
     UcxMemory memory_;
 };
 

@@ -106,6 +106,12 @@ bool RailLanes::register_buffers(const Binding& binding)
                        [&](const auto& lane) { return lane->register_buffers(binding); });
 }
 
+// Messages take the first lane.
+bool RailLanes::register_sources(const Binding& binding, bool is_passed_on)
+{
+    return lanes_.front()->register_sources(binding, is_passed_on);
+}
+
 const std::string& RailLanes::device_memory() const { return lanes_.front()->device_memory(); }
 
 bool RailLanes::reaches_devices() const

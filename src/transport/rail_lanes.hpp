@@ -60,6 +60,7 @@ public:
     // As UcxRail's.
     void keep(const std::shared_ptr<const void>& memory);
     bool register_buffers(const Binding& binding);
+    bool register_sources(const Binding& binding, bool is_passed_on);
     const std::string& device_memory() const;
     bool reaches_devices() const;
 

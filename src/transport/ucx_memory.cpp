@@ -1,5 +1,11 @@
 #include "transport/ucx_memory.hpp"
 
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -49,6 +55,29 @@ void UcxMemory::reset()
 {
     if (handle_ != nullptr) ucp_mem_unmap(context_, handle_);
     handle_ = nullptr;
+}
+
+namespace {
+
+// From 5.12 on the kernel copies registered pages for a child.
+bool copies_on_fork()
+{
+    utsname name{};
+    int major = 0, minor = 0;
+    if (uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2) return false;
+    return major > 5 || (major == 5 && minor >= 12);
+}
+
+}  // namespace
+
+void give_to_children(const void* base, std::size_t bytes)
+{
+    static const bool is_safe = copies_on_fork();
+    static const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    if (!is_safe) return;
+    const auto first = reinterpret_cast<std::uintptr_t>(base) / page * page;
+    const auto end = (reinterpret_cast<std::uintptr_t>(base) + bytes + page - 1) / page * page;
+    (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_DOFORK);
 }
 
 UcxRemoteKey& UcxRemoteKey::operator=(UcxRemoteKey&& other) noexcept

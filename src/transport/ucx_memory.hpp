@@ -48,4 +48,8 @@ private:
     ucp_rkey_h key_ = nullptr;
 };
 
+// What libibverbs has registered it takes from children of fork(), in whole pages, with what else of
+// the application lies on them. That is undone where the kernel needs it no more.
+void give_to_children(const void* base, std::size_t bytes);
+
 }  // namespace hier

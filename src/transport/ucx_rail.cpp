@@ -70,7 +70,8 @@ bool UcxRail::leave()
     }
     bool all_gone = leaving_ == Leaving::gone && awaited() == 0;
     for (std::size_t i = 0; all_gone && i < peers_.size(); i++) {
-        all_gone = !is_remote_[i] || RailBoard::read(board_.slot(i).goodbye) != 0;
+        all_gone = !is_remote_[i] || RailBoard::read(board_.slot(i).goodbye) != 0 ||
+                   worker_->is_broken(peers_[i].endpoint);
     }
     return all_gone;
 }
@@ -90,9 +91,25 @@ bool UcxRail::register_buffers(const Binding& binding)
         registered_ = binding.receive;
         return true;
     }
+    if (direct_) direct_->end();
+    return give_up(cause);
+}
+
+// (Up to the size from which UCX takes registering for cheaper, it copies what it sends.)
+bool UcxRail::register_sources(const Binding& binding, bool is_passed_on)
+{
+    if (is_tcp(worker_->choice())) return true;
+    const std::lock_guard lock(worker_->mutex());
+    const char* cause = is_passed_on ? enter(memory_, binding.receive) : nullptr;
+    const bool is_entered = is_passed_on && contains(binding.receive, binding.send);
+    if (cause == nullptr && !is_entered) cause = enter(source_, binding.send);
+    return cause == nullptr || give_up(cause);
+}
+
+bool UcxRail::give_up(const char* cause)
+{
     memory_.reset();
     source_.reset();
-    if (direct_) direct_->end();
     if (*cause != '\0' && !has_told_)
         log(HIER_LOG_INFO,
             "UCX cannot register a buffer of the host's memory: %s; such ones go through memory "
@@ -126,7 +143,9 @@ const char* UcxRail::enter(UcxMemory& memory, const Region& region)
     const QuietUcx quiet;
     const ucs_status_t status =
         memory.map(worker_->context(), region.base, region.length, UCS_MEMORY_TYPE_HOST);
-    return status == UCS_OK ? nullptr : ucs_status_string(status);
+    if (status != UCS_OK) return ucs_status_string(status);
+    if (!is_tcp(worker_->choice())) give_to_children(region.base, region.length);
+    return nullptr;
 }
 
 Status UcxRail::begin(const Binding& binding)

@@ -50,6 +50,9 @@ public:
     // Registers the buffers of the collective that begins next, which is not eager. False: the
     // network cannot reach them all, and the binding needs a landing buffer.
     bool register_buffers(const Binding& binding);
+    // The same for one that is eager, in memory of the host: only what is sent, which is in the
+    // receive buffer, too, if others' shards are passed on.
+    bool register_sources(const Binding& binding, bool is_passed_on);
     // One step of taking leave (retired_rails.hpp). True: nobody writes to our board any more.
     bool leave();
     ~UcxRail() override;
@@ -147,6 +150,7 @@ private:
     void abandon_flights();
 
     const char* why_out_of_reach(const Binding& binding);
+    bool give_up(const char* cause);
     const char* enter(UcxMemory& memory, const Region& region);
 
     std::uint32_t landed(std::size_t peer);

@@ -1,15 +1,22 @@
 #include "transport/ucx_worker.hpp"
 
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <ucs/debug/log_def.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <new>
+#include <optional>
 
 #include "error.hpp"
 #include "log.hpp"
+#include "transport/ucx_memory.hpp"
 
 namespace hier {
 
@@ -71,6 +78,24 @@ bool knows(const ucp_config_t* config, const char* key)
     return found;
 }
 
+// What UCX locks for the buffers of its own of an RDMA device: 56 MB were seen (1.13, rc_verbs).
+constexpr std::size_t locked_by_ucx = 64 << 20;
+
+// Bytes of memory that this process may lock, as what is registered is; none: as many as there are.
+std::optional<std::size_t> most_lockable()
+{
+    rlimit limit{};
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+    constexpr int may_lock_any = 14;  // CAP_IPC_LOCK
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (!line.starts_with("CapEff:")) continue;
+        const auto capabilities = std::strtoull(line.c_str() + std::strlen("CapEff:"), nullptr, 16);
+        if ((capabilities >> may_lock_any & 1) != 0) return {};
+    }
+    return limit.rlim_cur;
+}
+
 void configure(ucp_config_t* config, const NetworkChoice& choice)
 {
     const std::string memory = choice.memory.empty() ? "" : "," + choice.memory;
@@ -82,6 +107,10 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
     if (knows(config, "FENCE_MODE")) modify(config, "FENCE_MODE", "weak");
     // For few peers UCX chooses rc for all it sends; for many, DC, some of whose lanes are several.
     if (is_reliable_rdma(choice)) modify(config, "NUM_EPS", "1");
+    // The cache gives nothing back when the rest is used up.
+    if (const auto most = most_lockable(); most && is_rdma(choice))
+        modify(config, "RCACHE_MAX_SIZE",
+               std::to_string(*most > locked_by_ucx ? (*most - locked_by_ucx) / 2 : 0));
     if (is_tcp(choice)) {
         // What it would keep are registrations, and TCP has none. But for the first one of a process
         // UCX patches mmap under the feet of its own thread, and before 1.21 sometimes hangs
@@ -218,8 +247,30 @@ bool UcxWorker::knows(ucs_memory_type_t type) const
     return (attributes.memory_types & UCS_BIT(type)) != 0;
 }
 
+// UCX says of each buffer that it cannot have, without end, that it cannot: so this is tried first.
+void UcxWorker::require_lockable() const
+{
+    const auto most = most_lockable();
+    if (!most || !is_rdma(choice_)) return;
+    void* pages =
+        mmap(nullptr, locked_by_ucx, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    ucs_status_t status = UCS_OK;
+    {
+        const QuietUcx quiet;
+        UcxMemory memory;
+        status = memory.map(context(), pages, locked_by_ucx, UCS_MEMORY_TYPE_HOST);
+    }
+    munmap(pages, locked_by_ucx);
+    if (status != UCS_OK)
+        throw SetupError(format("UCX cannot lock %zu MiB for RDMA: %s; this process may lock %zu "
+                                "KiB (ulimit -l)",
+                                locked_by_ucx >> 20, ucs_status_string(status), *most >> 10));
+}
+
 void UcxWorker::make_worker()
 {
+    require_lockable();
     ucp_worker_params_t params{};
     params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -265,6 +316,16 @@ ucp_ep_h UcxWorker::connect(const std::vector<std::byte>& peer_address)
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     params.address = reinterpret_cast<const ucp_address_t*>(peer_address.data());
+    // Without a handler UCX ends the process when a peer that has left answers no more. What is on
+    // its way then ends with an error.
+    if (is_rdma(choice_)) {
+        params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+        params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+        params.err_handler.arg = this;
+        params.err_handler.cb = [](void* worker, ucp_ep_h failed, ucs_status_t) {
+            static_cast<UcxWorker*>(worker)->broken_.insert(failed);
+        };
+    }
     ucp_ep_h endpoint = nullptr;
     check(ucp_ep_create(handle(), &params, &endpoint), "connecting to a rail peer");
     connections_.emplace(peer_address, endpoint);

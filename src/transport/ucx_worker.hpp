@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "hier/gpu.hpp"
@@ -100,6 +101,8 @@ public:
 
     // Throws SetupError.
     ucp_ep_h connect(const std::vector<std::byte>& peer_address);
+    // Has its peer gone, as far as UCX has noticed? (Over TCP it does not tell.)
+    bool is_broken(ucp_ep_h endpoint) const { return broken_.contains(endpoint); }
 
 private:
     struct ContextCleanup {
@@ -110,6 +113,7 @@ private:
     };
 
     void make_context();
+    void require_lockable() const;
     void make_worker();
     static ucs_status_t on_message(void* worker, const void* head, std::size_t head_bytes,
                                    void* data, std::size_t bytes, const ucp_am_recv_param_t* param);
@@ -123,6 +127,7 @@ private:
         worker_;  // destroys its connections
     std::vector<std::byte> address_;
     std::map<std::vector<std::byte>, ucp_ep_h> connections_;
+    std::set<ucp_ep_h> broken_;
     std::map<int, std::unique_ptr<FlushProbe>> probes_;  // by device
     std::map<std::uint64_t, MessageSink*> sinks_;
     std::uint64_t last_sink_ = 0;
