@@ -30,6 +30,10 @@ void gather(Session& session, Observer& observer, MPI_Comm comm, const char* wha
 
 int main(int argc, char** argv)
 {
+    if (OMPI_MAJOR_VERSION > 4) {
+        std::puts("MPI_Comm_spawn hangs in Open MPI 5.0.7 (Debian 13), without hier, too");
+        return 77;
+    }
     Session session(argc, argv, "spawned", {"expect", "min-bytes"});
     Observer observer(session);
     MPI_Comm parents = MPI_COMM_NULL;
