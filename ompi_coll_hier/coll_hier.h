@@ -107,7 +107,7 @@ int mca_coll_hier_unpack(mca_coll_hier_staging_t* staging, size_t bytes,
 void mca_coll_hier_make_stand_in(size_t bytes, bool is_send, mca_coll_hier_buffer_t* buffer);
 bool mca_coll_hier_is_stand_in(const mca_coll_hier_buffer_t* buffer);
 /* `count` elements of `each` bytes, dense, from `buffer->base` on. No type where there is no memory for
- * it, or an element has more bytes than an int counts. */
+ * it. */
 void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffer_t* buffer);
 void mca_coll_hier_drop_type(mca_coll_hier_buffer_t* buffer);
 

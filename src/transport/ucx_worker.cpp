@@ -1,35 +1,18 @@
 #include "transport/ucx_worker.hpp"
 
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <ucs/debug/log_def.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <new>
-#include <optional>
 
 #include "error.hpp"
 #include "log.hpp"
 #include "transport/ucx_memory.hpp"
 
 namespace hier {
-
-unsigned ucx_version()
-{
-    unsigned major = 0, minor = 0, release = 0;
-    ucp_get_version(&major, &minor, &release);
-    return 100 * major + minor;
-}
-
-// From 1.18 on UCX lets NICs place data out of order where they can (DDP_ENABLE), and only from 1.22
-// on its weak fence holds a put back for that.
-bool orders_by_weak_fence(unsigned version) { return version < 118 || version >= 122; }
 
 namespace {
 
@@ -53,83 +36,6 @@ std::mutex& handlers_mutex()
     return instance;
 }
 std::atomic<ucs_log_level_t> quiet_level{UCS_LOG_LEVEL_WARN};
-
-void modify(ucp_config_t* config, const char* key, const std::string& value)
-{
-    const ucs_status_t status = ucp_config_modify(config, key, value.c_str());
-    if (status != UCS_OK)
-        log(HIER_LOG_DEBUG, "UCX does not take %s=%s: %s", key, value.c_str(),
-            ucs_status_string(status));
-}
-
-// UCX warns of a key that it does not know, once, at the first worker: so it gets only those that
-// its version has.
-bool knows(const ucp_config_t* config, const char* key)
-{
-    char* text = nullptr;
-    std::size_t length = 0;
-    FILE* stream = open_memstream(&text, &length);
-    if (stream == nullptr) return false;
-    ucp_config_print(config, stream, "", UCS_CONFIG_PRINT_CONFIG);
-    std::fclose(stream);
-    const bool found =
-        std::string(text, length).find(std::string("UCX_") + key + '=') != std::string::npos;
-    std::free(text);
-    return found;
-}
-
-// What UCX locks for the buffers of its own of an RDMA device: 56 MB were seen (1.13, rc_verbs).
-constexpr std::size_t locked_by_ucx = 64 << 20;
-
-// Bytes of memory that this process may lock, as what is registered is; none: as many as there are.
-std::optional<std::size_t> most_lockable()
-{
-    rlimit limit{};
-    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
-    constexpr int may_lock_any = 14;  // CAP_IPC_LOCK
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);) {
-        if (!line.starts_with("CapEff:")) continue;
-        const auto capabilities = std::strtoull(line.c_str() + std::strlen("CapEff:"), nullptr, 16);
-        if ((capabilities >> may_lock_any & 1) != 0) return {};
-    }
-    return limit.rlim_cur;
-}
-
-void configure(ucp_config_t* config, const NetworkChoice& choice)
-{
-    const std::string memory = choice.memory.empty() ? "" : "," + choice.memory;
-    if (!choice.transports.empty()) modify(config, "TLS", choice.transports + memory);
-    if (!choice.devices.empty()) modify(config, "NET_DEVICES", choice.devices);
-    // Never stripe a chunk: its signal could overtake a part of it.
-    if (knows(config, "MAX_RMA_RAILS")) modify(config, "MAX_RMA_RAILS", "1");
-    // Order on one lane is all we need; a strong fence waits for every peer.
-    if (knows(config, "FENCE_MODE")) modify(config, "FENCE_MODE", "weak");
-    // For few peers UCX chooses rc for all it sends; for many, DC, some of whose lanes are several.
-    if (is_reliable_rdma(choice)) modify(config, "NUM_EPS", "1");
-    // The cache gives nothing back when the rest is used up.
-    if (const auto most = most_lockable(); most && is_rdma(choice))
-        modify(config, "RCACHE_MAX_SIZE",
-               std::to_string(*most > locked_by_ucx ? (*most - locked_by_ucx) / 2 : 0));
-    if (is_tcp(choice)) {
-        // What it would keep are registrations, and TCP has none. But for the first one of a process
-        // UCX patches mmap under the feet of its own thread, and before 1.21 sometimes hangs
-        // (openucx/ucx, pull request 11112).
-        if (choice.memory.empty()) modify(config, "RCACHE_ENABLE", "n");
-        const bool prefixed = ucx_version() >= 118;  // keys of a transport carry its name
-        modify(config, prefixed ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
-    }
-}
-
-SignalOrder signal_order_for(const NetworkChoice& choice)
-{
-    const bool one_device =
-        !choice.devices.empty() && choice.devices.find(',') == std::string::npos;
-    if (one_device && is_tcp(choice)) return SignalOrder::by_lane;
-    if (one_device && is_reliable_rdma(choice) && orders_by_weak_fence(ucx_version()))
-        return SignalOrder::by_fence;
-    return SignalOrder::by_flush;
-}
 
 }  // namespace
 

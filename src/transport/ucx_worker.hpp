@@ -18,20 +18,10 @@
 
 #include "hier/gpu.hpp"
 #include "transport/flush_probe.hpp"
+#include "transport/ucx_config.hpp"
 #include "transport/ucx_devices.hpp"
 
 namespace hier {
-
-// What keeps a signal behind its data.
-enum class SignalOrder {
-    by_lane,   // one lane that delivers in order: nothing to do
-    by_fence,  // RDMA: a fence between the two
-    by_flush,  // several lanes, or unknown ones: the data is flushed first
-};
-
-unsigned ucx_version();  // 100 * major + minor
-// Does the weak fence of that version keep a put over RDMA behind those before?
-bool orders_by_weak_fence(unsigned version);
 
 // What a message says of itself.
 struct MessageHead {

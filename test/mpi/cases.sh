@@ -249,7 +249,7 @@ case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says=
     -- fault --mode stop
 case_ fault-resume ranks=2 node_size=1 mca="coll_hier_timeout 1" limit=60 -- fault --mode resume
 case_ children-4-by-2 ranks=4 node_size=2 -- children --expect hier
-case_ spawned-2-by-1 ranks=2 node_size=1 -- spawned --expect any
+case_ spawned-2-by-1 ranks=2 node_size=1 -- spawned --expect hier
 case_ fault-late ranks=4 node_size=2 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
     -- fault --mode late --expect hier
 
@@ -285,7 +285,7 @@ case_ rdma-lifetime set=rdma ranks=3 node_size=1 mca="$one" -- lifetime --expect
 case_ rdma-threads set=rdma ranks=2 node_size=1 mca="$one" -- threads --expect hier --threads 2
 case_ rdma-gpu set=rdma ranks=2 node_size=1 gpu=20 mca="$one" -- gpu --expect hier --meetings 5
 case_ rdma-children set=rdma ranks=2 node_size=1 mca="$one" -- children --expect hier
-case_ rdma-spawned set=rdma ranks=2 node_size=1 mca="$one" -- spawned --expect any
+case_ rdma-spawned set=rdma ranks=2 node_size=1 mca="$one" -- spawned --expect hier
 case_ rdma-stop set=rdma ranks=3 node_size=1 mca="$one coll_hier_timeout 3" status=error says="survivor: error class" \
     -- fault --mode stop
 case_ rdma-counts set=rdma ranks=3 node_size=1 mca="$one coll_hier_timeout 3" status=error says="survivor: error class" \

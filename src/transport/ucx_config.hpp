@@ -1,0 +1,32 @@
+// How UCX is set up for a choice of network, and what that makes of its order.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <optional>
+
+#include "transport/ucx_devices.hpp"
+
+namespace hier {
+
+unsigned ucx_version();  // 100 * major + minor
+// Does the weak fence of that version keep a put over RDMA behind those before?
+bool orders_by_weak_fence(unsigned version);
+
+// What keeps a signal behind its data.
+enum class SignalOrder {
+    by_lane,   // one lane that delivers in order: nothing to do
+    by_fence,  // RDMA: a fence between the two
+    by_flush,  // several lanes, or unknown ones: the data is flushed first
+};
+
+void configure(ucp_config_t* config, const NetworkChoice& choice);
+SignalOrder signal_order_for(const NetworkChoice& choice);
+
+// What UCX locks for the buffers of its own of an RDMA device: 56 MB were seen (1.13, rc_verbs).
+inline constexpr std::size_t locked_by_ucx = 64 << 20;
+// Bytes of memory that this process may lock, as what is registered is; none: as many as there are.
+std::optional<std::size_t> most_lockable();
+
+}  // namespace hier
