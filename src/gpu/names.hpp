@@ -32,7 +32,6 @@ constexpr auto hipErrorOutOfMemory = cudaErrorMemoryAllocation;
 #define hipDeviceGetStreamPriorityRange cudaDeviceGetStreamPriorityRange
 #define hipEventCreateWithFlags cudaEventCreateWithFlags
 #define hipEventDestroy cudaEventDestroy
-#define hipEventQuery cudaEventQuery
 #define hipEventRecord cudaEventRecord
 #define hipFree cudaFree
 #define hipGetDevice cudaGetDevice
@@ -53,7 +52,6 @@ constexpr auto hipErrorOutOfMemory = cudaErrorMemoryAllocation;
 #define hipSetDevice cudaSetDevice
 #define hipStreamCreateWithPriority cudaStreamCreateWithPriority
 #define hipStreamDestroy cudaStreamDestroy
-#define hipStreamQuery cudaStreamQuery
 #define hipStreamSynchronize cudaStreamSynchronize
 #else
 #include <hip/hip_runtime_api.h>

@@ -166,6 +166,7 @@ bool platform_open(const char*& cause)
            find(library, "cuDevicePrimaryCtxRelease_v2", driver.primary_context_release) &&
            find(library, "cuPointerGetAttributes", driver.pointer_get_attributes) &&
            find(library, "cuPointerSetAttribute", driver.pointer_set_attribute) &&
+           find(library, "cuEventQuery", driver.event_query) &&
            find(library, "cuMemAddressFree", driver.memory_address_free) &&
            find(library, "cuMemAddressReserve", driver.memory_address_reserve) &&
            find(library, "cuMemExportToShareableHandle", driver.memory_export) &&
@@ -176,6 +177,7 @@ bool platform_open(const char*& cause)
            find(library, "cuMemRetainAllocationHandle", driver.memory_retain) &&
            find(library, "cuMemSetAccess", driver.memory_set_access) &&
            find(library, "cuMemUnmap", driver.memory_unmap) &&
+           find(library, "cuStreamQuery", driver.stream_query) &&
            find(library, "cuStreamSynchronize", driver.stream_synchronize) &&
            find(library, "cuStreamBatchMemOp_v2", driver.stream_batch_mem_op) &&
            find(library, "cuThreadExchangeStreamCaptureMode", driver.thread_exchange_capture_mode);

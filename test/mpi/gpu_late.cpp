@@ -1,5 +1,6 @@
 // A process that comes to its GPU late: the communicator has served the host's memory by then, without any runtime,
-// and goes on with the device's. Not linked with the runtime.
+// and goes on with the device's. Not linked with the runtime. A thread of its own uses the device, so that the one that
+// gathers never has a current one; on CUDA it has none afterwards, either, and no other device has a context.
 //
 //   --early r   this rank uses it from the start (default: none does)
 #include "gpu_names.hpp"
@@ -7,6 +8,11 @@
 
 #include <dlfcn.h>
 
+#ifdef HIER_CUDA
+#include <cuda.h>
+#endif
+
+#include <thread>
 #include <vector>
 
 using namespace hier_test;
@@ -32,6 +38,8 @@ struct Hip {
             std::fprintf(stderr, "gpu_late: %s\n", dlerror());
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
+        get(library, "GetDeviceCount", count_devices);
+        get(library, "SetDevice", set_device);
         get(library, "Malloc", allocate);
         get(library, "Free", release);
         get(library, "Memcpy", copy);
@@ -41,6 +49,22 @@ struct Hip {
         function =
             reinterpret_cast<Function*>(dlsym(library, (prefix + std::string(name)).c_str()));
     }
+    // In a thread of its own, the rank's device being current; false: an error.
+    template <class... Parameters, class... Arguments>
+    bool apart(hipError_t (*call)(Parameters...), Arguments... arguments) const
+    {
+        hipError_t error = hipSuccess;
+        std::jthread([&] {
+            int devices = 1;
+            error = count_devices(&devices);
+            if (error == hipSuccess) error = set_device(rank_of(MPI_COMM_WORLD) % devices);
+            if (error == hipSuccess) error = call(arguments...);
+        }).join();
+        return error == hipSuccess;
+    }
+
+    hipError_t (*count_devices)(int*) = nullptr;
+    hipError_t (*set_device)(int) = nullptr;
     hipError_t (*allocate)(void**, std::size_t) = nullptr;
     hipError_t (*release)(void*) = nullptr;
     hipError_t (*copy)(void*, const void*, std::size_t, hipMemcpyKind) = nullptr;
@@ -60,26 +84,28 @@ public:
     }
 
     void on_device(const Hip& hip, MPI_Comm comm, std::size_t bytes, bool in_place,
-                   const char* what)
+                   const char* what, int again = 1)
     {
         const int call = ++call_;
         const std::size_t total = bytes * static_cast<std::size_t>(size_of(comm));
         const Bytes mine = Pattern(rank_of(comm), call).bytes(bytes);
         void* memory = nullptr;
-        if (hip.allocate(&memory, total + bytes) != hipSuccess) {
+        if (!hip.apart(hip.allocate, &memory, total + bytes)) {
             MPI_Abort(MPI_COMM_WORLD, 1);
         }
         auto* const receive = static_cast<unsigned char*>(memory);
         unsigned char* const own =
             receive + (in_place ? bytes * static_cast<std::size_t>(rank_of(comm)) : total);
-        session_.check(hip.copy(own, mine.data(), bytes, hipMemcpyHostToDevice) == hipSuccess,
+        session_.check(hip.apart(hip.copy, own, mine.data(), bytes, hipMemcpyHostToDevice),
                        "hipMemcpy");
-        run(in_place ? nullptr : own, receive, bytes, comm, what);
+        for (int i = 0; i < again; ++i) {
+            run(in_place ? nullptr : own, receive, bytes, comm, what);
+        }
         Bytes got(total);
-        session_.check(hip.copy(got.data(), receive, total, hipMemcpyDeviceToHost) == hipSuccess,
+        session_.check(hip.apart(hip.copy, got.data(), receive, total, hipMemcpyDeviceToHost),
                        "hipMemcpy");
         check_blocks(session_, got.data(), bytes, size_of(comm), call, what);
-        session_.check(hip.release(memory) == hipSuccess, "hipFree");
+        session_.check(hip.apart(hip.release, memory), "hipFree");
     }
 
 private:
@@ -97,6 +123,31 @@ private:
     int call_ = 0;
 };
 
+#ifdef HIER_CUDA
+void check_contexts(Session& session, const Hip& hip)
+{
+    void* const driver = dlopen(sign, RTLD_NOW | RTLD_NOLOAD);
+    const auto current =
+        reinterpret_cast<decltype(&cuCtxGetCurrent)>(dlsym(driver, "cuCtxGetCurrent"));
+    const auto state = reinterpret_cast<decltype(&cuDevicePrimaryCtxGetState)>(
+        dlsym(driver, "cuDevicePrimaryCtxGetState"));
+    CUcontext context = nullptr;
+    session.check(current(&context) == CUDA_SUCCESS && context == nullptr,
+                  "the thread that gathers has a context");
+    int devices = 0;
+    session.check(hip.count_devices(&devices) == hipSuccess, "hipGetDeviceCount");
+    for (int device = 0; device < devices; ++device) {
+        unsigned flags = 0;
+        int is_active = 0;
+        const bool is_own = device == session.rank() % devices;
+        session.check(state(device, &flags, &is_active) == CUDA_SUCCESS && (is_own || !is_active),
+                      "device %d, which is not the rank's, has a context", device);
+    }
+}
+#else
+void check_contexts(Session&, const Hip&) {}
+#endif
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -110,8 +161,8 @@ int main(int argc, char** argv)
     if (session.text("early", "") == std::to_string(session.rank())) {
         const Hip early;
         void* memory = nullptr;
-        session.check(early.allocate(&memory, 1) == hipSuccess, "hipMalloc");
-        session.check(early.release(memory) == hipSuccess, "hipFree");
+        session.check(early.apart(early.allocate, &memory, 1), "hipMalloc");
+        session.check(early.apart(early.release, memory), "hipFree");
     }
     MPI_Comm other;
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
@@ -126,6 +177,9 @@ int main(int argc, char** argv)
         }
         late.on_host(MPI_COMM_WORLD, bytes);
     }
+    // Looked at as often as it takes until streams are asked, too.
+    late.on_device(hip, other, sizes[1], false, "many calls", 200);
+    check_contexts(session, hip);
     MPI_Comm_free(&other);
     observer.close();
     return session.finish();
