@@ -1,51 +1,33 @@
-/* The team of a communicator: made at its first call that is worth it, from groups that the core computes
- * and Open MPI splits. */
+/* The team of a communicator: made at its first call that is worth it. */
 #include "coll_hier.h"
 
 #include <stdio.h>
 
 #include "ompi/datatype/ompi_datatype.h"
-#include "ompi/info/info.h"
+#include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/mca/pml/pml.h"
 #include "ompi/proc/proc.h"
+#include "ompi/request/request.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 
-typedef struct {
-    mca_coll_hier_module_t* module;
-    ompi_communicator_t* comm;
-    ompi_communicator_t* groups[2]; /* node, rail: they live as long as the set-up */
-} bootstrap_context_t;
-
-static int team_allgather(void* context, const void* in, void* out, size_t bytes)
+/* By messages of an allgather's: what else is pending on the communicator has tags of its own. */
+static int exchange(void* context, const void* out, size_t out_bytes, int to, void* in,
+                    size_t in_bytes, int from)
 {
-    const bootstrap_context_t* c = (const bootstrap_context_t*)context;
-    return c->module->previous_allgather(in, (hier_count_t)bytes, MPI_BYTE, out,
-                                         (hier_count_t)bytes, MPI_BYTE, c->comm,
-                                         c->module->previous_allgather_module);
-}
-
-static int group_allgather(void* context, const void* in, void* out, size_t bytes)
-{
-    ompi_communicator_t* group = (ompi_communicator_t*)context;
-    return group->c_coll->coll_allgather(in, (hier_count_t)bytes, MPI_BYTE, out,
-                                         (hier_count_t)bytes, MPI_BYTE, group,
-                                         group->c_coll->coll_allgather_module);
-}
-
-static int split(void* context, int which, int color, int key, hier_group* out)
-{
-    bootstrap_context_t* c = (bootstrap_context_t*)context;
-    ompi_communicator_t* group = NULL;
-    opal_info_t info;
-    OBJ_CONSTRUCT(&info, opal_info_t);
-    opal_info_set(&info, "ompi_comm_coll_preference", "^hier");
-    const int rc = ompi_comm_split_with_info(c->comm, color, key, &info, &group, false);
-    OBJ_DESTRUCT(&info);
-    if (OMPI_SUCCESS == rc) {
-        c->groups[which] = group;
-        *out = (hier_group){group, ompi_comm_rank(group), ompi_comm_size(group), group_allgather};
+    ompi_communicator_t* comm = (ompi_communicator_t*)context;
+    ompi_request_t* incoming = MPI_REQUEST_NULL;
+    const int tag = MCA_COLL_BASE_TAG_ALLGATHER;
+    int rc = MCA_PML_CALL(irecv(in, in_bytes, MPI_BYTE, from, tag, comm, &incoming));
+    if (OMPI_SUCCESS != rc) {
+        return rc;
     }
-    return rc;
+    rc = MCA_PML_CALL(send(out, out_bytes, MPI_BYTE, to, tag, MCA_PML_BASE_SEND_STANDARD, comm));
+    if (OMPI_SUCCESS != rc) {
+        (void)ompi_request_cancel(incoming);
+    }
+    const int received = ompi_request_wait(&incoming, MPI_STATUS_IGNORE);
+    return OMPI_SUCCESS != rc ? rc : received;
 }
 
 /* Halves of a communicator have one name and one number: who comes first in them tells them apart. */
@@ -68,21 +50,15 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
         module->state = MCA_COLL_HIER_REFUSED;
         return;
     }
-    bootstrap_context_t context = {module, comm, {NULL, NULL}};
     char name[MPI_MAX_OBJECT_NAME + 32];
     name_team(comm, name, sizeof name);
-    const hier_bootstrap bootstrap = {
-        {&context, ompi_comm_rank(comm), ompi_comm_size(comm), team_allgather}, split, name};
+    const hier_bootstrap bootstrap = {comm, ompi_comm_rank(comm), ompi_comm_size(comm), exchange,
+                                      name};
     hier_config config = mca_coll_hier_component.config;
     config.progress = keep_alive;
 
     module->state = MCA_COLL_HIER_BUILDING;
     const int rc = hier_team_create(&config, &bootstrap, &module->team);
-    for (int i = 0; i < 2; i++) {
-        if (NULL != context.groups[i]) {
-            ompi_comm_free(&context.groups[i]);
-        }
-    }
     if (HIER_OK != rc) {
         module->state = MCA_COLL_HIER_REFUSED;
         if (0 == ompi_comm_rank(comm)) {

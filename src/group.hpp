@@ -1,7 +1,10 @@
-// A hier_group for C++: exchanges throw, and a failure on one rank becomes a failure on all.
+// Ranks of a team that set something up together: exchanges throw, and a failure on one rank becomes
+// a failure on all. Nobody but the group's own ranks takes part, and no communicator is made.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "hier/hier.h"
@@ -10,16 +13,19 @@ namespace hier {
 
 class Group {
 public:
-    explicit Group(const hier_group& group) : group_(group) {}
+    // All ranks of the team.
+    explicit Group(const hier_bootstrap& bootstrap);
+    // These of the team's, in this order; the caller is one of them.
+    Group(const hier_bootstrap& bootstrap, std::span<const int> ranks);
 
-    int rank() const { return group_.rank; }
-    int size() const { return group_.size; }
+    int rank() const { return rank_; }  // in the group
+    int size() const { return static_cast<int>(ranks_.size()); }
 
     // `in` of every rank, in rank order. T is sent as bytes.
     template <class T> std::vector<T> allgather(const T& in) const
     {
         std::vector<T> out(static_cast<std::size_t>(size()));
-        exchange(&in, out.data(), sizeof(T));
+        gather(&in, reinterpret_cast<std::byte*>(out.data()), sizeof(T));
         return out;
     }
     // As above for byte strings of any length.
@@ -31,9 +37,12 @@ public:
     void agree(const char* what, const std::function<void()>& step) const;
 
 private:
-    void exchange(const void* in, void* out, std::size_t bytes) const;
+    // `bytes` of every rank, > 0.
+    void gather(const void* in, std::byte* out, std::size_t bytes) const;
 
-    hier_group group_;
+    hier_bootstrap bootstrap_;
+    std::vector<int> ranks_;  // the team's numbers
+    int rank_;
 };
 
 }  // namespace hier

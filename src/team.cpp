@@ -15,16 +15,6 @@ namespace {
 
 constexpr std::size_t prepared_most = 8;  // programs kept
 
-Group split(const hier_bootstrap& bootstrap, int which, int color, int key)
-{
-    hier_group group{};
-    const int code = bootstrap.split(bootstrap.team.context, which, color, key, &group);
-    if (code != 0)
-        throw SetupError(format("splitting the communicator by %s failed with code %d",
-                                which == 0 ? "node" : "rail", code));
-    return Group(group);
-}
-
 // What has to be equal on all ranks for their plans to fit together.
 struct Agreed {
     std::uint64_t chunk_bytes;
@@ -61,9 +51,9 @@ void compare_settings(const Group& team, const hier_config& config)
 
 Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
     : config_(config), name_(bootstrap.name == nullptr ? "team" : bootstrap.name),
-      rank_(bootstrap.team.rank)
+      rank_(bootstrap.rank)
 {
-    const Group team(bootstrap.team);
+    const Group team(bootstrap);
     compare_settings(team, config);
     const auto records = team.allgather(own_record());
     topology_ = make_topology(records, config.ranks_per_node);
@@ -73,16 +63,11 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
     });
     oversubscribed_ = same_host > me.cpus;
 
-    std::optional<Group> node, rail;
-    team.agree("splitting by node", [&] {
-        node = split(bootstrap, 0, topology_.node_of(rank_), topology_.local_of(rank_));
-    });
-    team.agree("splitting by rail", [&] {
-        rail = split(bootstrap, 1, topology_.rail_of(rank_), topology_.rail_index_of(rank_));
-    });
-    team.agree("setting up the node level", [&] { make_node(*node, records); });
+    const Group node(bootstrap, topology_.ranks_on(topology_.node_of(rank_)));
+    team.agree("setting up the node level", [&] { make_node(node, records); });
     if (topology_.nodes() > 1) {
-        team.agree("setting up the rail level", [&] { make_rail(*rail, records); });
+        const Group rail(bootstrap, topology_.ranks_on_rail(topology_.rail_of(rank_)));
+        team.agree("setting up the rail level", [&] { make_rail(rail, records); });
     }
     executor_ = std::make_unique<Executor>(
         node_.get(), rail_.get(),

@@ -57,20 +57,15 @@ typedef struct hier_config {
     void (*progress)(void); /* keeps the caller's own communication alive while set-up waits */
 } hier_config;
 
-/* A group of ranks that can exchange bytes during set-up. */
-typedef struct hier_group {
+/* The ranks of a team, and how they exchange bytes during set-up. */
+typedef struct hier_bootstrap {
     void* context;
     int rank, size;
-    /* Every rank gives `bytes` bytes; `out` gets size * bytes in rank order. 0 or an error. */
-    int (*allgather)(void* context, const void* in, void* out, size_t bytes);
-} hier_group;
-
-typedef struct hier_bootstrap {
-    hier_group team;
-    /* Collective over the team: makes the groups of equal `color`, ordered by `key`. The groups
-     * belong to the caller and are needed until hier_team_create returns. `which` is 0 for the
-     * node, 1 for the rail. 0 or an error. */
-    int (*split)(void* context, int which, int color, int key, hier_group* out);
+    /* Sends `out` to rank `to` and receives `in` from rank `from` at the same time; these may be one,
+     * but not the caller. What one rank sends another arrives in order, in messages of the lengths
+     * that are asked for there. 0 or an error. */
+    int (*exchange)(void* context, const void* out, size_t out_bytes, int to, void* in,
+                    size_t in_bytes, int from);
     const char* name; /* of the team, for traces: teams of one time have different ones; or NULL */
 } hier_bootstrap;
 

@@ -97,6 +97,29 @@ void neighbours(Session& session)
     MPI_Comm_free(&ring);
 }
 
+// The first call of a communicator, with what it takes to set up, while another operation on it is pending.
+void beside_a_pending_idup(Session& session, Observer& observer)
+{
+    constexpr int count = 1000;
+    Ints got(slots(count * session.size()), -1);
+    const Ints mine(count, session.rank());
+    for (int i = 0; i < 10; ++i) {
+        session.phase("MPI_Comm_idup %d", i);
+        MPI_Comm one;
+        MPI_Comm two = MPI_COMM_NULL;
+        MPI_Comm_dup(MPI_COMM_WORLD, &one);
+        MPI_Request pending;
+        MPI_Comm_idup(one, &two, &pending);
+        session.ok(observer.allgather(mine.data(), count, MPI_INT, got.data(), count, MPI_INT, one),
+                   "MPI_Allgather beside a pending MPI_Comm_idup");
+        session.check(got.front() == 0 && got.back() == session.size() - 1,
+                      "MPI_Allgather beside a pending MPI_Comm_idup: wrong result");
+        MPI_Wait(&pending, MPI_STATUS_IGNORE);
+        MPI_Comm_free(&two);
+        MPI_Comm_free(&one);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -117,6 +140,7 @@ int main(int argc, char** argv)
     Families(session, MPI_COMM_SELF, "COMM_SELF").run();
     inter_communicator(session, observer);
     neighbours(session);
+    beside_a_pending_idup(session, observer);
 
     session.phase("MPI_Comm_split_type");
     MPI_Comm node;

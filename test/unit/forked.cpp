@@ -6,11 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <new>
 
 #include "log.hpp"
@@ -18,8 +18,8 @@
 namespace hier::test {
 
 constexpr std::size_t most_ranks = 6;
-constexpr std::size_t most_bytes = 8192;  // of one rank in one exchange
-constexpr int exchange_of_different_sizes = -99;
+constexpr std::size_t most_bytes = 64 << 10;  // of a message
+constexpr int message_of_another_length = -99;
 
 namespace {
 
@@ -31,15 +31,11 @@ std::chrono::nanoseconds now()
     return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
-// One group. A rank writes into its slot of the round's parity, then says that it did; it is two
-// rounds ahead of nobody.
-struct Board {
-    struct Slot {
-        std::size_t bytes;
-        std::byte data[most_bytes];
-    };
-    std::atomic<unsigned> round[most_ranks];
-    Slot slots[2][most_ranks];
+// What one rank sends another: a message at a time.
+struct Channel {
+    std::atomic<unsigned> sent, taken;
+    std::size_t bytes;
+    std::byte data[most_bytes];
 };
 
 std::string& log_text()
@@ -64,77 +60,39 @@ public:
         if (at == MAP_FAILED) throw std::bad_alloc();
         return {static_cast<Exchange*>(at), [](Exchange* e) { munmap(e, sizeof(Exchange)); }};
     }
-    // 0: the team; then node and rail groups by their lowest rank.
-    Board boards[1 + 2 * most_ranks];
+    Channel channels[most_ranks][most_ranks];  // from, to
     char reasons[most_ranks][1024];
 };
 
-struct ForkedRank::Member {
-    ForkedRank& owner;
-    Board& board;
-    std::size_t index;
-    std::size_t size;
-    unsigned round = 0;
-};
-
-ForkedRank::ForkedRank(int rank, int size, Exchange& exchange) : exchange_(exchange)
+ForkedRank::ForkedRank(int rank, int size, Exchange& exchange)
+    : exchange_(exchange), bootstrap_{this, rank, size, ForkedRank::exchange, nullptr}
 {
-    members_.push_back(
-        std::make_unique<Member>(Member{*this, exchange.boards[0], static_cast<std::size_t>(rank),
-                                        static_cast<std::size_t>(size)}));
-    bootstrap_.team = {members_[0].get(), rank, size, allgather};
-    bootstrap_.split = split;
 }
 
-ForkedRank::~ForkedRank() = default;
-
-int ForkedRank::allgather(void* context, const void* in, void* out, std::size_t bytes)
+int ForkedRank::exchange(void* context, const void* out, std::size_t out_bytes, int to, void* in,
+                         std::size_t in_bytes, int from)
 {
-    Member& me = *static_cast<Member*>(context);
-    auto& slots = me.board.slots[me.round % 2];
-    me.round++;
-    if (bytes > most_bytes) return exchange_of_different_sizes;
-    slots[me.index].bytes = bytes;
-    std::memcpy(slots[me.index].data, in, bytes);
-    me.board.round[me.index].store(me.round, std::memory_order_release);
-    for (std::size_t r = 0; r < me.size; r++) {
-        const auto& round = me.board.round[r];
-        if (!await([&] { return round.load(std::memory_order_acquire) >= me.round; })) {
-            // As an error it could pass for one that was expected.
-            std::snprintf(me.owner.exchange_.reasons[me.owner.rank()], sizeof Exchange::reasons[0],
-                          "hangs in an exchange with rank %zu of its group", r);
-            _exit(1);
-        }
-        if (slots[r].bytes != bytes) return exchange_of_different_sizes;
-        std::memcpy(static_cast<std::byte*>(out) + r * bytes, slots[r].data, bytes);
-    }
-    return 0;
-}
-
-int ForkedRank::split(void* context, int which, int color, int key, hier_group* out)
-{
-    struct Wish {
-        int color, key, rank;
+    ForkedRank& self = *static_cast<ForkedRank*>(context);
+    const auto wait_for = [&](int peer, const std::function<bool()>& is_there) {
+        if (await(is_there)) return;
+        // As an error it could pass for one that was expected.
+        std::snprintf(self.exchange_.reasons[self.rank()], sizeof Exchange::reasons[0],
+                      "hangs in an exchange with rank %d", peer);
+        _exit(1);
     };
-    ForkedRank& self = static_cast<Member*>(context)->owner;
-    std::vector<Wish> all(static_cast<std::size_t>(self.size()));
-    const Wish mine{color, key, self.rank()};
-    if (const int code = allgather(context, &mine, all.data(), sizeof mine); code != 0) return code;
-    if (which == self.failing_split_) return 5;
-    std::erase_if(all, [&](const Wish& w) { return w.color != color; });
-    const auto lowest = static_cast<std::size_t>(all[0].rank);
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Wish& a, const Wish& b) { return a.key < b.key; });
-    const auto me =
-        std::find_if(all.begin(), all.end(), [&](const Wish& w) { return w.rank == mine.rank; });
-    const auto index = static_cast<std::size_t>(me - all.begin());
-    Board& board = self.exchange_.boards[1 + static_cast<std::size_t>(which) * most_ranks + lowest];
-    self.members_.push_back(std::make_unique<Member>(Member{self, board, index, all.size()}));
-    // A later split of the same process goes on with the board's rounds.
-    self.members_.back()->round = board.round[index].load();
-    *out = {self.members_.back().get(), static_cast<int>(index), static_cast<int>(all.size()),
-            allgather};
-    return 0;
+    Channel& there = self.exchange_.channels[self.rank()][to];
+    if (out_bytes > most_bytes) return message_of_another_length;
+    wait_for(to, [&] { return there.taken.load(std::memory_order_acquire) == there.sent; });
+    there.bytes = out_bytes;
+    std::memcpy(there.data, out, out_bytes);
+    there.sent.fetch_add(1, std::memory_order_release);
+
+    Channel& here = self.exchange_.channels[from][self.rank()];
+    wait_for(from, [&] { return here.sent.load(std::memory_order_acquire) != here.taken; });
+    const bool fits = here.bytes == in_bytes;
+    if (fits) std::memcpy(in, here.data, in_bytes);
+    here.taken.fetch_add(1, std::memory_order_release);
+    return fits ? 0 : message_of_another_length;
 }
 
 bool ForkedRank::is_logged(const std::string& words)

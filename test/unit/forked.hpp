@@ -6,11 +6,10 @@
 
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "hier/hier.h"
+#include "group.hpp"
 
 namespace hier::test {
 
@@ -21,14 +20,13 @@ class Exchange;
 class ForkedRank {
 public:
     ForkedRank(int rank, int size, Exchange& exchange);
-    ~ForkedRank();
+    ForkedRank(const ForkedRank&) = delete;
+    ForkedRank& operator=(const ForkedRank&) = delete;
 
-    int rank() const { return bootstrap_.team.rank; }
-    int size() const { return bootstrap_.team.size; }
-    const hier_group& group() const { return bootstrap_.team; }
+    int rank() const { return bootstrap_.rank; }
+    int size() const { return bootstrap_.size; }
     const hier_bootstrap& bootstrap() const { return bootstrap_; }
-    // The split of this number does its part, then fails on this rank.
-    void fail_split(int which) { failing_split_ = which; }
+    Group group() const { return Group(bootstrap_); }
 
     // The lines that were logged on this rank since the start.
     static bool is_logged(const std::string& words);
@@ -39,14 +37,11 @@ public:
     static void while_waiting(int (*step)());
 
 private:
-    struct Member;  // a rank's place in one group
-    static int allgather(void* context, const void* in, void* out, std::size_t bytes);
-    static int split(void* context, int which, int color, int key, hier_group* out);
+    static int exchange(void* context, const void* out, std::size_t out_bytes, int to, void* in,
+                        std::size_t in_bytes, int from);
 
     Exchange& exchange_;
-    std::vector<std::unique_ptr<Member>> members_;
     hier_bootstrap bootstrap_{};
-    int failing_split_ = -1;
 };
 
 // What ended a rank: "" is well; its body's reason; "killed by signal 9"; "hangs".

@@ -148,7 +148,7 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
 
 std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra)
 {
-    const Group group(self.group());
+    const Group group = self.group();
     return make_node_transport(group, {.pids = group.allgather(static_cast<int>(getpid()))}, intra);
 }
 

@@ -1,6 +1,7 @@
 // Exchanges among the ranks of a group, and failures of one rank that all come to know.
 #include <signal.h>
 
+#include <algorithm>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -28,13 +29,39 @@ std::string expect_error(const std::string& wanted, const std::function<void()>&
 
 void test_allgather(void**)
 {
-    expect_no_reason(keep(first_fault(run_ranks(4, [](ForkedRank& self) -> std::string {
-        const Group group(self.group());
-        for (int round = 0; round < 100; round++) {
-            const auto all = group.allgather(self.rank() * 1000 + round);
-            for (int r = 0; r < 4; r++) {
-                if (all[static_cast<std::size_t>(r)] != r * 1000 + round) return "a wrong value";
+    for (int ranks = 1; ranks <= 6; ranks++) {
+        expect_no_reason(keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) -> std::string {
+            const Group group = self.group();
+            for (int round = 0; round < 100; round++) {
+                const auto all = group.allgather(self.rank() * 1000 + round);
+                for (int r = 0; r < ranks; r++) {
+                    if (all[static_cast<std::size_t>(r)] != r * 1000 + round)
+                        return "a wrong value";
+                }
             }
+            return "";
+        }))));
+    }
+}
+
+// Groups of some of the ranks, each in an order of its own, at the same time; all of them now and then.
+void test_parts_of_a_team(void**)
+{
+    static const std::vector<int> parts[] = {{4, 0, 2}, {3}, {1, 5}};
+    expect_no_reason(keep(first_fault(run_ranks(6, [](ForkedRank& self) -> std::string {
+        const auto mine = std::find_if(std::begin(parts), std::end(parts), [&](const auto& part) {
+            return std::find(part.begin(), part.end(), self.rank()) != part.end();
+        });
+        const Group group(self.bootstrap(), *mine);
+        if ((*mine)[static_cast<std::size_t>(group.rank())] != self.rank()) return "a wrong rank";
+        for (int round = 0; round < 50; round++) {
+            const auto all = group.allgather(self.rank() * 1000 + round);
+            for (std::size_t i = 0; i < mine->size(); i++) {
+                if (all.size() != mine->size() || all[i] != (*mine)[i] * 1000 + round)
+                    return "a wrong value";
+            }
+            if (round % 7 == 0 && self.group().allgather(round) != std::vector<int>(6, round))
+                return "a wrong value of the whole team's";
         }
         return "";
     }))));
@@ -50,7 +77,7 @@ std::vector<std::byte> text_of_rank(int rank, int round)
 void test_allgather_bytes(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
-        const Group group(self.group());
+        const Group group = self.group();
         for (int round = 0; round < 8; round++) {
             const auto all = group.allgather_bytes(text_of_rank(self.rank(), round));
             for (int r = 0; r < 3; r++) {
@@ -69,7 +96,7 @@ void test_allgather_bytes(void**)
 void test_agree(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
-        const Group group(self.group());
+        const Group group = self.group();
         int steps = 0;
         for (int culprit = 0; culprit < 3; culprit++) {
             const auto wanted = culprit == self.rank()
@@ -93,18 +120,18 @@ void test_agree_without_a_cause(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) {
         return expect_error(
             self.rank() == 1 ? "a step: unknown cause" : "a step: rank 1 of 2 failed", [&] {
-                Group(self.group()).agree("a step", [&] {
+                self.group().agree("a step", [&] {
                     if (self.rank() == 1) throw std::runtime_error("");
                 });
             });
     }))));
 }
 
-int refuse(void*, const void*, void*, std::size_t) { return 17; }
+int refuse(void*, const void*, std::size_t, int, void*, std::size_t, int) { return 17; }
 
 void test_failing_exchange(void**)
 {
-    const Group group({nullptr, 0, 2, refuse});
+    const Group group(hier_bootstrap{nullptr, 0, 2, refuse, nullptr});
     const auto fault = expect_error("an exchange among 2 ranks failed with code 17",
                                     [&] { (void)group.allgather(1); });
     expect_no_reason(keep(fault));
@@ -128,6 +155,7 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_allgather),
+        cmocka_unit_test(test_parts_of_a_team),
         cmocka_unit_test(test_allgather_bytes),
         cmocka_unit_test(test_agree),
         cmocka_unit_test(test_agree_without_a_cause),

@@ -98,7 +98,7 @@ Status enter(Transport& transport, const ForkedRank& self, std::vector<std::byte
 // written.
 std::string put_beyond(ForkedRank& self, int intra, Slice slice)
 {
-    const Group group(self.group());
+    const Group group = self.group();
     const auto transport = make_transport(self, intra);
     std::vector<std::byte> buffer(512);
     buffer.resize(self.rank() == 1 ? 256 : 512);  // the peer's memory goes on behind its buffer
@@ -142,7 +142,7 @@ void test_mismatch(void**)
             const auto transport = make_transport(self, intra);
             std::vector<std::byte> buffer(self.rank() == 2 ? 101u : 100u);
             const Status status = enter(*transport, self, buffer);
-            (void)Group(self.group()).allgather(0);
+            (void)self.group().allgather(0);
             if (status != Status::mismatch) return to_string(status);
             return ForkedRank::is_logged("ranks disagree on the size of an allgather")
                        ? ""
@@ -164,7 +164,7 @@ void test_a_raised_failure_is_seen_by_all(void**)
                 if (enter(*transport, self, buffer) != Status::ok) return "not ready";
                 if (transport->progress(ignore) != Status::ok)
                     return "an error before there is one";
-                (void)Group(self.group()).allgather(0);
+                (void)self.group().allgather(0);
                 if (self.rank() == culprit) {
                     transport->raise(Status::transport_error);
                     return transport->progress(ignore) == Status::ok ? ""
@@ -185,7 +185,7 @@ void test_dead_peer(void**)
         const auto transport = make_transport(self, HIER_INTRA_CMA);
         std::vector<std::byte> buffer(100);
         if (enter(*transport, self, buffer) != Status::ok) return "not ready";
-        (void)Group(self.group()).allgather(0);
+        (void)self.group().allgather(0);
         if (self.rank() == 2) raise(SIGKILL);
         Status status = Status::ok;
         if (!await([&] {
@@ -266,7 +266,7 @@ void test_the_first_put_decides(void**)
             const std::string which = "call " + std::to_string(sequence) + ": ";
             if (!fault.empty()) return which + fault;
             if (self.rank() == 0 && is_by_cma != call.by_cma) return which + "the other way";
-            (void)Group(self.group()).allgather(0);
+            (void)self.group().allgather(0);
         }
         return "";
     }))));
@@ -278,7 +278,7 @@ void test_beats(void**)
 {
     for (const int intra : all_of_them) {
         expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
-            const Group group(self.group());
+            const Group group = self.group();
             const auto transport = make_transport(self, intra);
             std::vector<std::byte> buffer(10);
             if (enter(*transport, self, buffer) != Status::ok) return "not ready";

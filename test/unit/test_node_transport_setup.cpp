@@ -36,7 +36,7 @@ std::string leftovers(const std::vector<int>& pids)
 // After all ranks are through.
 std::string look_for_leftovers(const ForkedRank& self)
 {
-    return leftovers(Group(self.group()).allgather(static_cast<int>(getpid())));
+    return leftovers(self.group().allgather(static_cast<int>(getpid())));
 }
 
 // A little work, to see that what was chosen also works.

@@ -177,7 +177,7 @@ void test_least_bytes_are_equal(void**)
                 if (self.rank() == 1) setting.change(config);
                 TeamRank team(self, config);
                 if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
-                const auto all = Group(self.group()).allgather(team.least_bytes());
+                const auto all = self.group().allgather(team.least_bytes());
                 team.end();
                 for (const std::size_t least : all)
                     if (least != all[0])
@@ -267,18 +267,6 @@ void test_network_that_is_not_there(void**)
     }
 }
 
-// The caller's communicator cannot be split on one rank.
-void test_split_that_fails(void**)
-{
-    for (int which = 0; which < 2; which++) {
-        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
-            if (self.rank() == 1) self.fail_split(which);
-            return fail_setup(self, config_for_tests(), self.rank() == 1,
-                              "splitting the communicator by");
-        }))));
-    }
-}
-
 }  // namespace
 
 int main()
@@ -295,7 +283,6 @@ int main()
         cmocka_unit_test(test_rates_that_differ),
         cmocka_unit_test(test_node_level_that_fails),
         cmocka_unit_test(test_network_that_is_not_there),
-        cmocka_unit_test(test_split_that_fails),
     };
     return cmocka_run_group_tests_name("team", tests, nullptr, nullptr);
 }

@@ -19,7 +19,7 @@ using namespace hier;
 using namespace hier::test;
 
 // The ranks wait for each other without turning.
-void meet(const ForkedRank& self) { (void)Group(self.group()).allgather(self.rank()); }
+void meet(const ForkedRank& self) { (void)self.group().allgather(self.rank()); }
 
 // Of the ops that are numbered from 0.
 struct Completed final : Completions {
@@ -33,7 +33,7 @@ std::string drain_to_a_peer_that_computes(ForkedRank& self)
     const auto worker = UcxWorker::get({.devices = "lo", .transports = "tcp"});
     const RailPointer rail(new UcxRail(worker, RailBoard(worker->context(), 2),
                                        {self.rank() == 1, self.rank() == 0}, 1));
-    rail->connect(Group(self.group()), nullptr);
+    rail->connect(self.group(), nullptr);
     meet(self);
     ucx.answers_puts = true;
     Completed completed;
