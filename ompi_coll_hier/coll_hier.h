@@ -26,8 +26,7 @@ typedef struct mca_coll_hier_component_t mca_coll_hier_component_t;
 OMPI_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
 
 typedef enum {
-    MCA_COLL_HIER_FRESH,    /* no call yet that is worth a team */
-    MCA_COLL_HIER_BUILDING, /* set-up runs collectives on this very communicator: not for us */
+    MCA_COLL_HIER_FRESH, /* no call yet that is worth a team */
     MCA_COLL_HIER_READY,
     MCA_COLL_HIER_REFUSED /* set-up failed, on all ranks: the previous module for good */
 } mca_coll_hier_state_t;
@@ -61,6 +60,7 @@ struct mca_coll_hier_module_t {
     mca_coll_base_module_t* previous_allgather_module;
     mca_coll_hier_state_t state;
     size_t least_bytes; /* that the team is to serve, of all ranks together */
+    size_t most_bytes;  /* likewise; SIZE_MAX before there is one */
     int small_calls;    /* before there was a team */
     bool has_told_of_small_calls;
     hier_team* team;

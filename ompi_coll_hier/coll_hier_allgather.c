@@ -112,7 +112,10 @@ static int by_team(const call_t* call)
 {
     hier_allgather_args args = {NULL, NULL, call->shard_bytes};
     void* start;
-    int rc = OMPI_SUCCESS;
+    int rc = to_mpi_error(hier_team_error(call->module->team));
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
     const bool receive_is_direct = is_direct(call, &call->receive, &args.recv);
     if (!receive_is_direct) {
         rc = stage_receive(call, &args.recv);
@@ -131,7 +134,8 @@ static int by_team(const call_t* call)
     }
     rc = run(call->module->team, &args);
     if (OMPI_SUCCESS != rc && NULL != args.send && args.send == call->module->send_staging.base) {
-        mca_coll_hier_abandon(&call->module->send_staging); /* what is on its way is sent from there */
+        mca_coll_hier_abandon(
+            &call->module->send_staging); /* what is on its way is sent from there */
     }
     if (OMPI_SUCCESS != rc && !receive_is_direct) {
         mca_coll_hier_abandon(&call->module->receive_staging);
@@ -296,11 +300,6 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
         }
         return OMPI_SUCCESS;
     }
-    if (MCA_COLL_HIER_BUILDING == hier->state) {
-        /* The set-up's own, in the host's memory: it must not fail for a GPU's sake. */
-        return hier->previous_allgather(sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
-                                        hier->previous_allgather_module);
-    }
     find_memory(&call.receive);
     if (!in_place) {
         find_memory(&call.send);
@@ -313,10 +312,11 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     if (1 < size && MCA_COLL_HIER_FRESH == hier->state && is_worth_a_team(hier, call.total)) {
         mca_coll_hier_build_team(hier, comm);
     }
-    if (MCA_COLL_HIER_READY != hier->state || call.total < hier->least_bytes) {
+    if (MCA_COLL_HIER_READY != hier->state || call.total < hier->least_bytes ||
+        call.total > hier->most_bytes) {
         if (1 < size) {
             count(&mca_coll_hier_component.allgather_fallbacks);
-            if (MCA_COLL_HIER_REFUSED != hier->state) {
+            if (MCA_COLL_HIER_REFUSED != hier->state && call.total <= hier->most_bytes) {
                 tell_of_small_call(&call);
             }
         }

@@ -56,6 +56,7 @@ static void log_line(int level, const char* line)
 
 static int hier_open(void)
 {
+    hier_give_signals_back();
     mca_coll_hier_component.output = opal_output_open(NULL);
     opal_output_set_verbosity(mca_coll_hier_component.output, mca_coll_hier_component.verbose);
     mca_coll_hier_component.config.log_level = mca_coll_hier_component.verbose;

@@ -57,7 +57,6 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
     hier_config config = mca_coll_hier_component.config;
     config.progress = keep_alive;
 
-    module->state = MCA_COLL_HIER_BUILDING;
     const int rc = hier_team_create(&config, &bootstrap, &module->team);
     if (HIER_OK != rc) {
         module->state = MCA_COLL_HIER_REFUSED;
@@ -72,6 +71,7 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
     module->least_bytes = 0 < mca_coll_hier_component.min_bytes
                               ? mca_coll_hier_component.min_bytes
                               : hier_team_least_bytes(module->team);
+    module->most_bytes = hier_team_most_bytes(module->team);
     if (0 == ompi_comm_rank(comm)) {
         opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: communicator %s: %s",
                             comm->c_name, hier_team_description(module->team));

@@ -163,6 +163,12 @@ void Executor::progress_transports()
     }
 }
 
+// Does anything have to come from there?
+bool Executor::is_due(const Program::Channel& channel, const Cursor& cursor)
+{
+    return cursor.ready < channel.readies.size() || cursor.await < channel.awaits.size();
+}
+
 void Executor::poll(Level level)
 {
     const auto channels = program_->channels(level);
@@ -170,6 +176,9 @@ void Executor::poll(Level level)
     for (std::size_t c = 0; c < channels.size() && !failed(failure_); c++) {
         const Program::Channel& channel = channels[c];
         Cursor& cursor = cursors[c];
+        if (!is_due(channel, cursor)) continue;
+        const bool is_lost =
+            transport(level)->is_lost(channel.peer);  // before looking what is here
         while (cursor.ready < channel.readies.size()) {
             const Status status = transport(level)->ready(channel.peer);
             if (failed(status)) return fail(status);
@@ -177,11 +186,14 @@ void Executor::poll(Level level)
             not_ready_--;
             finish(channel.readies[cursor.ready++]);
         }
-        if (cursor.await == channel.awaits.size()) continue;
         const std::uint32_t arrived = transport(level)->arrived(channel.peer);
         while (cursor.await < channel.awaits.size() &&
                program_->op(channel.awaits[cursor.await]).count <= arrived) {
             finish(channel.awaits[cursor.await++]);
+        }
+        if (is_lost && is_due(channel, cursor)) {
+            log(HIER_LOG_ERROR, "the connection to rank %d is broken", channel.rank);
+            return fail(Status::transport_error);
         }
     }
 }

@@ -71,6 +71,7 @@ private:
     void fail(Status status);
 
     void progress_transports();
+    static bool is_due(const Program::Channel& channel, const Cursor& cursor);
     void poll(Level level);
     void issue_rail();
     void work_on_node();

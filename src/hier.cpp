@@ -16,6 +16,7 @@
 #include "transport/peer_mappings.hpp"
 #include "transport/peer_pieces.hpp"
 #include "transport/retired_rails.hpp"
+#include "transport/ucx_signals.hpp"
 #include "transport/ucx_worker.hpp"
 
 struct hier_team {
@@ -63,6 +64,8 @@ template <class F> int guarded(int on_exception, F f) noexcept
 
 }  // namespace
 
+void hier_give_signals_back(void) { hier::give_signals_back(); }
+
 void hier_init(const hier_config* config)
 {
     hier::set_log(config->log_level, config->log);
@@ -95,6 +98,10 @@ const char* hier_team_description(const hier_team* team)
 }
 
 size_t hier_team_least_bytes(const hier_team* team) { return team->team.least_bytes(); }
+
+size_t hier_team_most_bytes(const hier_team* team) { return team->team.most_bytes(); }
+
+int hier_team_error(const hier_team* team) { return code_of(team->team.error()); }
 
 int hier_team_takes_device_memory(const hier_team* team)
 {

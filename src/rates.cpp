@@ -96,6 +96,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     for (const RateRecord& r : records) {
         has_devices = has_devices && r.uses_device != 0;
         slowest.lanes = std::min(slowest.lanes, r.lanes);
+        slowest.most_bytes = std::min(slowest.most_bytes, r.most_bytes);
         slowest.stages = std::max(slowest.stages, r.stages);
         if (r.nic < slowest.nic) {
             slowest.nic = r.nic;
@@ -111,6 +112,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     TeamRates team;
     team.may_be_eager =
         std::all_of(records.begin(), records.end(), [](auto& r) { return r.in_order != 0; });
+    team.most_bytes = slowest.most_bytes;
     Rates& rates = team.rates;
     rates.nic = slowest.nic;
     rates.nic_latency = slowest.nic_latency;

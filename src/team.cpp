@@ -1,6 +1,7 @@
 #include "team.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "error.hpp"
@@ -9,6 +10,7 @@
 #include "memory/resident.hpp"
 #include "placement.hpp"
 #include "transport/node_transport.hpp"
+#include "transport/ucx_config.hpp"
 
 namespace hier {
 namespace {
@@ -77,6 +79,7 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
         });
     const TeamRates rates = measure(team, records);
     if (!rates.may_be_eager) config_.eager_bytes = 0;
+    most_bytes_ = rates.most_bytes;
     team.agree("finishing the set-up", [&] {
         cost_.emplace(topology_, rates.rates);
         describe(records, rates.text);
@@ -121,6 +124,8 @@ TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& record
                            : own_rates(config_, uses_device, {}, {});
     own.in_order = rail_ && rail_->is_in_order() ? 1 : 0;
     own.lanes = rail_ ? rail_->lanes() : 1;
+    own.most_bytes =
+        rail_ ? most_registered(rail_->choice()) : std::numeric_limits<std::size_t>::max();
     own.stages = rail_ && !rail_->reaches_devices() ? 1 : 0;
     return team_rates(team.allgather(own), topology_);
 }
@@ -143,6 +148,10 @@ void Team::describe(const std::vector<PeerRecord>& records, const std::string& r
     if (self.gpu.pci >= 0 || numa_node(self) >= 0)
         description_ += format("; rank %d: %s", rank_, place.c_str());
     description_ += "; " + rates;
+    if (most_bytes_ < std::numeric_limits<std::size_t>::max())
+        description_ += format("; calls of up to %zu MiB in all, for the limit on locked memory "
+                               "(ulimit -l)",
+                               most_bytes_ >> 20);
     log(HIER_LOG_DEBUG, "rank %d of %d: %s", rank_, topology_.size(), place.c_str());
 }
 

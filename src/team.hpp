@@ -44,6 +44,8 @@ public:
     const std::string& description() const { return description_; }
     // Of all ranks together, below which the caller's other ways are expected to be faster.
     std::size_t least_bytes() const;
+    std::size_t most_bytes() const { return most_bytes_; }
+    Status error() const { return broken_; }
 
 private:
     // What a program is made for.
@@ -88,6 +90,7 @@ private:
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
     std::shared_ptr<PinnedMemory> landing_;
     std::uint64_t sequence_ = 0;
+    std::size_t most_bytes_ = 0;  // of all ranks together
     Status broken_ = Status::ok;  // the error of an earlier collective
     std::atomic<Status> status_{Status::ok};
     std::string description_;

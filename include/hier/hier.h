@@ -69,6 +69,9 @@ typedef struct hier_bootstrap {
     const char* name; /* of the team, for traces: teams of one time have different ones; or NULL */
 } hier_bootstrap;
 
+/* When the library has been loaded, with UCX: the signals that UCX took go back to whoever had them. */
+void hier_give_signals_back(void);
+
 /* Before anything else: what of the configuration concerns the process. */
 void hier_init(const hier_config* config);
 
@@ -85,6 +88,10 @@ const char* hier_team_description(const hier_team* team);
 /* Bytes of all ranks together below which the caller's own allgather is expected to be faster, by
  * the cost model; equal on all ranks. Such calls are served all the same. */
 size_t hier_team_least_bytes(const hier_team* team);
+
+/* Bytes of all ranks together up to which the network can be sure to have the memory of a call; equal
+ * on all ranks. Larger ones are the caller's own. (RDMA under a limit on locked memory; else SIZE_MAX) */
+size_t hier_team_most_bytes(const hier_team* team);
 
 /* May a call's buffers be memory that the CPU cannot reach? Without that, as in a team made before
  * the process used its GPU, such buffers have to be staged. */
@@ -105,6 +112,8 @@ int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
 /* In place of a start, where this rank cannot take part: the others' allgather fails as after an
  * error, and the team is broken. */
 void hier_allgather_refuse(hier_team* team);
+/* HIER_OK, or the error that has broken the team, which every start returns. */
+int hier_team_error(const hier_team* team);
 /* HIER_IN_PROGRESS, HIER_OK or the collective's error. Does not wait. */
 int hier_team_test(hier_team* team);
 /* Moves all running collectives of the process. Returns how many moved, for opal_progress. */

@@ -95,6 +95,8 @@ public:
     virtual Status drain(int peer, std::uint32_t op) = 0;
     // The puts of `peer` that have arrived in this collective.
     virtual std::uint32_t arrived(int peer) = 0;
+    // Is the connection to `peer` known to be broken? Nothing more comes from there, then.
+    virtual bool is_lost(int) { return false; }
     // Moves things on and reports completions. Returns the first error that any rank of the group
     // has raised.
     virtual Status progress(Completions& completions) = 0;

@@ -7,6 +7,7 @@
 #include "error.hpp"
 #include "hier/hier.h"
 #include "log.hpp"
+#include "transport/ucx_config.hpp"
 #include "transport/ucx_rail.hpp"
 
 namespace hier {
@@ -38,9 +39,10 @@ LeftOut& left_out()
     return instance;
 }
 
-// The first is tried every time.
+// The first is tried every time. What a process may lock at most is for one.
 std::size_t usable(const std::vector<NetworkChoice>& choices)
 {
+    if (most_registered(choices[0]) < std::numeric_limits<std::size_t>::max()) return 1;
     const auto end = std::find_if(choices.begin() + 1, choices.end(),
                                   [](const auto& choice) { return left_out().contains(choice); });
     return static_cast<std::size_t>(end - choices.begin());
@@ -83,12 +85,13 @@ RailPointer RailLanes::open(const Group& group, const NetworkChoice& choice,
     } catch (...) {  // another rank's failure, maybe
         if (worker) {
             const std::lock_guard lock(worker->mutex());
-            board = {};
+            const RailBoard gone = std::move(board);
         }
         throw;
     }
-    RailPointer lane(new UcxRail(worker, std::move(board), is_remote, settings.depth));
-    group.agree("preparing for device memory", [&] {
+    RailPointer lane;
+    group.agree("making a rail", [&] {
+        lane.reset(new UcxRail(worker, std::move(board), is_remote, settings.depth));
         if (settings.gpu != nullptr) lane->allow_direct(settings.gpu_direct, *settings.gpu);
     });
     lane->connect(group, settings.keep_alive);
@@ -206,6 +209,12 @@ std::uint32_t RailLanes::arrived(int peer)
     for (std::uint32_t i = 0; i < lanes; i++)
         all = std::min(all, unbroken(lanes_[i]->arrived(peer), i, lanes));
     return all;
+}
+
+bool RailLanes::is_lost(int peer)
+{
+    return std::any_of(lanes_.begin(), lanes_.begin() + static_cast<std::ptrdiff_t>(active_),
+                       [&](const auto& lane) { return lane->is_lost(peer); });
 }
 
 // Now and then those, too, that this call does not use: a peer may need an answer there.

@@ -80,6 +80,7 @@ public:
     Status copy(const Transfer&) override { return Status::bad_argument; }
     Status drain(int peer, std::uint32_t op) override;
     std::uint32_t arrived(int peer) override;
+    bool is_lost(int peer) override;
     Status progress(Completions& completions) override;
     bool idle() override;
     void end() override;

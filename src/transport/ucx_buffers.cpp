@@ -18,10 +18,13 @@ bool UcxRail::register_buffers(const Binding& binding)
     return give_up(cause);
 }
 
-// (Up to the size from which UCX takes registering for cheaper, it copies what it sends.)
+// What is as small as this UCX copies when it sends it; up to the size from which it takes registering
+// for cheaper it does so with more, but that size is its own affair.
 bool UcxRail::register_sources(const Binding& binding, bool is_passed_on)
 {
-    if (is_tcp(worker_->choice())) return true;
+    constexpr std::size_t always_copied = 256;
+    const std::size_t most = is_passed_on ? binding.receive.length : binding.send.length;
+    if (is_tcp(worker_->choice()) || most <= always_copied) return true;
     const std::lock_guard lock(worker_->mutex());
     const char* cause = is_passed_on ? enter(memory_, binding.receive) : nullptr;
     const bool is_entered = is_passed_on && contains(binding.receive, binding.send);
@@ -67,7 +70,9 @@ const char* UcxRail::enter(UcxMemory& memory, const Region& region)
     const ucs_status_t status =
         memory.map(worker_->context(), region.base, region.length, UCS_MEMORY_TYPE_HOST);
     if (status != UCS_OK) return ucs_status_string(status);
-    if (!is_tcp(worker_->choice())) give_to_children(region.base, region.length);
+    // (Other memory may be kept from children for a reason.)
+    if (!is_tcp(worker_->choice()) && region.memory.kind == MemoryKind::host)
+        give_to_children(region.base, region.length);
     return nullptr;
 }
 

@@ -1,11 +1,11 @@
 #include "transport/ucx_config.hpp"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
+#include <limits>
 #include <string>
 
 #include "log.hpp"
@@ -55,14 +55,22 @@ std::optional<std::size_t> most_lockable()
 {
     rlimit limit{};
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
-    constexpr int may_lock_any = 14;  // CAP_IPC_LOCK
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);) {
-        if (!line.starts_with("CapEff:")) continue;
-        const auto capabilities = std::strtoull(line.c_str() + std::strlen("CapEff:"), nullptr, 16);
-        if ((capabilities >> may_lock_any & 1) != 0) return {};
-    }
-    return limit.rlim_cur;
+    // Whether it is for us is for the kernel to say (CAP_IPC_LOCK: of this thread, and not just in a
+    // user namespace): by addresses, without memory.
+    const std::size_t beyond = limit.rlim_cur + 1;
+    void* pages =
+        mmap(nullptr, beyond, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED) return limit.rlim_cur;
+    const bool is_free = mlock2(pages, beyond, MLOCK_ONFAULT) == 0;
+    munmap(pages, beyond);
+    return is_free ? std::nullopt : std::optional<std::size_t>(limit.rlim_cur);
+}
+
+std::size_t most_registered(const NetworkChoice& choice)
+{
+    const auto most = is_rdma(choice) ? most_lockable() : std::nullopt;
+    if (!most) return std::numeric_limits<std::size_t>::max();
+    return *most > locked_by_ucx ? (*most - locked_by_ucx) / 2 : 0;
 }
 
 void configure(ucp_config_t* config, const NetworkChoice& choice)
@@ -77,9 +85,9 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
     // For few peers UCX chooses rc for all it sends; for many, DC, some of whose lanes are several.
     if (is_reliable_rdma(choice)) modify(config, "NUM_EPS", "1");
     // The cache gives nothing back when the rest is used up.
-    if (const auto most = most_lockable(); most && is_rdma(choice))
-        modify(config, "RCACHE_MAX_SIZE",
-               std::to_string(*most > locked_by_ucx ? (*most - locked_by_ucx) / 2 : 0));
+    const std::size_t most = most_registered(choice);
+    if (most < std::numeric_limits<std::size_t>::max())
+        modify(config, "RCACHE_MAX_SIZE", std::to_string(most));
     if (is_tcp(choice)) {
         // What it would keep are registrations, and TCP has none. But for the first one of a process
         // UCX patches mmap under the feet of its own thread, and before 1.21 sometimes hangs

@@ -28,5 +28,7 @@ SignalOrder signal_order_for(const NetworkChoice& choice);
 inline constexpr std::size_t locked_by_ucx = 64 << 20;
 // Bytes of memory that this process may lock, as what is registered is; none: as many as there are.
 std::optional<std::size_t> most_lockable();
+// Of what it may lock beside UCX's own, half is for UCX's cache and half for the call that runs.
+std::size_t most_registered(const NetworkChoice& choice);
 
 }  // namespace hier

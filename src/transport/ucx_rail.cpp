@@ -31,6 +31,7 @@ UcxRail::~UcxRail()
     if (in_flight_ > 0) abandon_flights();
     peers_.clear();
     memory_.reset();
+    source_.reset();
     const RailBoard board = std::move(board_);  // goes under the lock
     direct_.reset();
 }
@@ -98,6 +99,7 @@ Status UcxRail::begin(const Binding& binding)
     ucs_status_t status = UCS_OK;
     std::vector<std::byte>& key = packed_key_;
     if (!is_registered) {
+        const QuietUcx quiet;
         status = memory_.map(worker_->context(), into.base, into.length, UCS_MEMORY_TYPE_HOST);
         if (status == UCS_OK) status = memory_.pack_key(key);
     }
@@ -128,8 +130,12 @@ Status UcxRail::begin(const Binding& binding)
 void UcxRail::end()
 {
     const std::lock_guard lock(worker_->mutex());
-    memory_.reset();
-    source_.reset();
+    // After a failure a peer may still be writing, and would break the connection of the processes if
+    // what it writes into were registered no more.
+    if (!raised_) {
+        memory_.reset();
+        source_.reset();
+    }
     is_bound_ = false;
     registered_ = {};
     if (direct_) direct_->end();
@@ -228,6 +234,13 @@ std::uint32_t UcxRail::arrived(int peer)
     const auto i = static_cast<std::size_t>(peer);
     if (binding_.eager) return Signal::count(RailBoard::read(peers_[i].got), binding_.sequence);
     return needs_flush_ ? flushed(i) : landed(i);
+}
+
+bool UcxRail::is_lost(int peer)
+{
+    if (!worker_->has_broken()) return false;
+    const std::lock_guard lock(worker_->mutex());
+    return worker_->is_broken(peers_[static_cast<std::size_t>(peer)].endpoint);
 }
 
 Status UcxRail::progress(Completions& completions)

@@ -217,8 +217,9 @@ ucs_status_t UcxWorker::on_message(void* worker, const void* head, std::size_t h
 
 ucp_ep_h UcxWorker::connect(const std::vector<std::byte>& peer_address)
 {
-    const auto known = connections_.find(peer_address);
-    if (known != connections_.end()) return known->second;
+    ucp_ep_h& endpoint = connections_[peer_address];
+    if (endpoint != nullptr && !is_broken(endpoint)) return endpoint;
+    broken_.reserve(++connected_);
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     params.address = reinterpret_cast<const ucp_address_t*>(peer_address.data());
@@ -229,13 +230,14 @@ ucp_ep_h UcxWorker::connect(const std::vector<std::byte>& peer_address)
         params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
         params.err_handler.arg = this;
         params.err_handler.cb = [](void* worker, ucp_ep_h failed, ucs_status_t) {
-            static_cast<UcxWorker*>(worker)->broken_.insert(failed);
+            auto& self = *static_cast<UcxWorker*>(worker);
+            self.broken_.push_back(failed);
+            self.has_broken_.store(true, std::memory_order_release);
         };
     }
-    ucp_ep_h endpoint = nullptr;
-    check(ucp_ep_create(handle(), &params, &endpoint), "connecting to a rail peer");
-    connections_.emplace(peer_address, endpoint);
-    return endpoint;
+    ucp_ep_h made = nullptr;
+    check(ucp_ep_create(handle(), &params, &made), "connecting to a rail peer");
+    return endpoint = made;
 }
 
 }  // namespace hier

@@ -8,12 +8,12 @@
 
 #include <ucp/api/ucp.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <vector>
 
 #include "hier/gpu.hpp"
@@ -89,10 +89,15 @@ public:
     // Of a device, for as long as the worker lives. Throws SetupError.
     FlushProbe& probe(const gpu::Runtime& runtime, int device, ucs_memory_type_t type);
 
-    // Throws SetupError.
+    // A new one in place of one that is broken. Throws SetupError.
     ucp_ep_h connect(const std::vector<std::byte>& peer_address);
-    // Has its peer gone, as far as UCX has noticed? (Over TCP it does not tell.)
-    bool is_broken(ucp_ep_h endpoint) const { return broken_.contains(endpoint); }
+    // Has its peer gone, or the way there, as far as UCX has noticed? (Over TCP it does not tell.)
+    bool is_broken(ucp_ep_h endpoint) const
+    {
+        return std::find(broken_.begin(), broken_.end(), endpoint) != broken_.end();
+    }
+    // Is any? Without the mutex.
+    bool has_broken() const { return has_broken_.load(std::memory_order_acquire); }
 
 private:
     struct ContextCleanup {
@@ -113,11 +118,13 @@ private:
     NetworkChoice choice_;
     SignalOrder order_;
     std::unique_ptr<std::remove_pointer_t<ucp_context_h>, ContextCleanup> context_;
+    std::vector<ucp_ep_h> broken_;  // with room for every connection
+    std::atomic<bool> has_broken_{false};
     std::unique_ptr<std::remove_pointer_t<ucp_worker_h>, WorkerDestroy>
         worker_;  // destroys its connections
     std::vector<std::byte> address_;
     std::map<std::vector<std::byte>, ucp_ep_h> connections_;
-    std::set<ucp_ep_h> broken_;
+    std::size_t connected_ = 0;                          // so far
     std::map<int, std::unique_ptr<FlushProbe>> probes_;  // by device
     std::map<std::uint64_t, MessageSink*> sinks_;
     std::uint64_t last_sink_ = 0;

@@ -248,6 +248,9 @@ done
 case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says="survivor: error class" limit=60 \
     -- fault --mode stop
 case_ fault-resume ranks=2 node_size=1 mca="coll_hier_timeout 1" limit=60 -- fault --mode resume
+case_ fault-again ranks=4 node_size=2 mca="coll_hier_timeout 3" limit=60 -- fault --mode again
+case_ signals-2-by-1 ranks=2 node_size=1 -- signals --expect hier
+case_ signals-switched-off ranks=2 coll=- mca="coll_hier_priority -1" -- signals --expect none
 case_ children-4-by-2 ranks=4 node_size=2 -- children --expect hier
 case_ spawned-2-by-1 ranks=2 node_size=1 -- spawned --expect hier
 case_ fault-late ranks=4 node_size=2 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
@@ -288,5 +291,6 @@ case_ rdma-children set=rdma ranks=2 node_size=1 mca="$one" -- children --expect
 case_ rdma-spawned set=rdma ranks=2 node_size=1 mca="$one" -- spawned --expect hier
 case_ rdma-stop set=rdma ranks=3 node_size=1 mca="$one coll_hier_timeout 3" status=error says="survivor: error class" \
     -- fault --mode stop
+case_ rdma-cut set=rdma ranks=2 node_size=1 mca="$one coll_hier_timeout 5" -- fault --mode cut
 case_ rdma-counts set=rdma ranks=3 node_size=1 mca="$one coll_hier_timeout 3" status=error says="survivor: error class" \
     -- fault --mode counts

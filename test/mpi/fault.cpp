@@ -4,9 +4,14 @@
 //   --mode stop     it is stopped during calls, as by a debugger: it neither runs nor goes away
 //   --mode counts   it gives another count than the others
 //   --mode resume   it is stopped, and goes on when the others, which sent staged data, have freed the communicator
+//   --mode again    as counts; staged calls on the broken communicator then return the error and leave nothing
+//   --mode cut      the network goes down (environment HIER_TEST_CUT: the command), and comes back (HIER_TEST_MEND)
 //   --mode late     it comes later than coll_hier_timeout: no fault, everything must be right
+#include "resources.hpp"
 #include "support.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,6 +84,88 @@ void run_resume(Session& session, bool victim, MPI_Comm comm)
         MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
+// Nothing is started on a communicator that is broken, and what packed the data is kept for the next call.
+void run_again(Session& session, bool victim, MPI_Comm comm)
+{
+    constexpr int calls = 100;
+    MPI_Datatype type;
+    MPI_Type_vector(static_cast<int>(block), 1, 2, MPI_BYTE, &type);
+    MPI_Type_commit(&type);
+    const std::vector<unsigned char> send(2 * block);
+    std::vector<unsigned char> receive(2 * block * static_cast<std::size_t>(session.size()));
+    const auto call = [&](int count) {
+        return MPI_Allgather(send.data(), count, type, receive.data(), count, type, comm);
+    };
+    session.phase("the call that breaks the communicator");
+    receive.resize(2 * receive.size());
+    const int half = victim ? 1 : 2;
+    const std::vector<unsigned char> twice(4 * block);
+    session.check(MPI_Allgather(twice.data(), half, type, receive.data(), half, type, comm) !=
+                      MPI_SUCCESS,
+                  "success, though the counts differ");
+    session.phase("%d calls on the broken communicator", calls);
+    const long long before = Resources::now().resident_bytes;
+    for (int i = 0; i < calls; ++i) {
+        session.check(call(1) != MPI_SUCCESS, "success on a broken communicator");
+    }
+    const long long grown = Resources::now().resident_bytes - before;
+    session.check(grown < static_cast<long long>(block) * calls / 4,
+                  "%d calls on a broken communicator: %lld bytes more", calls, grown);
+    MPI_Comm_free(&comm);
+    MPI_Type_free(&type);
+}
+
+void run_command(Session& session, const char* variable)
+{
+    const char* command = std::getenv(variable);
+    if (command == nullptr) {
+        session.usage("--mode cut needs %s", variable);
+    }
+    session.check(std::system(command) == 0, "%s", command);
+}
+
+// Small calls, which nobody acknowledges, and large ones, each on a communicator of its own. While the network is down
+// they fail on every rank; communicators made afterwards are served.
+void run_cut(Session& session, MPI_Comm comm)
+{
+    constexpr std::size_t sizes[] = {8, block};
+    MPI_Comm comms[2];
+    std::vector<unsigned char> receive(block * static_cast<std::size_t>(session.size()));
+    const auto call = [&](std::size_t bytes, MPI_Comm on, int number) {
+        const std::vector<unsigned char> send = Pattern(session.rank(), number).bytes(bytes);
+        const int count = static_cast<int>(bytes);
+        return MPI_Allgather(send.data(), count, MPI_BYTE, receive.data(), count, MPI_BYTE, on);
+    };
+    for (MPI_Comm& c : comms) {
+        MPI_Comm_dup(comm, &c);
+        MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
+        session.ok(call(block, c, 0), "before the network goes down");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (session.rank() == 0) {
+        run_command(session, "HIER_TEST_CUT");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 2; ++i) {
+        session.phase("the network is down, %zu bytes", sizes[i]);
+        session.check(call(sizes[i], comms[i], 1) != MPI_SUCCESS, "success without a network");
+        MPI_Comm_free(&comms[i]);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (session.rank() == 0) {
+        run_command(session, "HIER_TEST_MEND");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 3; ++i) {
+        session.phase("the network is there again, communicator %d", i);
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
+        session.ok(call(block, comms[0], 2 + i), "after the network has come back");
+        check_blocks(session, receive.data(), block, session.size(), 2 + i, "fault");
+        MPI_Comm_free(&comms[0]);
+    }
+    MPI_Comm_free(&comm);
+}
+
 // The error on this rank, told, ends the job.
 [[noreturn]] void survivor(const Session& session, int status)
 {
@@ -102,9 +189,10 @@ int main(int argc, char** argv)
     Session session(argc, argv, "fault", {"expect", "min-bytes", "mode"});
     Observer observer(session);
     const std::string mode = session.text("mode", "");
-    if (mode != "kill" && mode != "stop" && mode != "counts" && mode != "resume" &&
-        mode != "late") {
-        session.usage("--mode takes kill, stop, counts, resume or late, not '%s'", mode.c_str());
+    const std::vector<std::string> modes{"kill",  "stop", "counts", "resume",
+                                         "again", "cut",  "late"};
+    if (std::find(modes.begin(), modes.end(), mode) == modes.end()) {
+        session.usage("--mode does not take '%s'", mode.c_str());
     }
     if (session.size() < 2) {
         session.usage("needs two ranks or more");
@@ -146,6 +234,12 @@ int main(int argc, char** argv)
         session.check(false, "success, though the last rank cannot have sent");
     } else if (mode == "resume") {
         run_resume(session, victim, comm);
+        return session.finish();
+    } else if (mode == "again") {
+        run_again(session, victim, comm);
+        return session.finish();
+    } else if (mode == "cut") {
+        run_cut(session, comm);
         return session.finish();
     } else if (mode == "counts") {
         session.phase("calls with unequal counts");

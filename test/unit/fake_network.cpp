@@ -88,6 +88,7 @@ Status FakeTransport::announce(int peer)
     if (strikes(Call::announce)) return Status::transport_error;
     auto& from = group_.lanes[me_];
     for (std::size_t i = 0; i < from.size(); i++) {
+        if (from[i].broken) continue;
         if (peer == Op::every_peer || peer == static_cast<int>(i))
             from[i].announced = {binding_.sequence,
                                  level_ == Level::rail ? binding_.rail_target() : binding_.receive,
@@ -120,11 +121,21 @@ Status FakeTransport::put(const Transfer& transfer)
         blame("more puts in flight than allowed");
     const auto how = network_.strikes(rank_, level_, Call::put);
     if (how == Sabotage::How::refused) return Status::transport_error;
+    if (how == Sabotage::How::connection_broken) break_connection(transfer.peer);
     // What follows on a rail whose put fails has lost its order.
     const bool is_failure = how == Sabotage::How::fails_later;
     lane.lost =
         lane.lost || how == Sabotage::How::connection_lost || (is_failure && level_ == Level::rail);
     return start({transfer, Call::put, is_failure, lane.sent});
+}
+
+// With what is on the road.
+void FakeTransport::break_connection(int peer)
+{
+    for (Lane* lane : {&to(peer), &group_.lanes[me_][static_cast<std::size_t>(peer)]}) {
+        lane->broken = lane->lost = true;
+        lane->road.clear();
+    }
 }
 
 Status FakeTransport::copy(const Transfer& transfer)

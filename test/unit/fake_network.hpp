@@ -37,9 +37,10 @@ struct Weather {
 // What goes wrong once: the `nth` call (from 0) of this kind by `rank` on `level`.
 struct Sabotage {
     enum class How {
-        refused,         // the call returns an error; begin, on odd ranks, has no memory
-        fails_later,     // put, copy, drain: accepted, completed with an error
-        connection_lost  // put: it and all later ones to that peer never arrive, untold
+        refused,           // the call returns an error; begin, on odd ranks, has no memory
+        fails_later,       // put, copy, drain: accepted, completed with an error
+        connection_lost,   // put: it and all later ones to that peer never arrive, untold
+        connection_broken  // put: nor does anything from there, and both are told
     };
     int rank;
     Level level;
@@ -71,6 +72,7 @@ struct FakeGroup {
         std::deque<Parcel> arriving;  // needs nobody but the receiver
         std::size_t sent = 0;         // parcels
         bool lost = false;
+        bool broken = false;
         bool stopped = false;  // said by the sender, behind what is on the lane
         bool is_empty() const { return road.empty() && arriving.empty(); }
     };
@@ -136,6 +138,7 @@ public:
     Status copy(const Transfer& transfer) override;
     Status drain(int peer, std::uint32_t op) override;
     std::uint32_t arrived(int peer) override;
+    bool is_lost(int peer) override { return to(peer).broken; }
     Status progress(Completions& completions) override;
     bool idle() override;
     void end() override;
@@ -157,6 +160,7 @@ private:
     void blame(const char* rule) const;
     bool strikes(Call call);
     bool has_landing() const { return binding_.landing.base != nullptr; }
+    void break_connection(int peer);
     Status start(const Flight& flight);
     void perform(const Flight& flight);
     const std::byte* source(const Transfer& transfer) const;

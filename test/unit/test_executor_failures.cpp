@@ -102,6 +102,39 @@ void test_fails_later(void**)
     assert_true(met({Call::put, Call::copy, Call::drain}));
 }
 
+// Known on both sides, and no time-out is set. Who had all that was due from there is well; so may be
+// others.
+const char* a_broken_connection_ends()
+{
+    std::size_t struck = 0;
+    for (const char* text : {"1,1", "1,1,1", "2,1", "2,2", "3,1", "2,1,2"}) {
+        for (const Route route : all_routes) {
+            Scenario scenario{.nodes = machine(text), .route = route};
+            scenario.limits.timeout = std::chrono::seconds(0);
+            const int ranks = static_cast<int>(scenario.nodes.size());
+            for (int i = 0; i < ranks * 12; i++) {
+                scenario.weather.seed++;
+                scenario.sabotage = {i % ranks, Level::rail, Call::put,
+                                     static_cast<std::size_t>(i / ranks),
+                                     Sabotage::How::connection_broken};
+                const Outcome out = simulate(scenario);
+                std::string fault = out.fault;
+                bool is_named = false;
+                for (const Status s : out.status) {
+                    is_named = is_named || s == Status::transport_error;
+                    if (s == Status::in_progress) fault = "it never ends";
+                }
+                if (out.has_struck && fault.empty() && !is_named) fault = "nobody says why";
+                if (!fault.empty()) return keep(fault + "; " + text_of(scenario));
+                struck += out.has_struck ? 1 : 0;
+            }
+        }
+    }
+    return struck > 200 ? nullptr : "it hardly ever strikes";
+}
+
+void test_broken_connection(void**) { expect_no_reason(a_broken_connection_ends()); }
+
 // One rank passes another size than all others.
 const char* a_mismatch_is_seen_by_all()
 {
@@ -136,6 +169,7 @@ int main()
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_fails_later),
+        cmocka_unit_test(test_broken_connection),
         cmocka_unit_test(test_mismatch),
     };
     return cmocka_run_group_tests_name("executor_failures", tests, nullptr, nullptr);
