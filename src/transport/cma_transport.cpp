@@ -36,21 +36,39 @@ Status CmaTransport::begin(const Binding& binding)
     return NodeTransport::begin(binding);
 }
 
-Status CmaTransport::put(const Transfer& transfer)
+bool CmaTransport::fits(const Transfer& transfer)
 {
     const NodeSlot& slot = segment().slot(transfer.peer);
-    if (transfer.slice.offset + transfer.slice.length > slot.length) {
-        log(HIER_LOG_ERROR, "a put beyond the end of node rank %d's receive buffer (%zu bytes)",
-            transfer.peer, static_cast<std::size_t>(slot.length));
-        return Status::mismatch;
-    }
+    if (transfer.slice.offset + transfer.slice.length <= slot.length) return true;
+    log(HIER_LOG_ERROR, "a put beyond the end of node rank %d's receive buffer (%zu bytes)",
+        transfer.peer, static_cast<std::size_t>(slot.length));
+    return false;
+}
+
+Status CmaTransport::put(const Transfer& transfer)
+{
+    if (!fits(transfer)) return Status::mismatch;
     if (transfer.slice.length > most_at_once) {
         long_.push_back({transfer, 0});
         return Status::in_progress;
     }
-    const Status status = write(transfer, transfer.slice);
-    if (status == Status::ok) count(transfer.peer);
-    return status;
+    const int cause = try_to_write(transfer, transfer.slice);
+    if (cause != 0) return report(transfer, transfer.slice, cause);
+    count(transfer.peer);
+    return Status::ok;
+}
+
+std::optional<Status> CmaTransport::put_if_reachable(const Transfer& transfer)
+{
+    if (!fits(transfer)) return Status::mismatch;
+    const bool is_long = transfer.slice.length > most_at_once;
+    const Slice first{transfer.slice.offset, is_long ? 1 : transfer.slice.length};
+    const int cause = try_to_write(transfer, first);
+    if (cause == EFAULT) return std::nullopt;
+    if (cause != 0) return report(transfer, first, cause);
+    if (is_long) return put(transfer);
+    count(transfer.peer);
+    return Status::ok;
 }
 
 // A piece of the first one a pass.
@@ -62,7 +80,9 @@ Status CmaTransport::progress(Completions& completions)
     const Transfer transfer = first.transfer;
     const Slice slice = transfer.slice;
     const std::size_t part = std::min(most_at_once, slice.length - first.done);
-    const Status status = write(transfer, {slice.offset + first.done, part});
+    const Slice next{slice.offset + first.done, part};
+    const int cause = try_to_write(transfer, next);
+    const Status status = cause == 0 ? Status::ok : report(transfer, next, cause);
     first.done += part;
     if (!failed(status) && first.done < slice.length) return Status::ok;
     long_.pop_front();
@@ -77,15 +97,19 @@ void CmaTransport::raise(Status status)
     long_.clear();  // nobody waits for them any more
 }
 
-Status CmaTransport::write(const Transfer& transfer, Slice part)
+int CmaTransport::try_to_write(const Transfer& transfer, Slice part)
 {
     const auto peer = static_cast<std::size_t>(transfer.peer);
     const std::uint64_t to = segment().slot(transfer.peer).address + part.offset;
     const std::byte* from = source(transfer) + (part.offset - transfer.slice.offset);
-    const int cause = write_memory(pids_[peer], from, to, part.length);
-    if (cause == 0) return Status::ok;
+    return write_memory(pids_[peer], from, to, part.length);
+}
+
+Status CmaTransport::report(const Transfer& transfer, Slice part, int cause)
+{
     log(HIER_LOG_ERROR, "process_vm_writev of %zu bytes to node rank %d (process %d): %s",
-        part.length, transfer.peer, pids_[peer], std::strerror(cause));
+        part.length, transfer.peer, pids_[static_cast<std::size_t>(transfer.peer)],
+        std::strerror(cause));
     return Status::transport_error;
 }
 

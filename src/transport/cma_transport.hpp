@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ public:
     Status begin(const Binding& binding) override;
     // Long ones go on in progress(), so that the network is served in between.
     Status put(const Transfer& transfer) override;
+    // As put(), for the first one to a peer in a call. None: the kernel lets nobody write there, or
+    // read what is to be written.
+    std::optional<Status> put_if_reachable(const Transfer& transfer);
     Status progress(Completions& completions) override;
     bool idle() override { return long_.empty(); }
     void end() override { long_.clear(); }
@@ -33,7 +37,9 @@ private:
     };
     static constexpr std::size_t most_at_once = 1 << 20;  // bytes
 
-    Status write(const Transfer& transfer, Slice part);
+    bool fits(const Transfer& transfer);
+    int try_to_write(const Transfer& transfer, Slice part);
+    Status report(const Transfer& transfer, Slice part, int cause);
     void count(int peer);
 
     std::deque<Long> long_;

@@ -23,8 +23,15 @@ Status HostTransport::begin(const Binding& binding)
 Status HostTransport::put(const Transfer& transfer)
 {
     Way& way = ways_[static_cast<std::size_t>(transfer.peer)];
-    if (way == Way::open) way = transfer.slice.length > most_ ? Way::by_cma : Way::by_cells;
-    return way == Way::by_cma ? cma_->put(transfer) : cells_->put(transfer);
+    if (way == Way::by_cma) return cma_->put(transfer);
+    if (way == Way::open && transfer.slice.length > most_) {
+        if (const auto status = cma_->put_if_reachable(transfer)) {
+            way = Way::by_cma;
+            return *status;
+        }
+    }
+    way = Way::by_cells;
+    return cells_->put(transfer);
 }
 
 Status HostTransport::put_through_cells(const Transfer& transfer)

@@ -272,6 +272,32 @@ void test_the_first_put_decides(void**)
     }))));
 }
 
+// Memory of devices, say, or memfd_secret's: where the first put shows that CMA does not reach it, cells
+// do.
+void test_memory_that_cma_does_not_reach(void**)
+{
+    constexpr std::size_t large = HostTransport::most_through_cells + 1;
+    expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+        const auto transport = make_transport(self, HIER_INTRA_AUTO);
+        std::uint64_t sequence = 0;
+        for (const auto mode : {Writev::faults, Writev::works, Writev::faults}) {
+            writev_mode = mode;
+            bool is_tried = false;
+            const auto fault =
+                put_one_by_one(*transport, self, ++sequence, {large, 1, 3 << 20}, is_tried);
+            if (!fault.empty()) return fault;
+            if (self.rank() == 0 && !is_tried) return "CMA was not tried";
+            (void)self.group().allgather(0);
+            bool is_long = false;  // in parts, each of which may be refused
+            const auto fault_of_long =
+                put_one_by_one(*transport, self, ++sequence, {3 << 20, large}, is_long);
+            if (!fault_of_long.empty()) return "a long one: " + fault_of_long;
+            (void)self.group().allgather(0);
+        }
+        return "";
+    }))));
+}
+
 // ---- signs of life
 
 void test_beats(void**)
@@ -309,6 +335,7 @@ int main()
         cmocka_unit_test(test_a_raised_failure_is_seen_by_all),
         cmocka_unit_test(test_dead_peer),
         cmocka_unit_test(test_the_first_put_decides),
+        cmocka_unit_test(test_memory_that_cma_does_not_reach),
         cmocka_unit_test(test_beats),
     };
     return cmocka_run_group_tests_name("node_transport", tests, nullptr, nullptr);

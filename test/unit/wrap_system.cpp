@@ -53,6 +53,9 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long lo
     case Writev::is_refused:
         errno = EPERM;
         return -1;
+    case Writev::faults:
+        errno = EFAULT;
+        return -1;
     case Writev::pretends:
         return static_cast<ssize_t>(local->iov_len);
     case Writev::ends_early:

@@ -22,6 +22,7 @@ inline WrappedCall shm_open_call, fallocate_call, mmap_call;
 enum class Writev {
     works,
     is_refused,   // EPERM
+    faults,       // EFAULT, as for memory that no other process may write
     pretends,     // success, and nothing written
     interrupted,  // every other call is, by a signal; of the rest each writes a part
     ends_early    // writes nothing more, without an error
