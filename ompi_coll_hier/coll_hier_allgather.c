@@ -134,8 +134,8 @@ static int by_team(const call_t* call)
     }
     rc = run(call->module->team, &args);
     if (OMPI_SUCCESS != rc && NULL != args.send && args.send == call->module->send_staging.base) {
-        mca_coll_hier_abandon(
-            &call->module->send_staging); /* what is on its way is sent from there */
+        /* What is on its way is sent from there. */
+        mca_coll_hier_abandon(&call->module->send_staging);
     }
     if (OMPI_SUCCESS != rc && !receive_is_direct) {
         mca_coll_hier_abandon(&call->module->receive_staging);

@@ -177,8 +177,8 @@ void Executor::poll(Level level)
         const Program::Channel& channel = channels[c];
         Cursor& cursor = cursors[c];
         if (!is_due(channel, cursor)) continue;
-        const bool is_lost =
-            transport(level)->is_lost(channel.peer);  // before looking what is here
+        // Before looking what is here: nothing more comes afterwards.
+        const bool is_lost = transport(level)->is_lost(channel.peer);
         while (cursor.ready < channel.readies.size()) {
             const Status status = transport(level)->ready(channel.peer);
             if (failed(status)) return fail(status);

@@ -62,8 +62,8 @@ typedef struct hier_bootstrap {
     void* context;
     int rank, size;
     /* Sends `out` to rank `to` and receives `in` from rank `from` at the same time; these may be one,
-     * but not the caller. What one rank sends another arrives in order, in messages of the lengths
-     * that are asked for there. 0 or an error. */
+     * but not the caller. Messages from one rank to another arrive in order, and both name the same
+     * length. 0 or an error. */
     int (*exchange)(void* context, const void* out, size_t out_bytes, int to, void* in,
                     size_t in_bytes, int from);
     const char* name; /* of the team, for traces: teams of one time have different ones; or NULL */
