@@ -93,6 +93,8 @@ private:
     std::size_t cell_bytes() const;
     // Of the cells for `from`, in what `to` lends.
     std::size_t offset(int from, int to) const;
+    void add(const gpu::Copy& copy);
+    std::size_t pieces_left(const Outgoing& out) const;
     Status push(int peer);
     Status tell(int peer, Completions& completions);
     Status take(int peer);
@@ -105,8 +107,8 @@ private:
     gpu::Queue* engines_ = nullptr;
     std::vector<Outgoing> outgoing_;  // by peer
     std::vector<Incoming> incoming_;
-    std::array<gpu::Copy, most_at_once> copies_{};  // about to be started
-    int device_ = -1;                               // on which lent_ is, or could not be had
+    std::vector<gpu::Copy> copies_;  // about to be started
+    int device_ = -1;                // on which lent_ is, or could not be had
     const LentMemory::Block* lent_ = nullptr;
     bool is_used_ = false;  // in this collective
     bool has_hung_ = false;
