@@ -117,12 +117,20 @@ bool UcxRail::track(Flight& flight, ucs_status_ptr_t request, const char* what)
     return true;
 }
 
+// Not by anybody when the rail is leaving, for a process that was spawned may have ended; nor when it
+// is a word by a connection that is known to be broken.
+bool UcxRail::is_missed(const Flight& flight) const
+{
+    const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
+    return leaving_ == Leaving::no && (flight.op != no_op || !worker_->is_broken(peer.endpoint));
+}
+
 void UcxRail::report(const Flight& flight, const char* what, ucs_status_t status)
 {
     // What was not acknowledged any more, a goodbye say, before the process left.
     if (status == UCS_ERR_CANCELED && UcxWorker::is_quiet()) return;
-    const bool is_leaving = flight.rail != nullptr && flight.rail->leaving_ != Leaving::no;
-    if (is_leaving) {  // nobody misses it: a process that was spawned may have ended
+    const bool is_missed = flight.rail == nullptr || flight.rail->is_missed(flight);
+    if (!is_missed) {
         log(HIER_LOG_DEBUG, "UCX %s to rail rank %d: %s", what, flight.peer,
             ucs_status_string(status));
     } else if (flight.is_probe) {

@@ -145,6 +145,7 @@ private:
     bool track(Flight& flight, ucs_status_ptr_t request, const char* what);
     void part_done(Flight& flight);
     bool may_signal(Flight& flight);
+    bool is_missed(const Flight& flight) const;
     static void report(const Flight& flight, const char* what, ucs_status_t status);
     void release(Flight& flight);
     void turn_worker(int most);
