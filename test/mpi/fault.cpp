@@ -39,7 +39,7 @@ void stop_for_a_while(unsigned seconds)
 {
     const pid_t process = getpid();
     if (fork() != 0) return;
-    usleep(50000);
+    usleep(1000000);
     kill(process, SIGSTOP);
     sleep(seconds);
     kill(process, SIGCONT);
@@ -64,12 +64,14 @@ void run_resume(Session& session, bool victim, MPI_Comm comm)
     int bytes = 0;
     MPI_Type_size(type, &bytes);
     const auto block_bytes = static_cast<std::size_t>(bytes);
-    const std::vector<unsigned char> send(2 * block_bytes);
-    std::vector<unsigned char> receive(block_bytes * static_cast<std::size_t>(session.size()));
+    // To the end: what is on its way to and from there when the call fails is so for longer than this function.
+    static std::vector<unsigned char> send, receive;
+    send.resize(2 * block_bytes);
+    receive.resize(block_bytes * static_cast<std::size_t>(session.size()));
     if (victim) {
         stop_for_a_while(pause);
     } else {
-        usleep(300000);
+        usleep(1500000);
     }
     session.phase("the call in which the last rank stops");
     const double started = MPI_Wtime();
