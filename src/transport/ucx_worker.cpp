@@ -219,7 +219,7 @@ ucp_ep_h UcxWorker::connect(const std::vector<std::byte>& peer_address)
 {
     ucp_ep_h& endpoint = connections_[peer_address];
     if (endpoint != nullptr && !is_broken(endpoint)) return endpoint;
-    broken_.reserve(++connected_);
+    broken_.reserve(broken_.size() + connections_.size());
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     params.address = reinterpret_cast<const ucp_address_t*>(peer_address.data());

@@ -124,7 +124,6 @@ private:
         worker_;  // destroys its connections
     std::vector<std::byte> address_;
     std::map<std::vector<std::byte>, ucp_ep_h> connections_;
-    std::size_t connected_ = 0;                          // so far
     std::map<int, std::unique_ptr<FlushProbe>> probes_;  // by device
     std::map<std::uint64_t, MessageSink*> sinks_;
     std::uint64_t last_sink_ = 0;

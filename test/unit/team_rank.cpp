@@ -45,7 +45,7 @@ hier_config config_for_tests()
 
 TeamRank::TeamRank(ForkedRank& self, const hier_config& config) : self_(self)
 {
-    // Its making can hang (UcxWorker, which knows of TCP only).
+    // Its making can hang (configure(), which has it off over TCP only).
     setenv("UCX_RCACHE_ENABLE", "n", 0);
     created_ = hier_team_create(&config, &self.bootstrap(), &team_);
     ForkedRank::while_waiting(turn);
