@@ -2,6 +2,7 @@
 
 #include "program.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace bench {
@@ -27,7 +28,7 @@ public:
     void* allocate(std::size_t bytes) noexcept override
     {
         void* pointer = nullptr;
-        const ncclResult_t result = ncclMemAlloc(&pointer, whole_pages(bytes));
+        const ncclResult_t result = ncclMemAlloc(&pointer, whole_pages(std::max<std::size_t>(bytes, 1)));
         return result == ncclSuccess ? pointer : nullptr;
     }
 
@@ -113,16 +114,15 @@ Memories nccl_memories(NcclMode mode) { return {make_memory(mode), make_memory(m
 
 NcclAllgather::NcclAllgather(MPI_Comm comm, NcclMode mode) : mode_(mode)
 {
-    int rank = 0;
-    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_rank(comm, &rank_);
     MPI_Comm_size(comm, &ranks_);
     ncclUniqueId id{};
-    if (rank == 0) {
+    if (rank_ == 0) {
         require(ncclGetUniqueId(&id), "ncclGetUniqueId");
     }
     MPI_Bcast(&id, static_cast<int>(sizeof id), MPI_BYTE, 0, comm);
     ncclConfig_t config = make_config(mode);
-    require(ncclCommInitRankConfig(&nccl_, ranks_, id, rank, &config), "ncclCommInitRankConfig");
+    require(ncclCommInitRankConfig(&nccl_, ranks_, id, rank_, &config), "ncclCommInitRankConfig");
 }
 
 NcclAllgather::~NcclAllgather() { require(ncclCommDestroy(nccl_), "ncclCommDestroy"); }
@@ -155,7 +155,9 @@ void NcclAllgather::attach(void* send, std::size_t send_bytes, void* receive,
 {
 #if HIER_BENCH_NCCL_WINDOWS
     if (mode_ != NcclMode::plain) {
-        send_window_ = make_window(send, send_bytes);
+        if (send_bytes > 0) {
+            send_window_ = make_window(send, send_bytes);
+        }
         receive_window_ = make_window(receive, receive_bytes);
     }
 #endif
@@ -176,6 +178,9 @@ void NcclAllgather::detach()
 
 void NcclAllgather::call(const void* send, void* receive, std::size_t bytes)
 {
+    if (send == nullptr) {
+        send = static_cast<const std::byte*>(receive) + static_cast<std::size_t>(rank_) * bytes;
+    }
     require(ncclAllGather(send, receive, bytes, ncclInt8, nccl_, stream_.get()), "ncclAllGather");
     stream_.wait();
 }

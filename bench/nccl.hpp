@@ -56,6 +56,7 @@ private:
     ncclWindow_t receive_window_ = nullptr;
 #endif
     NcclMode mode_;
+    int rank_ = 0;
     int ranks_ = 0;
     ncclComm_t nccl_ = nullptr;
     CudaStream stream_;

@@ -154,7 +154,7 @@ const std::vector<Row>& rows()
         {"--warmup", "a whole number from 0 to 1000000", count(&Options::warmup, 0, 1'000'000),
          gathers},
         {"--validate", "none, few or all", set_validate, gathers},
-        {"--in-place", "", flag(&Options::in_place), mpi},
+        {"--in-place", "", flag(&Options::in_place), mpi | overlap},
         {"--loop", "", flag(&Options::loop), allgather | nccl},
         {"--memory", "host, pinned or device, or two of them (device,host), or mixed", set_memory,
          mpi},

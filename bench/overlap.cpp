@@ -1,9 +1,12 @@
 #include "overlap.hpp"
 
+#include "statistics.hpp"
 #include "timing.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -11,6 +14,17 @@ namespace {
 
 constexpr long usual_iterations = 20;
 constexpr long warmup = 3;
+
+double median(std::vector<double> times) { return summarize(std::move(times)).median; }
+
+template <typename Compare>
+double median_of_pairs(const std::vector<double>& with, const std::vector<double>& without,
+                       Compare compare)
+{
+    std::vector<double> compared(with.size());
+    std::transform(with.begin(), with.end(), without.begin(), compared.begin(), compare);
+    return median(std::move(compared));
+}
 
 }  // namespace
 
@@ -39,10 +53,9 @@ void OverlapBench::time(long gemms, const Buffers* buffers, Times& times)
     times.device.push_back(gemms > 0 ? gemm_.device_time() : 0.0);
 }
 
-double OverlapBench::median(const std::vector<double>& times) const
+std::vector<double> OverlapBench::slowest(const std::vector<double>& times) const
 {
-    const std::vector<double> warm(times.begin() + warmup, times.end());
-    return find_slowest(comm_, warm).statistics.median;
+    return slowest_times(comm_, {times.begin() + warmup, times.end()});
 }
 
 // By the device's clock, so that launch and wait are not multiplied.
@@ -53,7 +66,7 @@ long OverlapBench::choose_gemms(double allgather)
     for (long i = 0; i < warmup + few; ++i) {
         time(few, nullptr, times);
     }
-    const double one = median(times.device) / few;
+    const double one = median(slowest(times.device)) / few;
     return std::max(1L, static_cast<long>(std::ceil(options_.gemm_factor * allgather / one)));
 }
 
@@ -76,23 +89,25 @@ void OverlapBench::measure(const Buffers& buffers, Overlap& result)
     for (long i = 0; i < iterations; ++i) {
         time(0, &buffers, allgather);
     }
-    result.allgather = median(allgather.host);
+    result.allgather = median(slowest(allgather.host));
     result.gemms = choose_gemms(result.allgather);
     result.failure = validated_call(buffers, result.gemms);
     if (!result.failure.empty()) {
         return;
     }
-    // In turn, because a GPU under load changes its clock from moment to moment.
     Times alone;
     Times both;
     for (long i = 0; i < iterations; ++i) {
         time(result.gemms, nullptr, alone);
         time(result.gemms, &buffers, both);
     }
-    result.gemm = median(alone.host);
-    result.both = median(both.host);
-    result.device_alone = median(alone.device);
-    result.device_both = median(both.device);
+    const std::vector<double> gemm = slowest(alone.host);
+    const std::vector<double> whole = slowest(both.host);
+    result.gemm = median(gemm);
+    result.both = median(whole);
+    result.added = median_of_pairs(whole, gemm, std::minus<>());
+    result.slowdown =
+        median_of_pairs(slowest(both.device), slowest(alone.device), std::divides<>()) - 1.0;
     result.failure = validated_call(buffers, result.gemms);
 }
 
@@ -101,7 +116,7 @@ Overlap OverlapBench::measure(std::size_t bytes)
     Overlap result;
     result.bytes = bytes;
     result.iterations = options_.iterations > 0 ? options_.iterations : usual_iterations;
-    const Buffers buffers(comm_, memories_, bytes, false);
+    const Buffers buffers(comm_, memories_, bytes, options_.in_place);
     result.failure = buffers.complete();
     result.usable = result.failure.empty();
     if (!result.usable) {

@@ -23,19 +23,20 @@ namespace bench {
 struct Overlap {
     std::size_t bytes = 0;  // a rank
     long iterations = 0;
-    long gemms = 0;             // of one iteration
-    double allgather = 0.0;     // alone
-    double gemm = 0.0;          // alone
-    double both = 0.0;          // GEMMs launched, then the allgather, then a wait for the GEMMs
-    double device_alone = 0.0;  // the GEMMs by the device's clock, alone
-    double device_both = 0.0;   // and with the allgather
+    long gemms = 0;          // of one iteration
+    double allgather = 0.0;  // alone
+    double gemm = 0.0;       // alone
+    double both = 0.0;       // GEMMs launched, then the allgather, then a wait for the GEMMs
+    // Of an iteration with the allgather against the one without it right before, since a GPU under
+    // load changes its clock by a tenth from one moment to the next:
+    double added = 0.0;     // both less GEMMs alone
+    double slowdown = 0.0;  // of the GEMMs by the device's clock: with the allgather / alone - 1
     long calls = 0;
     std::optional<std::uint64_t> served;
     std::string failure;  // not empty on all ranks alike: stop
     bool usable = true;   // false: failure tells of too little memory, not of a wrong byte
 
-    [[nodiscard]] double exposed() const { return (both - gemm) / allgather; }
-    [[nodiscard]] double slowdown() const { return device_both / device_alone - 1.0; }
+    [[nodiscard]] double exposed() const { return added / allgather; }
 };
 
 class OverlapBench {
@@ -53,7 +54,8 @@ private:
     };
     // One iteration with so many GEMMs, and with the allgather unless `buffers` is nullptr.
     void time(long gemms, const Buffers* buffers, Times& times);
-    [[nodiscard]] double median(const std::vector<double>& times) const;
+    // Of the slowest rank, without the warm-up.
+    [[nodiscard]] std::vector<double> slowest(const std::vector<double>& times) const;
     [[nodiscard]] long choose_gemms(double allgather);
     void measure(const Buffers& buffers, Overlap& result);
     [[nodiscard]] std::string validated_call(const Buffers& buffers, long gemms);

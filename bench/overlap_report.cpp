@@ -12,7 +12,8 @@ namespace {
 constexpr double us = 1e6;
 constexpr const char* csv_header =
     "date,host,kernel,mpi,commit,label,coll,gpu_runtime,by,nodes,ranks,layout,total_bytes,"
-    "bytes_per_rank,iterations,gemm_size,gemms,allgather_us,gemm_us,both_us,exposed_percent,"
+    "bytes_per_rank,in_place,iterations,gemm_size,gemms,allgather_us,gemm_us,both_us,exposed_"
+    "percent,"
     "gemm_slowdown_percent,calls,served_by_hier";
 
 }  // namespace
@@ -28,9 +29,9 @@ void OverlapReport::print_header() const
 {
     std::printf("# %s, kernel %s, %s, commit %s\n", host_name().c_str(), kernel_release().c_str(),
                 mpi_version().c_str(), commit().c_str());
-    std::printf("# %d ranks on %d node(s) (%s), %s, bf16 GEMMs of %ld x %ld launched first\n",
+    std::printf("# %d ranks on %d node(s) (%s), %s%s, bf16 GEMMs of %ld x %ld launched first\n",
                 layout_.ranks(), layout_.nodes(), layout_.text().c_str(), gpu_runtime_.c_str(),
-                options_.gemm_size, options_.gemm_size);
+                options_.in_place ? ", in place" : "", options_.gemm_size, options_.gemm_size);
     std::printf("%-14s %11s %12s %6s %11s %11s %9s %9s %7s\n", "by", "total bytes", "allgather us",
                 "GEMMs", "GEMMs us", "both us", "exposed", "slow-down", "hier");
     std::fflush(stdout);
@@ -41,9 +42,9 @@ std::string OverlapReport::add(const std::string& by, const Overlap& o) const
     const std::size_t total = o.bytes * static_cast<std::size_t>(layout_.ranks());
     std::printf("%-14s %11zu %12.1f %6ld %11.1f %11.1f %8.1f%% %8.1f%% %7s\n", by.c_str(), total,
                 o.allgather * us, o.gemms, o.gemm * us, o.both * us, o.exposed() * 100.0,
-                o.slowdown() * 100.0, o.served ? std::to_string(*o.served).c_str() : "-");
+                o.slowdown * 100.0, o.served ? std::to_string(*o.served).c_str() : "-");
     std::fflush(stdout);
-    const std::array<std::string, 24> fields{
+    const std::array<std::string, 25> fields{
         utc_now(),
         host_name(),
         kernel_release(),
@@ -58,6 +59,7 @@ std::string OverlapReport::add(const std::string& by, const Overlap& o) const
         layout_.text(),
         std::to_string(total),
         std::to_string(o.bytes),
+        options_.in_place ? "yes" : "no",
         std::to_string(o.iterations),
         std::to_string(options_.gemm_size),
         std::to_string(o.gemms),
@@ -65,7 +67,7 @@ std::string OverlapReport::add(const std::string& by, const Overlap& o) const
         fixed(o.gemm * us, 3),
         fixed(o.both * us, 3),
         fixed(o.exposed() * 100.0, 2),
-        fixed(o.slowdown() * 100.0, 2),
+        fixed(o.slowdown * 100.0, 2),
         std::to_string(o.calls),
         o.served ? std::to_string(*o.served) : "",
     };

@@ -16,6 +16,7 @@ struct SlowestRank {
 
 // Collective, after a timed loop: a message inside it would disturb the next call. `times` are this
 // rank's, one an iteration.
+[[nodiscard]] std::vector<double> slowest_times(MPI_Comm comm, const std::vector<double>& times);
 [[nodiscard]] SlowestRank find_slowest(MPI_Comm comm, const std::vector<double>& times);
 
 }  // namespace bench

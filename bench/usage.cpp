@@ -51,6 +51,7 @@ first, a rank a GPU.
   --by LIST            mpi, nccl-plain, nccl-symmetric, nccl-zero-cta [mpi]
   --sizes LIST         bytes of all ranks together [64m:1g]
   --iterations N       of each of the three measurements [20]
+  --in-place           a rank's block is where it belongs in the receive buffer
   --gemm N             matrices of N x N [8192]
   --gemm-factor X      as many GEMMs as take X times the allgather's time, or a little more [1.3]
   --csv FILE           append a row a size; the header is written into an empty file

@@ -28,7 +28,7 @@ void mca_coll_hier_make_stand_in(size_t bytes, bool is_send, mca_coll_hier_buffe
     struct ompi_datatype_t* element = NULL;
     *buffer = (mca_coll_hier_buffer_t){is_send ? zeros : scrap, (hier_count_t)(bytes / each), NULL,
                                        false};
-    if (OMPI_SUCCESS != ompi_datatype_create_contiguous((int)each, MPI_BYTE, &element)) {
+    if (OMPI_SUCCESS != ompi_datatype_create_contiguous((hier_count_t)each, MPI_BYTE, &element)) {
         return;
     }
     if (OMPI_SUCCESS == ompi_datatype_create_resized(element, 0, 0, &buffer->type)) {
@@ -40,24 +40,33 @@ void mca_coll_hier_make_stand_in(size_t bytes, bool is_send, mca_coll_hier_buffe
     ompi_datatype_destroy(&element);
 }
 
+static bool add(struct ompi_datatype_t* type, struct ompi_datatype_t* part, size_t count, size_t at,
+                size_t each)
+{
+    return OMPI_SUCCESS == ompi_datatype_add(type, part, count, (ptrdiff_t)at, (ptrdiff_t)each);
+}
+
 /* Of so many bytes, more than a count may be. */
 static bool make_element(size_t bytes, struct ompi_datatype_t** type)
 {
-    enum { gib = 1 << 30 };
+    const size_t gib = (size_t)1 << 30;
+    const size_t whole = bytes / gib * gib;
     struct ompi_datatype_t* large = NULL;
     *type = NULL;
-    if (bytes <= INT_MAX) {
-        (void)ompi_datatype_create_contiguous((int)bytes, MPI_BYTE, type);
-    } else if (OMPI_SUCCESS == ompi_datatype_create_contiguous(gib, MPI_BYTE, &large)) {
-        const int counts[2] = {(int)(bytes / gib), (int)(bytes % gib)};
-        const ptrdiff_t places[2] = {0, (ptrdiff_t)(bytes / gib * gib)};
-        struct ompi_datatype_t* const parts[2] = {large, MPI_BYTE};
-        (void)ompi_datatype_create_struct(2, counts, places, parts, type);
-        ompi_datatype_destroy(&large);
+    if (OMPI_SUCCESS != ompi_datatype_create_contiguous((hier_count_t)gib, MPI_BYTE, &large)) {
+        return false;
     }
+    *type = ompi_datatype_create(2);
     if (NULL != *type) {
-        ompi_datatype_commit(type);
+        if ((whole == 0 || add(*type, large, whole / gib, 0, gib)) &&
+            (whole == bytes || add(*type, MPI_BYTE, bytes - whole, whole, 1))) {
+            ompi_datatype_commit(type);
+        } else {
+            ompi_datatype_destroy(type);
+            *type = NULL;
+        }
     }
+    ompi_datatype_destroy(&large);
     return NULL != *type;
 }
 
