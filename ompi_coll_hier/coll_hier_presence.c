@@ -25,8 +25,9 @@ static pthread_mutex_t answers_mutex = PTHREAD_MUTEX_INITIALIZER;
 void mca_coll_hier_publish(void)
 {
     int rc;
-    snprintf(own, sizeof own, "%d.%d.%d min_bytes %zu", HIER_VERSION_MAJOR, HIER_VERSION_MINOR,
-             HIER_VERSION_RELEASE, mca_coll_hier_component.min_bytes);
+    snprintf(own, sizeof own, "%d.%d.%d min_bytes %zu priority %d", HIER_VERSION_MAJOR,
+             HIER_VERSION_MINOR, HIER_VERSION_RELEASE, mca_coll_hier_component.min_bytes,
+             mca_coll_hier_component.priority);
     OPAL_MODEX_SEND_STRING(rc, HIER_MODEX_GLOBAL, KEY, own, own_size);
     if (OPAL_SUCCESS != rc) {
         opal_output_verbose(1, mca_coll_hier_component.output,
@@ -81,8 +82,9 @@ bool mca_coll_hier_is_everywhere(struct ompi_communicator_t* comm)
     pthread_mutex_unlock(&answers_mutex);
     if (0 <= other && ompi_comm_rank(comm) == first) {
         opal_output(0,
-                    "coll:hier: rank %d of communicator %s has no coll/hier, or another version or "
-                    "coll_hier_min_bytes than rank %d: the previous module serves its allgathers",
+                    "coll:hier: rank %d of communicator %s has no coll/hier, or another version, "
+                    "coll_hier_min_bytes or coll_hier_priority than rank %d: the previous module "
+                    "serves its allgathers",
                     other, comm->c_name, first);
     }
     return 0 > other;

@@ -1,6 +1,7 @@
 /* The team of a communicator: made at its first call that is worth it. */
 #include "coll_hier.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "ompi/datatype/ompi_datatype.h"
@@ -42,6 +43,18 @@ static void name_team(const struct ompi_communicator_t* comm, char* name, size_t
     }
 }
 
+/* The next ones are likely to have the same cause. */
+static void report_refusal(const struct ompi_communicator_t* comm, const char* cause)
+{
+    static atomic_flag has_refused = ATOMIC_FLAG_INIT;
+    const bool is_first = !atomic_flag_test_and_set(&has_refused);
+    opal_output_verbose(is_first ? 0 : 1, mca_coll_hier_component.output,
+                        "coll:hier: %s on communicator %s: the previous module serves its "
+                        "allgathers%s",
+                        cause, comm->c_name,
+                        is_first ? " (of others: with coll_hier_verbose 1)" : "");
+}
+
 static void keep_alive(void) { opal_progress(); }
 
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
@@ -61,9 +74,7 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
     if (HIER_OK != rc) {
         module->state = MCA_COLL_HIER_REFUSED;
         if (0 == ompi_comm_rank(comm)) {
-            opal_output(
-                0, "coll:hier: %s on communicator %s: the previous module serves its allgathers",
-                hier_strerror(rc), comm->c_name);
+            report_refusal(comm, hier_strerror(rc));
         }
         return;
     }

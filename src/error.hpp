@@ -11,6 +11,12 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+// Whose cause has been told: by another rank, or before.
+class KnownFailure : public SetupError {
+public:
+    using SetupError::SetupError;
+};
+
 __attribute__((format(printf, 1, 2))) std::string format(const char* text, ...);
 
 }  // namespace hier

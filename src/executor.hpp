@@ -103,6 +103,7 @@ private:
     Clock::time_point started_;
     Clock::time_point last_move_;  // or sign of life
     Clock::time_point last_beat_;
+    Clock::time_point last_look_;
     std::uint32_t beat_ = 0;  // the highest that we have told
     bool late_reported_ = false;
     Clock::time_point drain_end_;

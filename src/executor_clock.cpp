@@ -26,8 +26,13 @@ void Executor::watch_clock()
     if (limits_.timeout.count() == 0 || failed(failure_) || ++idle_passes_ % passes_per_look != 0)
         return;
     const auto now = Clock::now();
-    if (idle_passes_ == passes_per_look) last_move_ = last_beat_ = now;
-    if (now - last_beat_ >= beat_period(limits_.timeout)) pass_on_beat(now);
+    const auto period = beat_period(limits_.timeout);
+    if (idle_passes_ == passes_per_look) last_move_ = last_beat_ = last_look_ = now;
+    // Who has not looked for long did not run, as in a job that is suspended: nothing could be seen to
+    // move.
+    if (now - last_look_ > period) last_move_ += now - last_look_ - period;
+    last_look_ = now;
+    if (now - last_beat_ >= period) pass_on_beat(now);
     if (now - last_move_ > limits_.timeout) {
         report_stall();
         fail(Status::timed_out);

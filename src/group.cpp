@@ -62,17 +62,22 @@ std::vector<std::vector<std::byte>> Group::allgather_bytes(const std::vector<std
 void Group::agree(const char* what, const std::function<void()>& step) const
 {
     std::string cause;
+    bool is_known = false;
     try {
         step();
+    } catch (const KnownFailure& e) {
+        is_known = true;
+        cause = e.what();
     } catch (const std::exception& e) {
         cause = e.what()[0] != '\0' ? e.what() : "unknown cause";
     }
     const auto failed = allgather(static_cast<int>(!cause.empty()));
+    if (is_known) throw KnownFailure(std::string(what) + ": " + cause);
     if (!cause.empty()) throw SetupError(std::string(what) + ": " + cause);
     const auto first = std::find(failed.begin(), failed.end(), 1);
     if (first != failed.end()) {
-        throw SetupError(format("%s: rank %d of %d failed", what,
-                                static_cast<int>(first - failed.begin()), size()));
+        throw KnownFailure(format("%s: rank %d of %d failed", what,
+                                     static_cast<int>(first - failed.begin()), size()));
     }
 }
 

@@ -4,10 +4,14 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <new>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "engine.hpp"
+#include "error.hpp"
 #include "gpu/runtime.hpp"
 #include "log.hpp"
 #include "memory/readable.hpp"
@@ -62,6 +66,15 @@ template <class F> int guarded(int on_exception, F f) noexcept
     }
 }
 
+// Of a process that makes communicators by the thousand.
+bool is_said_first(const std::string& cause)
+{
+    static std::mutex mutex;
+    static std::set<std::string> said;
+    const std::lock_guard lock(mutex);
+    return said.insert(cause).second;
+}
+
 }  // namespace
 
 void hier_give_signals_back(void) { hier::give_signals_back(); }
@@ -77,7 +90,14 @@ int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap,
 {
     return guarded(HIER_ERR_SETUP, [&] {
         hier_init(config);
-        *team = new hier_team{{*config, *bootstrap}};
+        try {
+            *team = new hier_team{{*config, *bootstrap}};
+        } catch (const hier::SetupError& e) {
+            const bool is_known = dynamic_cast<const hier::KnownFailure*>(&e) != nullptr;
+            const bool is_news = !is_known && is_said_first(e.what());
+            hier::log(is_news ? HIER_LOG_ERROR : HIER_LOG_INFO, "%s", e.what());
+            return static_cast<int>(HIER_ERR_SETUP);
+        }
         return static_cast<int>(HIER_OK);
     });
 }

@@ -64,7 +64,8 @@ std::optional<Status> CmaTransport::put_if_reachable(const Transfer& transfer)
     const bool is_long = transfer.slice.length > most_at_once;
     const Slice first{transfer.slice.offset, is_long ? 1 : transfer.slice.length};
     const int cause = try_to_write(transfer, first);
-    if (cause == EFAULT) return std::nullopt;
+    // Memory that no other process may write to; or a process that has become one that none may.
+    if (cause == EFAULT || cause == EPERM) return std::nullopt;
     if (cause != 0) return report(transfer, first, cause);
     if (is_long) return put(transfer);
     count(transfer.peer);

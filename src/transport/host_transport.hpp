@@ -28,7 +28,7 @@ public:
     // Of the first put, in bytes; where ranks share cores.
     static constexpr std::size_t most_through_cells = 16 << 10;
     static constexpr std::size_t most_on_shared_cores = 512 << 10;
-    // Every communicator has them, and /dev/shm may be small.
+    // Every communicator has them.
     static constexpr CellShape small_cells = {4, 16 << 10};
     static constexpr CellShape shared_core_cells = {4, 64 << 10};
 

@@ -1,25 +1,36 @@
 #include "transport/node_segment.hpp"
 
-#include <array>
-#include <cstdio>
+#include "error.hpp"
+#include "log.hpp"
 
 namespace hier {
 
-SharedMemory share(const Group& group, std::size_t bytes)
+namespace {
+
+SharedMemory share(const Group& group, std::size_t bytes, SharedMemory (*create)(std::size_t))
 {
     SharedMemory memory;
-    std::array<char, 64> name{};
     group.agree("creating the node's shared memory", [&] {
-        if (group.rank() != 0) return;
-        memory = SharedMemory::create(bytes);
-        std::snprintf(name.data(), name.size(), "%s", memory.name().c_str());
+        if (group.rank() == 0) memory = create(bytes);
     });
-    const auto names = group.allgather(name);
+    const auto addresses = group.allgather(memory.address());
     group.agree("mapping the node's shared memory", [&] {
-        if (group.rank() != 0) memory = SharedMemory::open(names[0].data(), bytes);
+        if (group.rank() != 0) memory = SharedMemory::open(addresses[0], bytes);
     });
-    memory.unlink();
+    memory.withdraw();
     return memory;
+}
+
+}  // namespace
+
+SharedMemory share(const Group& group, std::size_t bytes)
+{
+    try {
+        return share(group, bytes, SharedMemory::create_anonymous);
+    } catch (const SetupError& e) {  // on all ranks
+        log(HIER_LOG_INFO, "%s: trying /dev/shm", e.what());
+    }
+    return share(group, bytes, SharedMemory::create_named);
 }
 
 // Fresh shared memory is zero, which is the first value of every word: no constructor has to run in

@@ -71,7 +71,7 @@ private:
     SharedMemory memory_;
 };
 
-// Collective: the memory that group rank 0 creates, mapped by all, its name gone again.
+// Collective: the memory that group rank 0 creates, mapped by all.
 SharedMemory share(const Group& group, std::size_t bytes);
 
 }  // namespace hier

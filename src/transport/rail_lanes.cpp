@@ -1,6 +1,7 @@
 #include "transport/rail_lanes.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <mutex>
 
@@ -13,24 +14,39 @@
 namespace hier {
 namespace {
 
-// Further devices that could not be connected, of the process: the next communicator need not wait
+// Devices that could not be connected, of the process: the communicators that come next do not wait
 // for them again.
 class LeftOut {
 public:
+    static constexpr std::chrono::minutes duration{10};
+
     void add(const NetworkChoice& choice)
     {
         const std::lock_guard lock(mutex_);
-        choices_.push_back(choice);
+        if (find(choice) == entries_.end()) entries_.push_back({choice, Clock::now() + duration});
     }
     bool contains(const NetworkChoice& choice)
     {
         const std::lock_guard lock(mutex_);
-        return std::find(choices_.begin(), choices_.end(), choice) != choices_.end();
+        std::erase_if(entries_, [](const Entry& e) { return Clock::now() > e.until; });
+        return find(choice) != entries_.end();
     }
 
 private:
+    using Clock = std::chrono::steady_clock;
+    struct Entry {
+        NetworkChoice choice;
+        Clock::time_point until;
+    };
+
+    std::vector<Entry>::iterator find(const NetworkChoice& choice)
+    {
+        return std::find_if(entries_.begin(), entries_.end(),
+                            [&](const Entry& e) { return e.choice == choice; });
+    }
+
     std::mutex mutex_;
-    std::vector<NetworkChoice> choices_;
+    std::vector<Entry> entries_;
 };
 
 LeftOut& left_out()
@@ -39,7 +55,7 @@ LeftOut& left_out()
     return instance;
 }
 
-// The first is tried every time. What a process may lock at most is for one.
+// Without the first there is no rail. What a process may lock at most is for one.
 std::size_t usable(const std::vector<NetworkChoice>& choices)
 {
     if (most_registered(choices[0]) < std::numeric_limits<std::size_t>::max()) return 1;
@@ -62,7 +78,6 @@ RailLanes::RailLanes(const Group& group, const std::vector<NetworkChoice>& choic
         try {
             lanes_.push_back(open(group, choice, is_remote, settings));
         } catch (const SetupError& e) {  // on all of the group, so all stop here
-            left_out().add(choice);
             log(HIER_LOG_INFO, "%s is left out: %s", choice.devices.c_str(), e.what());
             break;
         }
@@ -74,10 +89,26 @@ RailLanes::~RailLanes() = default;
 RailPointer RailLanes::open(const Group& group, const NetworkChoice& choice,
                             const std::vector<bool>& is_remote, const RailSettings& settings) const
 {
+    try {
+        return connect(group, choice, is_remote, settings);
+    } catch (const SetupError&) {  // on all of the group
+        left_out().add(choice);
+        throw;
+    }
+}
+
+RailPointer RailLanes::connect(const Group& group, const NetworkChoice& choice,
+                               const std::vector<bool>& is_remote,
+                               const RailSettings& settings) const
+{
     std::shared_ptr<UcxWorker> worker;
     RailBoard board;
     try {
         group.agree("opening the network", [&] {
+            if (left_out().contains(choice))
+                throw KnownFailure(format("device \"%s\" could not be connected in the last %d min",
+                                          choice.devices.c_str(),
+                                          static_cast<int>(LeftOut::duration.count())));
             worker = UcxWorker::get(choice);
             const std::lock_guard lock(worker->mutex());
             board = RailBoard(worker->context(), is_remote.size());

@@ -93,6 +93,8 @@ public:
 private:
     RailPointer open(const Group& group, const NetworkChoice& choice,
                      const std::vector<bool>& is_remote, const RailSettings& settings) const;
+    RailPointer connect(const Group& group, const NetworkChoice& choice,
+                        const std::vector<bool>& is_remote, const RailSettings& settings) const;
     template <class Act> Status on_active(Act&& act);
 
     std::vector<RailPointer> lanes_;

@@ -1,19 +1,30 @@
-// A POSIX shared-memory object that lives as long as somebody maps it.
+// Memory that the processes of a node share, and that lives as long as somebody maps it.
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <string>
+#include <cstdint>
+#include <utility>
 
 namespace hier {
 
 class SharedMemory {
 public:
+    // What other processes map it by.
+    struct Address {
+        std::array<char, 64> path{};
+        std::uint64_t device = 0, inode = 0;  // of what has to be there
+    };
+
     SharedMemory() = default;
-    // Makes a new object under a name of its own, zeroed, with its memory reserved. Throws
-    // SetupError.
-    static SharedMemory create(std::size_t bytes);
-    // Maps one that another process made.
-    static SharedMemory open(const std::string& name, std::size_t bytes);
+    // Both make a new object, zeroed, with its memory reserved. Throw SetupError.
+    // Anonymous: a memfd, found by /proc. It takes nothing of /dev/shm, which is 64 MB in many
+    // containers and which others need, too.
+    static SharedMemory create_anonymous(std::size_t bytes);
+    // Under a name in /dev/shm.
+    static SharedMemory create_named(std::size_t bytes);
+    // Maps one that another process made. Throws SetupError.
+    static SharedMemory open(const Address& address, std::size_t bytes);
 
     SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
     SharedMemory& operator=(SharedMemory&& other) noexcept;
@@ -21,19 +32,23 @@ public:
     SharedMemory& operator=(const SharedMemory&) = delete;
     ~SharedMemory();
 
-    const std::string& name() const { return name_; }
+    const Address& address() const { return address_; }
     std::byte* data() const { return data_; }
     std::size_t size() const { return size_; }
     // Once all have mapped it: nothing stays behind, however the processes end.
-    void unlink();
+    void withdraw();
     // Stays mapped until the process ends.
     void keep() { data_ = nullptr; }
 
 private:
-    std::string name_;
+    void reserve_and_map(std::size_t bytes, const char* where);
+    void map(std::size_t bytes);
+
+    Address address_;
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;
-    bool linked_ = false;  // by this process
+    int descriptor_ = -1;    // until it is withdrawn
+    bool has_name_ = false;  // that this process has made
 };
 
 }  // namespace hier

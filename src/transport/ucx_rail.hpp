@@ -162,6 +162,7 @@ private:
     void probe_done(Flight& flight);
 
     void exchange_boards(const Group& group);
+    void reach_next(std::size_t self, const std::vector<std::vector<std::byte>>& all) const;
     void greet(const Group& group, void (*keep_alive)());
     void send_greetings();
 

@@ -5,6 +5,7 @@
 
 #include "error.hpp"
 #include "log.hpp"
+#include "transport/tcp_probe.hpp"
 #include "transport/ucx_rail.hpp"
 
 namespace hier {
@@ -13,6 +14,7 @@ namespace {
 struct BoardAddress {
     std::uint64_t address;
     std::uint64_t sink;
+    TcpProbe::Address probe;
     std::uint64_t worker_bytes;  // what follows: the worker's address, then the board's key
 };
 
@@ -37,13 +39,14 @@ void UcxRail::connect(const Group& group, void (*keep_alive)())
 void UcxRail::exchange_boards(const Group& group)
 {
     std::vector<std::byte> mine;
+    const TcpProbe probe(is_tcp(worker_->choice()) ? worker_->choice().devices : "");
     group.agree("packing the rail board's key", [&] {
         std::vector<std::byte> key;
         const std::lock_guard lock(worker_->mutex());
         check(board_.memory().pack_key(key), "packing the rail board's key");
         const auto& worker = worker_->address();
         const BoardAddress head{reinterpret_cast<std::uint64_t>(&board_.failure()), sink_,
-                                worker.size()};
+                                probe.address(), worker.size()};
         mine.assign(bytes_of(head), bytes_of(head) + sizeof head);
         mine.insert(mine.end(), worker.begin(), worker.end());
         mine.insert(mine.end(), key.begin(), key.end());
@@ -51,6 +54,7 @@ void UcxRail::exchange_boards(const Group& group)
     const auto all = group.allgather_bytes(mine);
     is_known_ = true;
     group.agree("connecting the rail", [&] {
+        reach_next(static_cast<std::size_t>(group.rank()), all);
         const std::lock_guard lock(worker_->mutex());
         for (std::size_t i = 0; i < peers_.size(); i++) {
             if (!is_remote_[i]) continue;
@@ -70,6 +74,28 @@ void UcxRail::exchange_boards(const Group& group)
     });
 }
 
+// Of the rail's members on other nodes the next one stands for all.
+void UcxRail::reach_next(std::size_t self, const std::vector<std::vector<std::byte>>& all) const
+{
+    constexpr std::chrono::seconds bound{10};
+    for (std::size_t i = 1; i < peers_.size(); i++) {
+        const std::size_t next = (self + i) % peers_.size();
+        if (!is_remote_[next]) continue;
+        BoardAddress head;
+        std::memcpy(&head, all[next].data(), sizeof head);
+        const std::byte* worker = all[next].data() + sizeof head;
+        {
+            const std::lock_guard lock(worker_->mutex());
+            if (worker_->is_connected({worker, worker + head.worker_bytes})) return;
+        }
+        const std::string cause = TcpProbe::reach(head.probe, bound);
+        if (!cause.empty())
+            throw SetupError(format("rail rank %zu cannot be reached: %s; %s", next, cause.c_str(),
+                                    worker_->doubt().c_str()));
+        return;
+    }
+}
+
 // A first signal to and from every peer: what cannot be reached shows here, while there still is a
 // fallback.
 void UcxRail::greet(const Group& group, void (*keep_alive)())
@@ -85,16 +111,14 @@ void UcxRail::greet(const Group& group, void (*keep_alive)())
             if (!is_remote_[i]) continue;
             while (!idle() || RailBoard::read(board_.slot(i).arrivals) == 0) {
                 if (failed(progress(ignore))) {
-                    throw SetupError(format("rail rank %zu cannot be reached", i));
+                    throw SetupError(
+                        format("rail rank %zu cannot be reached; %s", i, worker_->doubt().c_str()));
                 }
                 if (keep_alive != nullptr) keep_alive();
                 if (std::chrono::steady_clock::now() > end) {
-                    throw SetupError(format("no word from rail rank %zu within %lld s; is %s on "
-                                            "device \"%s\" the right network? "
-                                            "(coll_hier_net_devices)",
-                                            i, static_cast<long long>(bound.count()),
-                                            worker_->choice().transports.c_str(),
-                                            worker_->choice().devices.c_str()));
+                    throw SetupError(format("no word from rail rank %zu within %lld s; %s", i,
+                                            static_cast<long long>(bound.count()),
+                                            worker_->doubt().c_str()));
                 }
             }
         }
@@ -114,7 +138,8 @@ void UcxRail::send_greetings()
             sent = send_word(peer, no_op, offsetof(RailSlot, arrivals), greeting);
         }
         if (failed(sent) || failed(drain(peer, no_op))) {
-            throw SetupError(format("rail rank %zu cannot be reached", i));
+            throw SetupError(
+                format("rail rank %zu cannot be reached; %s", i, worker_->doubt().c_str()));
         }
     }
 }

@@ -1,12 +1,17 @@
 #include "transport/ucx_worker.hpp"
 
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <ucs/debug/log_def.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdarg>
 #include <cstring>
 #include <new>
+#include <system_error>
+#include <thread>
 
 #include "error.hpp"
 #include "log.hpp"
@@ -174,9 +179,47 @@ void UcxWorker::require_lockable() const
                                 locked_by_ucx >> 20, ucs_status_string(status), *most >> 10));
 }
 
+namespace {
+
+// UCX ends the process where it gets no descriptor or thread in the middle of something, so these are
+// tried first.
+constexpr std::size_t descriptors_of_worker = 12;
+constexpr std::size_t descriptors_of_connection = 4;
+
+void require_descriptors(std::size_t count)
+{
+    std::vector<int> opened;
+    opened.reserve(count);
+    while (opened.size() < count) {
+        const int descriptor = eventfd(0, EFD_CLOEXEC);
+        if (descriptor < 0) break;
+        opened.push_back(descriptor);
+    }
+    const int cause = errno;
+    for (const int descriptor : opened) close(descriptor);
+    if (opened.size() < count)
+        throw SetupError(format("UCX may need %zu more descriptors, and this process gets %zu: %s "
+                                "(ulimit -n)",
+                                count, opened.size(), std::strerror(cause)));
+}
+
+void require_thread()
+{
+    try {
+        std::thread([] {}).join();
+    } catch (const std::system_error& e) {
+        throw SetupError(
+            format("UCX needs a thread, and this process gets none: %s (ulimit -u)", e.what()));
+    }
+}
+
+}  // namespace
+
 void UcxWorker::make_worker()
 {
     require_lockable();
+    require_descriptors(descriptors_of_worker);
+    require_thread();
     ucp_worker_params_t params{};
     params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -215,6 +258,18 @@ ucs_status_t UcxWorker::on_message(void* worker, const void* head, std::size_t h
     return UCS_OK;
 }
 
+std::string UcxWorker::doubt() const
+{
+    return format("is %s on device \"%s\" the right network? (coll_hier_net_devices)",
+                  choice_.transports.c_str(), choice_.devices.c_str());
+}
+
+bool UcxWorker::is_connected(const std::vector<std::byte>& peer_address) const
+{
+    const auto found = connections_.find(peer_address);
+    return found != connections_.end() && found->second != nullptr;
+}
+
 ucp_ep_h UcxWorker::connect(const std::vector<std::byte>& peer_address)
 {
     ucp_ep_h& endpoint = connections_[peer_address];
@@ -235,8 +290,12 @@ ucp_ep_h UcxWorker::connect(const std::vector<std::byte>& peer_address)
             self.has_broken_.store(true, std::memory_order_release);
         };
     }
+    require_descriptors(descriptors_of_connection);
     ucp_ep_h made = nullptr;
-    check(ucp_ep_create(handle(), &params, &made), "connecting to a rail peer");
+    const ucs_status_t status = ucp_ep_create(handle(), &params, &made);
+    if (status != UCS_OK)
+        throw SetupError(format("connecting to a rail peer: %s; %s", ucs_status_string(status),
+                                doubt().c_str()));
     return endpoint = made;
 }
 

@@ -89,6 +89,9 @@ public:
     // Of a device, for as long as the worker lives. Throws SetupError.
     FlushProbe& probe(const gpu::Runtime& runtime, int device, ucs_memory_type_t type);
 
+    // Of a network that cannot be connected: what the user may look at.
+    std::string doubt() const;
+    bool is_connected(const std::vector<std::byte>& peer_address) const;
     // A new one in place of one that is broken. Throws SetupError.
     ucp_ep_h connect(const std::vector<std::byte>& peer_address);
     // Has its peer gone, or the way there, as far as UCX has noticed? (Over TCP it does not tell.)

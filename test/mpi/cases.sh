@@ -61,6 +61,7 @@ case_ "others-{3,1}" layout=3,1 order=reversed -- others --expect hier
 
 case_ lifetime-4-by-2 ranks=4 node_size=2 shm=private limit=150 -- lifetime --expect hier
 case_ lifetime-3-by-0 ranks=3 shm=private limit=150 -- lifetime --expect hier --count 200
+case_ no-dev-shm ranks=4 node_size=2 shm=16k mca="coll_hier_intra shm btl tcp,self" -- exact --expect hier
 case_ lifetime-shm ranks=4 node_size=2 shm=private mca="coll_hier_intra shm" limit=150 -- lifetime --expect hier --count 200
 case_ "lifetime-{3,1}" layout=3,1 limit=150 -- lifetime --expect hier --count 100
 case_ threads-4-by-2 ranks=4 node_size=2 -- threads --expect hier
@@ -197,7 +198,12 @@ case_ devices-one-at-most ranks=4 node_size=2 says="UCX tcp on lo between nodes;
 no_hier="the previous module serves its allgathers"
 case_ absent-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
 case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=-1 says="$no_hier" -- exact
+case_ priority-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=20 says="rank 1 of .*priority.*$no_hier" -- exact
 case_ min-bytes-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_min_bytes=5000 says="rank 1 of .*min_bytes.*$no_hier" -- exact
+
+# A network that leads nowhere costs some seconds, once, and says so.
+case_ unreachable-network layout=1,1 mca="coll_hier_net_devices lo" \
+    says="rail rank . cannot be reached: .*; is tcp on device .lo. the right network. .coll_hier_net_devices." -- exact --sizes 70001
 
 # A trace of one call, in files that are whole; a place that is none costs a line and no more.
 for shape in "4 2" "4 1" "6 2"; do

@@ -153,6 +153,9 @@ Outcome simulate(const Scenario& scenario, std::size_t most_passes)
     for (std::size_t pass = 0; pass < most_passes && out.fault.empty(); pass++) {
         if (std::all_of(team.begin(), team.end(), is_over)) break;
         fake_now += scenario.pass;
+        if (out.elapsed < scenario.suspended_at &&
+            out.elapsed + scenario.pass >= scenario.suspended_at)
+            fake_now += scenario.suspended_for;
         out.elapsed += scenario.pass;
         const std::size_t r = network.below(team.size());
         if (!scenario.late.empty() && out.elapsed < scenario.late[r]) continue;

@@ -32,6 +32,9 @@ struct Scenario {
     std::vector<std::size_t> bytes_of_rank{};       // where a rank passes another size than `bytes`
     int freezes = -1;  // a rank that enters its first call and then does nothing more
     Landing landing = Landing::none;
+    // When nobody runs for so long.
+    std::chrono::microseconds suspended_at{0};
+    std::chrono::microseconds suspended_for{0};
 };
 
 struct Outcome {

@@ -142,6 +142,30 @@ const char* a_late_rank_is_waited_for(std::chrono::seconds timeout)
 void test_late_rank(void**) { expect_no_reason(a_late_rank_is_waited_for(5s)); }
 void test_late_rank_and_short_timeout(void**) { expect_no_reason(a_late_rank_is_waited_for(1s)); }
 
+// A job that is suspended and goes on.
+const char* a_suspended_job_goes_on()
+{
+    std::uint64_t seed = 0;
+    for (const char* text : machines) {
+        for (const Route route : all_routes) {
+            Scenario scenario = slow(text, route, 5s);
+            const auto ranks = scenario.nodes.size();
+            scenario.suspended_at = 2s;
+            scenario.suspended_for = 1h;
+            for (std::size_t late = 0; late < ranks; late++) {
+                scenario.weather.seed = ++seed;
+                scenario.late.assign(ranks, 0us);
+                scenario.late[late] = 3s;  // the others have nothing to do at that moment
+                const auto fault = fault_of_patience(scenario, static_cast<int>(late));
+                if (!fault.empty()) return keep(fault);
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_suspended_job(void**) { expect_no_reason(a_suspended_job_goes_on()); }
+
 // For as long as it likes; that it is missed is said once.
 void test_rank_that_never_comes(void**)
 {
@@ -187,6 +211,7 @@ int main()
         cmocka_unit_test(test_frozen_rank),
         cmocka_unit_test(test_late_rank),
         cmocka_unit_test(test_late_rank_and_short_timeout),
+        cmocka_unit_test(test_suspended_job),
         cmocka_unit_test(test_rank_that_never_comes),
         cmocka_unit_test(test_no_timeout),
     };

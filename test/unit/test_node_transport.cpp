@@ -280,7 +280,7 @@ void test_memory_that_cma_does_not_reach(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
         const auto transport = make_transport(self, HIER_INTRA_AUTO);
         std::uint64_t sequence = 0;
-        for (const auto mode : {Writev::faults, Writev::works, Writev::faults}) {
+        for (const auto mode : {Writev::faults, Writev::works, Writev::is_refused, Writev::works}) {
             writev_mode = mode;
             bool is_tried = false;
             const auto fault =

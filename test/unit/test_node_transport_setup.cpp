@@ -132,12 +132,71 @@ void test_refused_cma_that_was_asked_for(void**)
     }))));
 }
 
+// /dev/shm is not needed, nor taken from.
+void test_no_dev_shm(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
+        const auto fault = choose(self, HIER_INTRA_SHM, shm);
+        if (!fault.empty()) return fault;
+        return shm_open_call.calls == 0 ? "" : "it has made something there";
+    }))));
+}
+
+std::string use_dev_shm(const ForkedRank& self)
+{
+    const auto fault = choose(self, HIER_INTRA_SHM, shm);
+    if (!fault.empty()) return fault;
+    if (shm_open_call.calls == 0) return "it has not";
+    return ForkedRank::is_logged("trying /dev/shm") ? "" : "it does not say so";
+}
+
 // The segment is the first memory that is shared, the cells of the shared-memory transport the
 // second.
+void test_refused_anonymous_memory(void**)
+{
+    for (int nth = 1; nth <= 2; nth++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            if (self.rank() == 0) memfd_call.fail_nth(nth, ENOSYS);
+            return use_dev_shm(self);
+        }))));
+        for (int culprit = 1; culprit < 3; culprit++) {
+            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+                if (self.rank() == culprit) open_call.fail_nth(nth, EACCES);
+                return use_dev_shm(self);
+            }))));
+        }
+    }
+}
+
+// A /proc of other process ids.
+void test_another_process(void**)
+{
+    for (int culprit = 1; culprit < 3; culprit++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            opens_another = self.rank() == culprit;
+            return use_dev_shm(self);
+        }))));
+    }
+}
+
+// As older kernels do to a reservation.
+void test_a_signal_meanwhile(void**)
+{
+    for (int nth = 1; nth <= 6; nth++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            fallocate_call.fail_nth(nth, EINTR);
+            const auto fault = choose(self, HIER_INTRA_SHM, shm);
+            if (!fault.empty()) return fault;
+            return shm_open_call.calls == 0 ? "" : "it has given up";
+        }))));
+    }
+}
+
 void test_full_shared_memory(void**)
 {
     for (int nth = 1; nth <= 2; nth++) {
         expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            memfd_call.fail_all(ENOSYS);
             if (self.rank() == 0) fallocate_call.fail_nth(nth, ENOSPC);
             return fail_setup(self, HIER_INTRA_SHM, self.rank() == 0,
                               "of shared memory (/dev/shm): No space left on device");
@@ -150,6 +209,7 @@ void test_no_room_for_cells(void**)
 {
     for (int culprit = 0; culprit < 3; culprit++) {
         expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            memfd_call.fail_all(ENOSYS);
             if (self.rank() == culprit)
                 (culprit == 0 ? fallocate_call : mmap_call).fail_nth(2, ENOMEM);
             const auto transport = make_transport(self, HIER_INTRA_AUTO);
@@ -166,11 +226,13 @@ void test_refused_shared_memory(void**)
     for (int culprit = 0; culprit < 3; culprit++) {
         for (int nth = 1; nth <= 2; nth++) {
             expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+                memfd_call.fail_all(ENOSYS);
                 if (self.rank() == culprit) shm_open_call.fail_nth(nth, EMFILE);
                 return fail_setup(self, HIER_INTRA_SHM, self.rank() == culprit,
                                   "Too many open files");
             }))));
             expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+                memfd_call.fail_all(ENOSYS);
                 if (self.rank() == culprit) mmap_call.fail_nth(nth, ENOMEM);
                 return fail_setup(self, HIER_INTRA_SHM, self.rank() == culprit,
                                   "Cannot allocate memory");
@@ -201,6 +263,10 @@ int main()
         cmocka_unit_test(test_a_rank_alone),
         cmocka_unit_test(test_refused_cma_leads_to_shared_memory),
         cmocka_unit_test(test_refused_cma_that_was_asked_for),
+        cmocka_unit_test(test_no_dev_shm),
+        cmocka_unit_test(test_refused_anonymous_memory),
+        cmocka_unit_test(test_another_process),
+        cmocka_unit_test(test_a_signal_meanwhile),
         cmocka_unit_test(test_full_shared_memory),
         cmocka_unit_test(test_no_room_for_cells),
         cmocka_unit_test(test_refused_shared_memory),

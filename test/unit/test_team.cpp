@@ -1,10 +1,13 @@
 // Teams through the C interface: what they are made of, what is refused, and set-up that fails on
 // all ranks when it fails on one.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "forked.hpp"
 #include "group.hpp"
@@ -249,10 +252,47 @@ void test_node_level_that_fails(void**)
         expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
             hier_config config = config_for_tests();
             config.ranks_per_node = 2;
+            memfd_call.fail_all(ENOSYS);
             if (self.rank() == culprit) shm_open_call.fail_nth(1, EMFILE);
             return fail_setup(self, config, self.rank() == culprit, "setting up the node level: ");
         }))));
     }
+}
+
+// Leaves so many; the process ends with the others open.
+void use_up_descriptors(std::size_t but)
+{
+    const rlimit few{256, 256};
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0) std::abort();
+    std::vector<int> taken;
+    for (int next = dup(STDERR_FILENO); next >= 0; next = dup(STDERR_FILENO)) taken.push_back(next);
+    for (std::size_t i = 0; i < but; i++) close(taken[i]);
+}
+
+// UCX would end the process.
+void test_few_descriptors(void**)
+{
+    bool is_refused = false;
+    for (std::size_t left = 4; left <= 36; left++) {
+        const auto faults = run_ranks(2, [&](ForkedRank& self) -> std::string {
+            hier_config config = config_for_tests();
+            config.ranks_per_node = 1;
+            if (self.rank() == 1) use_up_descriptors(left);
+            TeamRank team(self, config);
+            if (team.created() == HIER_OK) {
+                team.end();
+                return "";
+            }
+            if (team.created() != HIER_ERR_SETUP) return hier_strerror(team.created());
+            return self.rank() == 0 || ForkedRank::is_logged("descriptors, and this process gets")
+                       ? "refused"
+                       : ForkedRank::log_lines();
+        });
+        const std::string fault = first_fault(faults);
+        is_refused = is_refused || fault.find("refused") != std::string::npos;
+        if (fault.find("refused") == std::string::npos) expect_no_reason(keep(fault));
+    }
+    assert_true(is_refused);
 }
 
 void test_network_that_is_not_there(void**)
@@ -282,6 +322,7 @@ int main()
         cmocka_unit_test(test_sizes_on_both_sides_of_the_eager_limit),
         cmocka_unit_test(test_rates_that_differ),
         cmocka_unit_test(test_node_level_that_fails),
+        cmocka_unit_test(test_few_descriptors),
         cmocka_unit_test(test_network_that_is_not_there),
     };
     return cmocka_run_group_tests_name("team", tests, nullptr, nullptr);

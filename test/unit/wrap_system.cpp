@@ -1,16 +1,43 @@
-// Needs -Wl,--wrap=shm_open,--wrap=posix_fallocate,--wrap=mmap,--wrap=process_vm_writev. Only calls
+// Needs -Wl,--wrap=memfd_create,--wrap=open,--wrap=shm_open,--wrap=posix_fallocate,--wrap=mmap,--wrap=process_vm_writev. Only calls
 // of the program's own objects are redirected.
 #include "wrap_system.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
 #include <cerrno>
+#include <cstdarg>
+#include <cstring>
 
 using namespace hier::test;
 
 extern "C" {
+
+int __real_memfd_create(const char* name, unsigned flags);
+int __wrap_memfd_create(const char* name, unsigned flags);
+int __wrap_memfd_create(const char* name, unsigned flags)
+{
+    if (!memfd_call.fails()) return __real_memfd_create(name, flags);
+    errno = memfd_call.error;
+    return -1;
+}
+
+int __real_open(const char* path, int flags, ...);
+int __wrap_open(const char* path, int flags, ...);
+int __wrap_open(const char* path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
+    va_end(more);
+    if (std::strstr(path, "/fd/") == nullptr) return __real_open(path, flags, mode);
+    if (opens_another) return __real_memfd_create("another", 0);
+    if (!open_call.fails()) return __real_open(path, flags, mode);
+    errno = open_call.error;
+    return -1;
+}
 
 int __real_shm_open(const char* name, int flags, mode_t mode);
 int __wrap_shm_open(const char* name, int flags, mode_t mode);

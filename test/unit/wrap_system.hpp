@@ -12,11 +12,18 @@ struct WrappedCall {
     int error = 0;    // with this errno
     int calls = 0;    // so far
 
-    bool fails() { return ++calls == fail_at; }
-    void fail_nth(int nth, int with) { *this = {calls + nth, with, calls}; }
+    bool always = false;
+
+    bool fails() { return ++calls == fail_at || always; }
+    void fail_nth(int nth, int with) { *this = {calls + nth, with, calls, false}; }
+    void fail_all(int with) { *this = {0, with, calls, true}; }
 };
 
-inline WrappedCall shm_open_call, fallocate_call, mmap_call;
+inline WrappedCall memfd_call, shm_open_call, fallocate_call, mmap_call;
+// Of what other processes have under /proc.
+inline WrappedCall open_call;
+// To open what another process has gives something else.
+inline bool opens_another = false;
 
 // Of process_vm_writev.
 enum class Writev {
