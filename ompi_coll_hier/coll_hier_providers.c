@@ -9,7 +9,7 @@
  *       hier (its init_query runs now) | found by us: tuned basic libnbc inter self
  *   after we have opened and queried each of ours:
  *       self inter libnbc basic tuned | hier        <- the running loop goes on behind hier
- * / */
+ */
 #include "coll_hier.h"
 
 #include <string.h>

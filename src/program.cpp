@@ -9,7 +9,7 @@
 namespace hier {
 
 Program::Program(Plan plan, const Topology& topology, int rank)
-    : plan_(std::move(plan)), peer_(plan_.ops.size(), Op::every_peer), channel_(plan_.ops.size())
+    : plan_(std::move(plan)), peer_(plan_.ops.size(), Op::every_peer)
 {
     link_successors();
     check_places(rank);
@@ -85,7 +85,6 @@ void Program::build_channels(const Topology& topology, int rank)
         auto& channels = channels_[static_cast<std::size_t>(o.level)];
         const auto [it, is_new] = known.try_emplace({o.level, o.peer}, channels.size());
         if (is_new) channels.push_back({peer_[i], o.peer, {}, {}, {}});
-        channel_[i] = it->second;
         Channel& channel = channels[it->second];
         if (o.kind == Op::Kind::put) channel.puts.push_back(i);
         if (o.kind == Op::Kind::await_data) channel.awaits.push_back(i);

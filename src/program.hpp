@@ -37,7 +37,6 @@ public:
     {
         return channels_[static_cast<std::size_t>(level)];
     }
-    std::size_t channel_of(std::uint32_t i) const { return channel_[i]; }
     // Is there a put on the rail that waits for nothing of the node?
     bool opens_the_rail() const;
 
@@ -51,7 +50,6 @@ private:
     std::vector<std::uint32_t> first_successor_;
     std::vector<std::uint32_t> successors_;
     std::vector<int> peer_;
-    std::vector<std::size_t> channel_;
     std::vector<Channel> channels_[2];
 };
 

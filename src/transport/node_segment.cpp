@@ -4,7 +4,6 @@
 #include "log.hpp"
 
 namespace hier {
-
 namespace {
 
 SharedMemory share(const Group& group, std::size_t bytes, SharedMemory (*create)(std::size_t))

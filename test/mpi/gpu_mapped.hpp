@@ -119,9 +119,11 @@ private:
 #endif
         expect(HIER_VIRTUAL(hipMemSetAccess, cuMemSetAccess)(base_, bytes_, &access, 1), "access");
     }
+    // A copy out of pageable memory comes back before it has landed, and unmapping waits for nothing.
     // (Not all at once: ROCm 6 would not.)
     void unmap()
     {
+        (void)hipStreamSynchronize(nullptr);
         for (std::size_t done = 0; done < bytes_; done += piece_)
             (void)HIER_VIRTUAL(hipMemUnmap, cuMemUnmap)(address(done), piece_);
     }

@@ -100,8 +100,7 @@ std::string put_beyond(ForkedRank& self, int intra, Slice slice)
 {
     const Group group = self.group();
     const auto transport = make_transport(self, intra);
-    std::vector<std::byte> buffer(512);
-    buffer.resize(self.rank() == 1 ? 256 : 512);  // the peer's memory goes on behind its buffer
+    std::vector<std::byte> buffer(512);  // the memory goes on behind the peer's buffer
     const Region all{buffer.data(), 256};
     if (failed(transport->begin({1, all, all, 0})) || failed(transport->announce(Op::every_peer)))
         return "begin failed";
