@@ -110,9 +110,9 @@ AC_DEFUN([HIER_OMPI_HEADERS], [
         [], [OMPI_LIBS="$OMPI_LIBS `"${PKG_CONFIG:-pkg-config}" --libs pmix 2>/dev/null || echo -lpmix`"])
     AS_IF([test $hier_ompi_headers = no],
         [AC_COMPILE_IFELSE([AC_LANG_SOURCE([[#include <pmix.h>]])], [hier_pmix_header=yes], [hier_pmix_header=no])
-         AS_CASE([$hier_ompi_internal:$hier_pmix_header:$hier_ompi_version],
-            [yes:yes:*|yes:no:4.*], [],
-            [yes:no:*], [AC_MSG_ERROR([the internal headers of Open MPI $hier_ompi_version ($MPICC) include pmix.h, which is missing: install the Debian package libpmix-dev, or give its place by CPPFLAGS])])
+         AS_CASE([$hier_ompi_internal:$hier_ompi_version:$hier_pmix_header],
+            [yes:4.*], [],
+            [yes:*:no], [AC_MSG_ERROR([the internal headers of Open MPI $hier_ompi_version ($MPICC) include pmix.h, which is missing: install the Debian package libpmix-dev, or give its place by CPPFLAGS])])
          AS_IF([test "$hier_ompi_internal" = yes],
             [AC_MSG_ERROR([the internal headers of Open MPI $hier_ompi_version ($MPICC) do not compile and link; the end of config.log says why])],
             [AC_MSG_ERROR([Open MPI $hier_ompi_version ($MPICC) has no internal headers such as ompi/mca/coll/coll.h: install the Debian package libopenmpi-dev, or configure Open MPI with --with-devel-headers and give its place by --with-ompi=DIR])])])

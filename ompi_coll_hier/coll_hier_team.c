@@ -43,6 +43,18 @@ static void name_team(const struct ompi_communicator_t* comm, char* name, size_t
     }
 }
 
+/* What the user has told Open MPI's own TCP; "" where that is not loaded. */
+static const char* tcp_interfaces(void)
+{
+    const int index = mca_base_var_find(NULL, "btl", "tcp", "if_include");
+    const char* const* value = NULL;
+    if (0 > index || OPAL_SUCCESS != mca_base_var_get_value(index, &value, NULL, NULL) ||
+        NULL == value || NULL == *value) {
+        return "";
+    }
+    return *value;
+}
+
 /* The next ones are likely to have the same cause. */
 static void report_refusal(const struct ompi_communicator_t* comm, const char* cause)
 {
@@ -69,6 +81,7 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
                                       name};
     hier_config config = mca_coll_hier_component.config;
     config.progress = keep_alive;
+    config.tcp_interfaces = tcp_interfaces();
 
     const int rc = hier_team_create(&config, &bootstrap, &module->team);
     if (HIER_OK != rc) {

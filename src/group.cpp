@@ -77,7 +77,7 @@ void Group::agree(const char* what, const std::function<void()>& step) const
     const auto first = std::find(failed.begin(), failed.end(), 1);
     if (first != failed.end()) {
         throw KnownFailure(format("%s: rank %d of %d failed", what,
-                                     static_cast<int>(first - failed.begin()), size()));
+                                  static_cast<int>(first - failed.begin()), size()));
     }
 }
 

@@ -8,6 +8,7 @@
 #include "gpu/runtime.hpp"
 #include "topology/discovery.hpp"
 #include "topology/nearness.hpp"
+#include "transport/tcp_interfaces.hpp"
 
 namespace hier {
 namespace {
@@ -76,6 +77,19 @@ int numa_node(const PeerRecord& record)
 
 int memory_node(const PeerRecord& self) { return numa_nodes() > 1 ? numa_node(self) : -1; }
 
+namespace {
+
+// Where Open MPI's own TCP is told to go, else where the default route leads.
+std::string preferred_interface(const hier_config& config)
+{
+    const char* const list = config.tcp_interfaces;
+    const std::string listed =
+        list != nullptr && *list != '\0' ? first_listed(list, ip_interfaces()) : "";
+    return listed.empty() ? default_route_interface() : listed;
+}
+
+}  // namespace
+
 // UCX_NET_DEVICES, which users of UCX set, is as good as our own variable.
 std::vector<NetworkChoice> network_choices(const hier_config& config,
                                            const std::vector<PeerRecord>& records,
@@ -89,7 +103,7 @@ std::vector<NetworkChoice> network_choices(const hier_config& config,
     const Sharing host = sharing(records, topology, rank);
     std::vector<NetworkChoice> choices =
         choose_network(devices(), {wanted, config.net_transports, config.nics},
-                       default_route_interface(), host.positions, host.self);
+                       preferred_interface(config), host.positions, host.self);
     const bool is_direct = config.gpu_direct == HIER_GPU_DIRECT_ON ||
                            (config.gpu_direct == HIER_GPU_DIRECT_AUTO && is_rdma(choices.front()));
     if (!is_direct || gpu::runtime() == nullptr) return choices;

@@ -49,6 +49,9 @@ typedef struct hier_config {
     int nics;    /* network devices of a rank at most; 1 ... 16 */
     const char* net_devices;    /* UCX names, comma-separated; "auto" */
     const char* net_transports; /* UCX names, comma-separated; "auto" */
+    const char* tcp_interfaces; /* where net_devices is "auto": names or IPv4 networks (10.1.0.0/16),
+                                 * comma-separated, whose first is taken for TCP; "" or NULL: that of
+                                 * the default route */
     const char* trace;  /* a directory, or what the files' names begin with; "" or NULL: none */
     int trace_call;     /* the call of each team that is traced, from 1; 0: every one */
     const char* caller; /* name and version, for traces */

@@ -20,6 +20,13 @@ socklen_t length_of(const TcpProbe::Address& address)
     return address.sin6_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
 }
 
+// Means something to other hosts.
+bool is_for_all(const sockaddr* address)
+{
+    return address->sa_family == AF_INET ||
+           !IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+}
+
 // IPv4 where there is one, as UCX.
 TcpProbe::Address address_of(const std::string& interface)
 {
@@ -30,7 +37,7 @@ TcpProbe::Address address_of(const std::string& interface)
         for (const ifaddrs* i = all; i != nullptr && found.sin6_family == AF_UNSPEC;
              i = i->ifa_next) {
             if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != family ||
-                interface != i->ifa_name)
+                interface != i->ifa_name || !is_for_all(i->ifa_addr))
                 continue;
             std::memcpy(&found, i->ifa_addr,
                         family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));

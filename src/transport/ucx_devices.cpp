@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <utility>
 
@@ -194,7 +193,7 @@ std::string memory_transports()
 
 std::vector<NetworkChoice> choose_network(const std::vector<NetworkDevice>& found,
                                           const NetworkSettings& settings,
-                                          const std::string& default_interface,
+                                          const std::string& preferred_interface,
                                           std::span<const Position> ranks, int self)
 {
     const bool any_device = settings.devices == "auto";
@@ -220,24 +219,10 @@ std::vector<NetworkChoice> choose_network(const std::vector<NetworkDevice>& foun
     } else if (!tcp.empty()) {
         if (tcp.size() > 1) std::erase_if(tcp, [](const auto& d) { return d.name == "lo"; });
         const bool routed = std::any_of(tcp.begin(), tcp.end(),
-                                        [&](const auto& d) { return d.name == default_interface; });
-        choice.devices = routed ? default_interface : tcp.front().name;
+                                        [&](const auto& d) { return d.name == preferred_interface; });
+        choice.devices = routed ? preferred_interface : tcp.front().name;
     }
     return {choice};
-}
-
-std::string default_route_interface()
-{
-    std::ifstream routes("/proc/net/route");
-    std::string line;
-    std::getline(routes, line);  // titles
-    while (std::getline(routes, line)) {
-        std::istringstream fields(line);
-        std::string interface, destination;
-        fields >> interface >> destination;
-        if (destination == "00000000") return interface;
-    }
-    return "";
 }
 
 }  // namespace hier

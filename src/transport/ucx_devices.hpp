@@ -54,16 +54,13 @@ struct NetworkSettings {
 };
 
 // Pure. One choice for each device of the self-th of `ranks`, which share this host; never none.
-// `default_interface` is the interface of the default route, if any. RDMA before TCP; of RDMA
+// `preferred_interface` is that of the default route, say, if any. RDMA before TCP; of RDMA
 // devices, or those of the list, what assign_nics() gives the rank; likewise of a list's
 // interfaces, of which only the fastest count and one that is named twice is two connections;
-// without a list the default route's, and loopback only where there is nothing else.
+// without a list the preferred one, and loopback only where there is nothing else.
 std::vector<NetworkChoice> choose_network(const std::vector<NetworkDevice>& found,
                                           const NetworkSettings& settings,
-                                          const std::string& default_interface,
+                                          const std::string& preferred_interface,
                                           std::span<const Position> ranks, int self);
-
-// The interface of the kernel's default route, or "".
-std::string default_route_interface();
 
 }  // namespace hier

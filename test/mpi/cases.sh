@@ -201,6 +201,12 @@ case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_prior
 case_ priority-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=20 says="rank 1 of .*priority.*$no_hier" -- exact
 case_ min-bytes-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_min_bytes=5000 says="rank 1 of .*min_bytes.*$no_hier" -- exact
 
+# Where Open MPI's own TCP is sent, ours goes, too.
+case_ devices-by-name layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_include eth1" \
+    says="UCX tcp on eth1 between nodes" -- exact --expect hier --sizes 70001
+case_ devices-by-network layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_include 10.77.1.0/24" \
+    says="UCX tcp on eth1 between nodes" -- exact --expect hier --sizes 70001
+
 # A network that leads nowhere costs some seconds, once, and says so.
 case_ unreachable-network layout=1,1 mca="coll_hier_net_devices lo" \
     says="rail rank . cannot be reached: .*; is tcp on device .lo. the right network. .coll_hier_net_devices." -- exact --sizes 70001

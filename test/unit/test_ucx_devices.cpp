@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "transport/tcp_interfaces.hpp"
 #include "transport/ucx_devices.hpp"
 
 #include "cmocka.hpp"
@@ -144,6 +145,39 @@ const char* every_case_is_right()
 
 void test_choice(void**) { expect_no_reason(every_case_is_right()); }
 
+struct Listing {
+    const char* list;
+    const char* wanted;
+};
+
+void test_listed_interfaces(void**)
+{
+    const std::vector<Interface> interfaces = {
+        {"lo", 0x7f000001}, {"eth0", 0x0a000005}, {"eth1", 0x0a4d0105}, {"ib0", 0xc0a80005}};
+    const Listing listings[] = {
+        {"", ""},
+        {"eth1", "eth1"},
+        {"eth7,ib0,eth1", "ib0"},
+        {"eth", ""},
+        {"10.77.1.0/24", "eth1"},
+        {"10.77.1.77/24", "eth1"},
+        {"10.0.0.0/8", "eth0"},
+        {"10.77.2.0/24,192.168.0.5/32", "ib0"},
+        {"10.77.1.0/31", ""},
+        {"0.0.0.0/0", "lo"},
+        {"10.77.1.0/33", ""},
+        {"10.77.1.0/", ""},
+        {"10.77.1.0/24x", ""},
+        {"10.77.1.0", ""},
+        {"10.77/16", ""},
+        {",,/,eth1", "eth1"},
+    };
+    for (const auto& [list, wanted] : listings) {
+        const std::string found = first_listed(list, interfaces);
+        expect_no_reason(found == wanted ? nullptr : keep(list + (": \"" + found + '"')));
+    }
+}
+
 // What UCX finds here has names; loopback is everywhere.
 void test_devices_of_this_machine(void**)
 {
@@ -162,6 +196,7 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_listed_interfaces),
         cmocka_unit_test(test_devices_of_this_machine),
     };
     return cmocka_run_group_tests_name("ucx_devices", tests, nullptr, nullptr);
