@@ -28,7 +28,8 @@ public:
     void* allocate(std::size_t bytes) noexcept override
     {
         void* pointer = nullptr;
-        const ncclResult_t result = ncclMemAlloc(&pointer, whole_pages(std::max<std::size_t>(bytes, 1)));
+        const ncclResult_t result =
+            ncclMemAlloc(&pointer, whole_pages(std::max<std::size_t>(bytes, 1)));
         return result == ncclSuccess ? pointer : nullptr;
     }
 

@@ -12,9 +12,8 @@ namespace {
 constexpr double us = 1e6;
 constexpr const char* csv_header =
     "date,host,kernel,mpi,commit,label,coll,gpu_runtime,by,nodes,ranks,layout,total_bytes,"
-    "bytes_per_rank,in_place,iterations,gemm_size,gemms,allgather_us,gemm_us,both_us,exposed_"
-    "percent,"
-    "gemm_slowdown_percent,calls,served_by_hier";
+    "bytes_per_rank,in_place,iterations,gemm_size,gemms,allgather_us,gemm_us,both_us,"
+    "exposed_percent,gemm_slowdown_percent,calls,served_by_hier";
 
 }  // namespace
 
