@@ -1,13 +1,21 @@
 #include "transport/ucx_config.hpp"
 
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
 
+#include "error.hpp"
 #include "log.hpp"
 
 namespace hier {
@@ -64,6 +72,33 @@ std::optional<std::size_t> most_lockable()
     const bool is_free = mlock2(pages, beyond, MLOCK_ONFAULT) == 0;
     munmap(pages, beyond);
     return is_free ? std::nullopt : std::optional<std::size_t>(limit.rlim_cur);
+}
+
+void require_descriptors(std::size_t count)
+{
+    std::vector<int> opened;
+    opened.reserve(count);
+    while (opened.size() < count) {
+        const int descriptor = eventfd(0, EFD_CLOEXEC);
+        if (descriptor < 0) break;
+        opened.push_back(descriptor);
+    }
+    const int cause = errno;
+    for (const int descriptor : opened) close(descriptor);
+    if (opened.size() < count)
+        throw SetupError(format("UCX may need %zu more descriptors, and this process gets %zu: %s "
+                                "(ulimit -n)",
+                                count, opened.size(), std::strerror(cause)));
+}
+
+void require_thread()
+{
+    try {
+        std::thread([] {}).join();
+    } catch (const std::system_error& e) {
+        throw SetupError(
+            format("UCX needs a thread, and this process gets none: %s (ulimit -u)", e.what()));
+    }
 }
 
 std::size_t most_registered(const NetworkChoice& choice)

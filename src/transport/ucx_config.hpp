@@ -31,4 +31,9 @@ std::optional<std::size_t> most_lockable();
 // Of what it may lock beside UCX's own, half is for UCX's cache and half for the call that runs.
 std::size_t most_registered(const NetworkChoice& choice);
 
+// UCX ends the process where it gets no descriptor or thread in the middle of something, so these are
+// tried first. Both throw SetupError.
+void require_descriptors(std::size_t count);
+void require_thread();
+
 }  // namespace hier

@@ -1,17 +1,12 @@
 #include "transport/ucx_worker.hpp"
 
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <ucs/debug/log_def.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdarg>
 #include <cstring>
 #include <new>
-#include <system_error>
-#include <thread>
 
 #include "error.hpp"
 #include "log.hpp"
@@ -20,6 +15,9 @@
 namespace hier {
 
 namespace {
+
+constexpr std::size_t descriptors_of_worker = 12;
+constexpr std::size_t descriptors_of_connection = 4;
 
 struct Registry {
     std::mutex mutex;
@@ -178,42 +176,6 @@ void UcxWorker::require_lockable() const
                                 "KiB (ulimit -l)",
                                 locked_by_ucx >> 20, ucs_status_string(status), *most >> 10));
 }
-
-namespace {
-
-// UCX ends the process where it gets no descriptor or thread in the middle of something, so these are
-// tried first.
-constexpr std::size_t descriptors_of_worker = 12;
-constexpr std::size_t descriptors_of_connection = 4;
-
-void require_descriptors(std::size_t count)
-{
-    std::vector<int> opened;
-    opened.reserve(count);
-    while (opened.size() < count) {
-        const int descriptor = eventfd(0, EFD_CLOEXEC);
-        if (descriptor < 0) break;
-        opened.push_back(descriptor);
-    }
-    const int cause = errno;
-    for (const int descriptor : opened) close(descriptor);
-    if (opened.size() < count)
-        throw SetupError(format("UCX may need %zu more descriptors, and this process gets %zu: %s "
-                                "(ulimit -n)",
-                                count, opened.size(), std::strerror(cause)));
-}
-
-void require_thread()
-{
-    try {
-        std::thread([] {}).join();
-    } catch (const std::system_error& e) {
-        throw SetupError(
-            format("UCX needs a thread, and this process gets none: %s (ulimit -u)", e.what()));
-    }
-}
-
-}  // namespace
 
 void UcxWorker::make_worker()
 {
