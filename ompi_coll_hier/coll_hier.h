@@ -69,6 +69,9 @@ struct mca_coll_hier_module_t {
 typedef struct mca_coll_hier_module_t mca_coll_hier_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_hier_module_t);
 
+/* coll_hier_error.c: of a code of the core (HIER_OK, HIER_ERR_...) */
+int mca_coll_hier_to_mpi_error(int code);
+
 /* coll_hier_params.c */
 int mca_coll_hier_register(void);
 int mca_coll_hier_check_params(void);

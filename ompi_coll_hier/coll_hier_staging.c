@@ -97,12 +97,6 @@ static int convert(opal_convertor_t* convertor, convert_fn_t step, char* packed,
     return OMPI_SUCCESS;
 }
 
-static int copy(const hier_memory_piece* pieces, size_t count)
-{
-    const int rc = hier_memory_copy(pieces, count);
-    return HIER_OK == rc ? OMPI_SUCCESS : HIER_ERR_TIMEOUT == rc ? OMPI_ERR_TIMEOUT : OMPI_ERROR;
-}
-
 /* As above by a device's copy engines, piece by piece; gaps between elements are not touched. There
  * may be more elements than `bytes`. */
 static int convert_on_device(opal_convertor_t* convertor, char* packed, size_t bytes, bool is_pack)
@@ -128,7 +122,7 @@ static int convert_on_device(opal_convertor_t* convertor, char* packed, size_t b
             piece->bytes = iov[used].iov_len < left ? iov[used].iov_len : left;
             done += piece->bytes;
         }
-        const int rc = copy(pieces, used);
+        const int rc = mca_coll_hier_to_mpi_error(hier_memory_copy(pieces, used));
         if (OMPI_SUCCESS != rc) {
             return rc;
         }
@@ -144,7 +138,7 @@ static int convert_elements(char* packed, size_t bytes, const mca_coll_hier_elem
         mca_coll_hier_is_dense(elements->type, elements->count, &offset)) {
         char* const start = (char*)elements->base + offset;
         const hier_memory_piece piece = {is_pack ? packed : start, is_pack ? start : packed, bytes};
-        return copy(&piece, 1);
+        return mca_coll_hier_to_mpi_error(hier_memory_copy(&piece, 1));
     }
     opal_convertor_t convertor;
     OBJ_CONSTRUCT(&convertor, opal_convertor_t);

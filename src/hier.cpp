@@ -1,8 +1,10 @@
 // The C interface. No exception leaves this file.
 #include "hier/hier.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -29,29 +31,13 @@ struct hier_team {
 
 namespace {
 
-int code_of(hier::Status status)
-{
-    using hier::Status;
-    switch (status) {
-    case Status::ok:
-        return HIER_OK;
-    case Status::in_progress:
-        return HIER_IN_PROGRESS;
-    case Status::bad_argument:
-        return HIER_ERR_ARGUMENT;
-    case Status::out_of_memory:
-        return HIER_ERR_MEMORY;
-    case Status::mismatch:
-        return HIER_ERR_MISMATCH;
-    case Status::transport_error:
-        return HIER_ERR_TRANSPORT;
-    case Status::peer_failed:
-        return HIER_ERR_PEER;
-    case Status::timed_out:
-        return HIER_ERR_TIMEOUT;
-    }
-    return HIER_ERR_TRANSPORT;
-}
+// In the order of Status.
+constexpr int codes[] = {HIER_OK,         HIER_IN_PROGRESS,  HIER_ERR_ARGUMENT,
+                         HIER_ERR_MEMORY, HIER_ERR_MISMATCH, HIER_ERR_TRANSPORT,
+                         HIER_ERR_PEER,   HIER_ERR_TIMEOUT};
+static_assert(std::size(codes) == static_cast<std::size_t>(hier::Status::timed_out) + 1);
+
+int code_of(hier::Status status) { return codes[static_cast<std::size_t>(status)]; }
 
 template <class F> int guarded(int on_exception, F f) noexcept
 {
@@ -199,26 +185,8 @@ void hier_memory_free_pinned(void* memory)
 
 const char* hier_strerror(int code)
 {
-    switch (code) {
-    case HIER_OK:
-        return "success";
-    case HIER_IN_PROGRESS:
-        return "in progress";
-    case HIER_ERR_ARGUMENT:
-        return "bad argument";
-    case HIER_ERR_MEMORY:
-        return "out of memory";
-    case HIER_ERR_MISMATCH:
-        return "ranks passed different sizes";
-    case HIER_ERR_TRANSPORT:
-        return "a transfer failed";
-    case HIER_ERR_PEER:
-        return "another rank failed";
-    case HIER_ERR_TIMEOUT:
-        return "nothing has moved for too long";
-    case HIER_ERR_SETUP:
-        return "the groups could not be set up";
-    default:
-        return "unknown code";
-    }
+    if (code == HIER_ERR_SETUP) return "the groups could not be set up";
+    const auto* const found = std::find(std::begin(codes), std::end(codes), code);
+    if (found == std::end(codes)) return "unknown code";
+    return hier::to_string(static_cast<hier::Status>(found - std::begin(codes)));
 }

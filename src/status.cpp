@@ -20,7 +20,7 @@ const char* to_string(Status status)
     case Status::peer_failed:
         return "another rank failed";
     case Status::timed_out:
-        return "timed out";
+        return "nothing has moved for too long";
     }
     return "unknown status";
 }

@@ -247,6 +247,8 @@ Status Team::start(const hier_allgather_args& args)
     const bool is_device = takes_device_memory() && (is_of_device(binding.receive.memory) ||
                                                      is_of_device(binding.send.memory));
     const AllgatherChoice choice = choose(args.bytes_per_rank);
+    binding.eager = choice.eager;
+    binding.chunks = (args.bytes_per_rank + choice.chunk - 1) / choice.chunk;
     // What the network does not reach goes through memory that it does. Eager messages land by the
     // CPU, and are sent from the receive buffer, too, where others' shards go on.
     const auto is_reached = [&] {
@@ -258,11 +260,9 @@ Status Team::start(const hier_allgather_args& args)
     if (has_landing) status = reserve_landing(binding);
     if (failed(status)) return refuse(status);
     binding.sequence = ++sequence_;
-    binding.eager = choice.eager;
     const Call call{args.bytes_per_rank, args.send == nullptr, has_landing, is_device};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
     const Prepared& prepared = prepare(call, choice);
-    binding.chunks = (args.bytes_per_rank + choice.chunk - 1) / choice.chunk;
     status = executor_->start(*prepared.program, binding, trace_of(prepared));
     status_.store(status, std::memory_order_release);
     return status;

@@ -1,7 +1,6 @@
 // CUDA: the driver tells of pointers and stores words; it is there wherever the runtime works.
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -86,68 +85,6 @@ hipError_t adopt(const Allocation& allocation)
     return error;
 }
 
-// Copies of at most this size are given to the driver together: that is issued several times as
-// fast as one by one, and it takes them up side by side. Larger ones keep the staggered order that
-// the plan chose, each with the whole port to itself.
-constexpr std::size_t batched_most = 16 << 20;
-
-hipError_t copy_each(hipStream_t stream, std::span<const Copy> copies)
-{
-    for (const Copy& c : copies) {
-        const hipError_t error = hipMemcpyAsync(c.to, c.from, c.bytes, hipMemcpyDefault, stream);
-        if (error != hipSuccess) return error;
-    }
-    return hipSuccess;
-}
-
-// The driver may be older than the runtime, which then has no batches.
-bool has_batches = false;
-
-#if CUDART_VERSION >= 12080
-bool find_batches()
-{
-    int version = 0;
-    return cudaDriverGetVersion(&version) == cudaSuccess && version >= 12080;
-}
-
-hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
-{
-    constexpr std::size_t most = 64;
-    std::array<void*, most> to;
-    std::array<const void*, most> from;
-    std::array<std::size_t, most> bytes;
-    cudaMemcpyAttributes attributes{};
-    attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-    // Copy engines between devices. (Inside one, CUDA makes it a kernel all the same.)
-    attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;
-    std::size_t all = 0;  // from this index on
-    const std::size_t count = std::min(copies.size(), most);
-    for (std::size_t i = 0; i < count; i++) {
-        to[i] = copies[i].to;
-        from[i] = copies[i].from;
-        bytes[i] = copies[i].bytes;
-    }
-#if CUDART_VERSION >= 13000
-    const hipError_t error = cudaMemcpyBatchAsync(to.data(), from.data(), bytes.data(), count,
-                                                  &attributes, &all, 1, stream);
-#else
-    std::size_t failed = 0;
-    const hipError_t error =
-        cudaMemcpyBatchAsync(to.data(), const_cast<void**>(from.data()), bytes.data(), count,
-                             &attributes, &all, 1, &failed, stream);
-#endif
-    if (error != hipSuccess || count == copies.size()) return error;
-    return copy_batch(stream, copies.subspan(count));
-}
-#else
-bool find_batches() { return false; }
-
-hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
-{
-    return copy_each(stream, copies);
-}
-#endif
-
 }  // namespace
 
 bool platform_open(const char*& cause)
@@ -156,7 +93,6 @@ bool platform_open(const char*& cause)
     cause = "libcuda.so.1 cannot be opened or is too old";
     if (library != nullptr) (void)find(library, "cuCtxSetFlags", driver.context_set_flags);
     if (library != nullptr) (void)find(library, "cuCtxGetId", driver.context_get_id);
-    has_batches = find_batches();
     return library != nullptr && find(library, "cuCtxGetCurrent", driver.context_get) &&
            find(library, "cuCtxSetCurrent", driver.context_set) &&
            find(library, "cuCtxGetFlags", driver.context_get_flags) &&
@@ -269,57 +205,6 @@ std::uint64_t context_of(int device)
 std::uint64_t current_context() { return number_of(nullptr); }
 
 hipError_t platform_try(hipStream_t, std::chrono::milliseconds) { return hipSuccess; }
-
-// Behind a switch, one stream for all peers is the fastest: each copy gets the whole port.
-std::size_t stream_of(int lane)
-{
-    if (lane < 0) return static_cast<std::size_t>(-lane) - 1;
-    return lane == Copy::inside ? 2 : 3;
-}
-
-hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
-{
-    while (!copies.empty()) {
-        const auto large = std::find_if(copies.begin(), copies.end(),
-                                        [](const Copy& c) { return c.bytes > batched_most; });
-        const auto small = static_cast<std::size_t>(large - copies.begin());
-        const std::size_t count = std::max<std::size_t>(small, 1);
-        const auto some = copies.first(count);
-        const hipError_t error = has_batches ? copy_batch(stream, some) : copy_each(stream, some);
-        if (error != hipSuccess) return error;
-        copies = copies.subspan(count);
-    }
-    return hipSuccess;
-}
-
-bool can_store_words(int device)
-{
-    int words = 0, same_address = 0;
-    driver.device_get_attribute(&words, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device);
-    driver.device_get_attribute(
-        &same_address, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, device);
-    return words != 0 && same_address != 0;
-}
-
-hipError_t store_words(hipStream_t stream, std::span<const Word> words)
-{
-    constexpr std::size_t most = 32;
-    std::array<CUstreamBatchMemOpParams, most> operations;
-    while (!words.empty()) {
-        const std::size_t count = std::min(words.size(), most);
-        for (std::size_t i = 0; i < count; i++) {
-            operations[i] = {};
-            operations[i].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
-            operations[i].writeValue.address = reinterpret_cast<CUdeviceptr>(words[i].at);
-            operations[i].writeValue.value64 = words[i].value;
-        }
-        const CUresult result =
-            driver.stream_batch_mem_op(stream, static_cast<unsigned>(count), operations.data(), 0);
-        if (result != CUDA_SUCCESS) return runtime_error(result);
-        words = words.subspan(count);
-    }
-    return hipSuccess;
-}
 
 // Only the owner reads what lands: its kernels, and its copy engines, which push it on. (And, in a
 // ring, the NIC that brought it, whose reads do not pass its writes.)

@@ -149,7 +149,7 @@ Status DeviceCells::push(int peer)
     const int size = segment_->size();
     const int lane = (peer - segment_->rank() + size) % size;
     const std::size_t count = pieces_left(out);
-    const std::uint64_t end = to.head.load(std::memory_order_acquire) + cells_per_peer;
+    const std::uint64_t end = to.done() + cells_per_peer;
     if (count == 0 || out.pushed + count > end) return Status::ok;
     copies_.clear();
     for (std::size_t i = 0; i < count; i++) {
@@ -177,16 +177,16 @@ Status DeviceCells::tell(int peer, Completions& completions)
 {
     Outgoing& out = outgoing_[index(peer)];
     Pair& to = pair(segment_->rank(), peer);
-    std::uint64_t tail = to.tail.load(std::memory_order_relaxed);
+    std::uint64_t next = to.sent();
     Status status = Status::ok;
-    for (; tail < out.pushed; tail++) {
-        const Piece& piece = out.pieces[tail % cells_per_peer];
+    for (; next < out.pushed; next++) {
+        const Piece& piece = out.pieces[next % cells_per_peer];
         status = reached(piece.ticket);
         if (status != Status::ok) break;
-        to.entries[tail % cells_per_peer] = piece.entry;
+        to[next] = piece.entry;
         if (piece.entry.is_last != 0) completions.complete(piece.op, Status::ok);
     }
-    to.tail.store(tail, std::memory_order_release);
+    to.send(next);
     return failed(status) ? status : Status::ok;
 }
 
@@ -195,14 +195,14 @@ Status DeviceCells::take(int peer)
 {
     Incoming& in = incoming_[index(peer)];
     const Pair& from = pair(peer, segment_->rank());
-    const std::uint64_t tail = from.tail.load(std::memory_order_acquire);
-    if (has_raised_ || in.started == tail) return Status::ok;
+    const std::uint64_t end = from.arrived();
+    if (has_raised_ || in.started == end) return Status::ok;
     const std::byte* cells = lent_->base + offset(peer, segment_->rank());
     std::size_t count = 0;
     copies_.clear();
-    for (; in.started + count < tail && count < most_at_once; count++) {
+    for (; in.started + count < end && count < most_at_once; count++) {
         const std::size_t cell = (in.started + count) % cells_per_peer;
-        const Entry& entry = from.entries[cell];
+        const Entry& entry = from[in.started + count];
         if (entry.offset + entry.length > binding_.receive.length) {
             log(HIER_LOG_ERROR,
                 "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
@@ -224,14 +224,14 @@ Status DeviceCells::free(int peer)
 {
     Incoming& in = incoming_[index(peer)];
     Pair& from = pair(peer, segment_->rank());
-    std::uint64_t head = from.head.load(std::memory_order_relaxed);
+    std::uint64_t next = from.freed();
     Status status = Status::ok;
-    for (; head < in.started; head++) {
-        status = reached(in.tickets[head % cells_per_peer]);
+    for (; next < in.started; next++) {
+        status = reached(in.tickets[next % cells_per_peer]);
         if (status != Status::ok) break;
-        in.arrived += from.entries[head % cells_per_peer].is_last;
+        in.arrived += from[next].is_last;
     }
-    from.head.store(head, std::memory_order_release);
+    from.free(next);
     return failed(status) ? status : Status::ok;
 }
 
@@ -251,9 +251,9 @@ bool DeviceCells::idle()
     for (int peer = 0; peer < segment_->size() && is_used_; peer++) {
         const Outgoing& out = outgoing_[index(peer)];
         const Incoming& in = incoming_[index(peer)];
-        for (auto i = pair(segment_->rank(), peer).tail.load(); i < out.pushed; i++)
+        for (auto i = pair(segment_->rank(), peer).sent(); i < out.pushed; i++)
             is_idle = is_over(out.pieces[i % cells_per_peer].ticket) && is_idle;
-        for (auto i = pair(peer, segment_->rank()).head.load(); i < in.started; i++)
+        for (auto i = pair(peer, segment_->rank()).freed(); i < in.started; i++)
             is_idle = is_over(in.tickets[i % cells_per_peer]) && is_idle;
     }
     return is_idle;

@@ -3,7 +3,7 @@
 //
 //   sender's engine        receiver's cells for it       receiver's engine
 //   put, piece by piece -->  [ 0 | 1 | ... | 7 ]  -->  receive buffer
-//                      tail (sender)   head (receiver)
+//                        (entry_ring.hpp)
 //
 // Pieces take the cells in turn. Each side starts copies, and says when it comes back that they are
 // done: as many at once as there are, because between two starts an engine rests for some us
@@ -12,12 +12,12 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "hier/gpu.hpp"
 #include "hier/transport.hpp"
+#include "transport/entry_ring.hpp"
 #include "transport/lent_memory.hpp"
 #include "transport/node_segment.hpp"
 
@@ -60,12 +60,8 @@ private:
         std::uint32_t length;
         std::uint32_t is_last;  // of its put
     };
-    // Of one peer to another. Entry i is in cell i % cells_per_peer, free once `head` is beyond it.
-    struct alignas(cache_line) Pair {
-        std::atomic<std::uint64_t> tail;
-        alignas(cache_line) std::atomic<std::uint64_t> head;
-        alignas(cache_line) std::array<Entry, cells_per_peer> entries;
-    };
+    // Of one peer to another. Piece i is in cell i % cells_per_peer.
+    using Pair = EntryRing<Entry, cells_per_peer>;
     struct Piece {
         std::uint64_t ticket = 0;
         Entry entry{};
@@ -80,11 +76,11 @@ private:
         std::vector<Put> puts;
         std::size_t next = 0;      // the put that is being pushed
         std::size_t done = 0;      // bytes of it
-        std::uint64_t pushed = 0;  // pieces, from the first collective on; told: the pair's tail
+        std::uint64_t pushed = 0;  // pieces, from the first collective on; told: the pair's sent()
         std::array<Piece, cells_per_peer> pieces;
     };
     struct Incoming {
-        std::uint64_t started = 0;  // copies out of cells; done: the pair's head
+        std::uint64_t started = 0;  // copies out of cells; done: the pair's freed()
         std::array<std::uint64_t, cells_per_peer> tickets{};
         std::uint32_t arrived = 0;  // puts, in this collective
     };

@@ -8,13 +8,13 @@ HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
                              std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells,
                              std::size_t most)
     : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
-      most_(most), ways_(static_cast<std::size_t>(this->segment().size()))
+      most_(most), choices_(static_cast<std::size_t>(this->segment().size()))
 {
 }
 
 Status HostTransport::begin(const Binding& binding)
 {
-    std::fill(ways_.begin(), ways_.end(), cma_ ? Way::open : Way::by_cells);
+    std::fill(choices_.begin(), choices_.end(), cma_ ? Choice::open : Choice::by_cells);
     Status status = NodeTransport::begin(binding);
     if (cma_ && !failed(status)) status = cma_->begin(binding);
     return failed(status) ? status : cells_->begin(binding);
@@ -22,21 +22,21 @@ Status HostTransport::begin(const Binding& binding)
 
 Status HostTransport::put(const Transfer& transfer)
 {
-    Way& way = ways_[static_cast<std::size_t>(transfer.peer)];
-    if (way == Way::by_cma) return cma_->put(transfer);
-    if (way == Way::open && transfer.slice.length > most_) {
+    Choice& choice = choices_[static_cast<std::size_t>(transfer.peer)];
+    if (choice == Choice::by_cma) return cma_->put(transfer);
+    if (choice == Choice::open && transfer.slice.length > most_) {
         if (const auto status = cma_->put_if_reachable(transfer)) {
-            way = Way::by_cma;
+            choice = Choice::by_cma;
             return *status;
         }
     }
-    way = Way::by_cells;
+    choice = Choice::by_cells;
     return cells_->put(transfer);
 }
 
 Status HostTransport::put_through_cells(const Transfer& transfer)
 {
-    ways_[static_cast<std::size_t>(transfer.peer)] = Way::by_cells;
+    choices_[static_cast<std::size_t>(transfer.peer)] = Choice::by_cells;
     return cells_->put(transfer);
 }
 

@@ -52,12 +52,12 @@ public:
     }
 
 private:
-    enum class Way : std::uint8_t { open, by_cma, by_cells };
+    enum class Choice : std::uint8_t { open, by_cma, by_cells };
 
     std::unique_ptr<CmaTransport> cma_;
     std::unique_ptr<ShmTransport> cells_;
     std::size_t most_;
-    std::vector<Way> ways_;  // by peer, in this collective
+    std::vector<Choice> choices_;  // by peer, in this collective
 };
 
 }  // namespace hier

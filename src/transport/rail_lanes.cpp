@@ -99,9 +99,15 @@ void RailLanes::keep(const std::shared_ptr<const void>& memory)
     for (const auto& lane : lanes_) lane->keep(memory);
 }
 
+std::size_t RailLanes::lanes_for(const Binding& binding) const
+{
+    return binding.eager ? 1 : std::clamp<std::size_t>(binding.chunks, 1, lanes_.size());
+}
+
 bool RailLanes::register_buffers(const Binding& binding)
 {
-    return std::all_of(lanes_.begin(), lanes_.end(),
+    const auto used = static_cast<std::ptrdiff_t>(lanes_for(binding));
+    return std::all_of(lanes_.begin(), lanes_.begin() + used,
                        [&](const auto& lane) { return lane->register_buffers(binding); });
 }
 
@@ -160,7 +166,7 @@ template <class Act> Status RailLanes::on_active(Act&& act)
 
 Status RailLanes::begin(const Binding& binding)
 {
-    active_ = binding.eager ? 1 : std::clamp<std::size_t>(binding.chunks, 1, lanes_.size());
+    active_ = lanes_for(binding);
     drains_.clear();
     // All of them, whatever one says: each is asked later who may still write.
     Status all = Status::ok;
@@ -233,7 +239,6 @@ bool RailLanes::idle()
                        [](const auto& lane) { return lane->idle(); });
 }
 
-// Device memory may be registered on lanes that the call did not use.
 void RailLanes::end()
 {
     for (const auto& lane : lanes_) lane->end();

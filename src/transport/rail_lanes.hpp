@@ -95,6 +95,7 @@ private:
                      const std::vector<bool>& is_remote, const RailSettings& settings) const;
     RailPointer connect(const Group& group, const NetworkChoice& choice,
                         const std::vector<bool>& is_remote, const RailSettings& settings) const;
+    std::size_t lanes_for(const Binding& binding) const;
     template <class Act> Status on_active(Act&& act);
 
     std::vector<RailPointer> lanes_;

@@ -133,8 +133,7 @@ bool ShmTransport::is_free(const Cell& cell) const
     if (cell.is_fresh) return false;
     for (int peer = 0; peer < segment().size(); peer++) {
         const std::uint64_t until = cell.until[static_cast<std::size_t>(peer)];
-        if (until > 0 && queue(segment().rank(), peer).head.load(std::memory_order_acquire) < until)
-            return false;
+        if (until > 0 && queue(segment().rank(), peer).done() < until) return false;
     }
     return true;
 }
@@ -178,18 +177,17 @@ bool ShmTransport::send_piece(int peer, std::size_t& copied)
     Outgoing& out = outgoing_[static_cast<std::size_t>(peer)];
     const Transfer& put = out.puts[out.next];
     Queue& q = queue(segment().rank(), peer);
-    const std::uint64_t tail = q.tail.load(std::memory_order_relaxed);
-    if (tail - q.head.load(std::memory_order_acquire) == queue_length) return false;
+    const std::uint64_t next = q.sent();
+    if (next - q.done() == Queue::length) return false;
     const std::size_t length = std::min(shape_.bytes, put.slice.length - out.done);
     const int index = cell_with(binding().region(put.from), source(put) + out.done, length, copied);
     if (index < 0) return false;
     Cell& cell = cells_[static_cast<std::size_t>(index)];
     const bool is_last = out.done + length == put.slice.length;
-    q.entries[tail % queue_length] = {
-        put.slice.offset + out.done, static_cast<std::uint32_t>(length),
-        static_cast<std::uint16_t>(index), static_cast<std::uint16_t>(is_last)};
-    q.tail.store(tail + 1, std::memory_order_release);
-    cell.until[static_cast<std::size_t>(peer)] = tail + 1;
+    q[next] = {put.slice.offset + out.done, static_cast<std::uint32_t>(length),
+               static_cast<std::uint16_t>(index), static_cast<std::uint16_t>(is_last)};
+    q.send(next + 1);
+    cell.until[static_cast<std::size_t>(peer)] = next + 1;
     cell.is_fresh = false;
     out.done += length;
     return true;
@@ -233,9 +231,9 @@ Status ShmTransport::start_receiving(int peer, std::size_t& copied)
     const Region& into = binding().receive;
     Incoming& in = incoming_[static_cast<std::size_t>(peer)];
     const Queue& q = queue(peer, segment().rank());
-    const std::uint64_t tail = q.tail.load(std::memory_order_acquire);
-    for (; in.started < tail && copied < bytes_per_pass; in.started++) {
-        const Entry& entry = q.entries[in.started % queue_length];
+    const std::uint64_t end = q.arrived();
+    for (; in.started < end && copied < bytes_per_pass; in.started++) {
+        const Entry& entry = q[in.started];
         if (entry.offset + entry.length > into.length) {
             log(HIER_LOG_ERROR,
                 "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
@@ -245,7 +243,7 @@ Status ShmTransport::start_receiving(int peer, std::size_t& copied)
         const gpu::Copy copy{into.base + entry.offset, cell_data(peer, entry.cell), entry.length,
                              gpu::Copy::inside};
         if (gpu::Queue* engines = engines_of(into)) {
-            Work& work = in.work[in.started % queue_length];
+            Work& work = in.work[in.started % Queue::length];
             const Status status = engines->start({&copy, 1}, {}, work.ticket);
             if (failed(status)) return status;
             work.queue = engines;
@@ -263,11 +261,10 @@ void ShmTransport::end_receiving(int peer)
 {
     Incoming& in = incoming_[static_cast<std::size_t>(peer)];
     Queue& q = queue(peer, segment().rank());
-    std::uint64_t head = q.head.load(std::memory_order_relaxed);
-    for (; head < in.started && is_done(in.work[head % queue_length]); head++) {
+    for (std::uint64_t i = q.freed(); i < in.started && is_done(in.work[i % Queue::length]); i++) {
         if (failed(failure_)) return;
-        in.arrived += q.entries[head % queue_length].is_last;
-        q.head.store(head + 1, std::memory_order_release);
+        in.arrived += q[i].is_last;
+        q.free(i + 1);
     }
 }
 

@@ -3,7 +3,7 @@
 //
 //   sender's cells            one queue per pair                receiver
 //   +------+------+---        [offset, length, cell] ...
-//   | 64 K | 64 K | ...  -->  tail (sender)   head (receiver)  -->  receive buffer
+//   | 64 K | 64 K | ...  -->  (entry_ring.hpp)                 -->  receive buffer
 //   +------+------+---
 //
 // A piece goes into a cell once, and every peer that wants it gets an entry that names the cell: of
@@ -15,10 +15,10 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <vector>
 
 #include "hier/gpu.hpp"
+#include "transport/entry_ring.hpp"
 #include "transport/node_transport.hpp"
 
 namespace hier {
@@ -47,7 +47,6 @@ public:
     bool may_write(int, std::uint32_t) override { return false; }
 
 private:
-    static constexpr std::size_t queue_length = 16;
     static constexpr std::size_t bytes_per_pass = 256 << 10;  // by the CPU
 
     struct Entry {
@@ -56,11 +55,7 @@ private:
         std::uint16_t cell;
         std::uint16_t is_last;  // of its put
     };
-    struct alignas(cache_line) Queue {
-        std::atomic<std::uint64_t> tail;
-        alignas(cache_line) std::atomic<std::uint64_t> head;
-        alignas(cache_line) std::array<Entry, queue_length> entries;
-    };
+    using Queue = EntryRing<Entry, 16>;
     // A copy by a device's engines.
     struct Work {
         gpu::Queue* queue = nullptr;  // none: done
@@ -70,14 +65,15 @@ private:
         const std::byte* content = nullptr;  // what it was filled from, in this collective
         std::size_t length = 0;
         Work filling;
-        bool is_fresh = false;             // in nobody's queue yet
-        std::vector<std::uint64_t> until;  // by peer: free once that queue's head is here
+        bool is_fresh = false;  // in nobody's queue yet
+        std::vector<std::uint64_t>
+            until;  // by peer: free once that queue's entries are done up to here
     };
     // From one peer.
     struct Incoming {
         std::uint64_t started = 0;  // entries of its queue that are being copied out, or have been
-        std::array<Work, queue_length> work;  // by entry
-        std::uint32_t arrived = 0;            // puts, in this collective
+        std::array<Work, Queue::length> work;  // by entry
+        std::uint32_t arrived = 0;             // puts, in this collective
     };
     // Puts to one peer, in order. Its memory is kept from call to call.
     struct Outgoing {

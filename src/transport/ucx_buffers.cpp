@@ -8,12 +8,8 @@ namespace hier {
 bool UcxRail::register_buffers(const Binding& binding)
 {
     const std::lock_guard lock(worker_->mutex());
-    registered_ = {};
     const char* const cause = why_out_of_reach(binding);
-    if (cause == nullptr) {
-        registered_ = binding.receive;
-        return true;
-    }
+    if (cause == nullptr) return true;
     if (direct_) direct_->end();
     return give_up(cause);
 }

@@ -95,15 +95,15 @@ Status UcxRail::begin(const Binding& binding)
     if (RailBoard::read(board_.failure()) != 0) return Status::peer_failed;
     if (binding.eager || failed(own_failure_)) return own_failure_;
     const Region& into = binding.rail_target();
-    const bool is_registered = registered_.base == into.base && registered_.length == into.length;
+    const bool has_landing = binding.landing.base != nullptr;
     ucs_status_t status = UCS_OK;
     std::vector<std::byte>& key = packed_key_;
-    if (!is_registered) {
+    if (has_landing) {
         const QuietUcx quiet;
         status = memory_.map(worker_->context(), into.base, into.length, UCS_MEMORY_TYPE_HOST);
         if (status == UCS_OK) status = memory_.pack_key(key);
     }
-    needs_flush_ = is_registered && into.memory.kind == MemoryKind::device &&
+    needs_flush_ = !has_landing && into.memory.kind == MemoryKind::device &&
                    direct_->flush_kind() != gpu::RdmaFlush::none;
     if (needs_flush_) direct_->flush().begin();
     if (status == UCS_OK && key.size() > Announcement::max_key) status = UCS_ERR_EXCEEDS_LIMIT;
@@ -137,7 +137,6 @@ void UcxRail::end()
         source_.reset();
     }
     is_bound_ = false;
-    registered_ = {};
     if (direct_) direct_->end();
 }
 

@@ -47,8 +47,8 @@ public:
     void allow_direct(int setting, const gpu::Runtime& runtime);
     // What becomes of device memory; "" before allow_direct().
     const std::string& device_memory() const { return device_memory_; }
-    // Registers the buffers of the collective that begins next, which is not eager. False: the
-    // network cannot reach them all, and the binding needs a landing buffer.
+    // Registers the buffers of the collective that begins next, which is not eager and has no landing
+    // buffer. False: the network cannot reach them all, and it needs one.
     bool register_buffers(const Binding& binding);
     // The same for one that is eager, in memory of the host: only what is sent, which is in the
     // receive buffer, too, if others' shards are passed on.
@@ -186,7 +186,6 @@ private:
     std::size_t early_used_ = 0;
     UcxMemory memory_;       // the receive buffer of the running collective
     UcxMemory source_;       // its send buffer, where that is no part of it
-    Region registered_{};    // the receive buffer has been, with its key, by register_buffers()
     bool has_told_ = false;  // of the host's memory that could not be
     std::vector<std::byte> packed_key_;
     Announcement announcement_{};

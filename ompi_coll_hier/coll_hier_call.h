@@ -1,0 +1,34 @@
+/* One call of MPI_Allgather, as it goes to the team or to the previous module. */
+#ifndef MCA_COLL_HIER_CALL_H
+#define MCA_COLL_HIER_CALL_H
+
+#include "coll_hier.h"
+
+BEGIN_C_DECLS
+
+typedef struct {
+    mca_coll_hier_module_t* module;
+    struct ompi_communicator_t* comm;
+    bool in_place;
+    mca_coll_hier_elements_t send;    /* unless in place */
+    mca_coll_hier_elements_t receive; /* of all ranks */
+    mca_coll_hier_elements_t own;     /* the part of `receive` that is this rank's */
+    size_t shard_bytes;
+    size_t total;
+} mca_coll_hier_call_t;
+
+size_t mca_coll_hier_bytes_of(const mca_coll_hier_elements_t* elements);
+/* What the caller is told when it gives another number of bytes than the others. */
+int mca_coll_hier_size_mismatch(const mca_coll_hier_call_t* call);
+/* The own shard packed in memory of the host. Too few bytes are made up with zeros and too many are
+ * cut, so that the other ranks get their allgather. */
+int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, void** packed);
+/* Memory of the host for the result, with the own shard in it when the call is in place. */
+int mca_coll_hier_stage_receive(const mca_coll_hier_call_t* call, void** staged);
+
+/* coll_hier_previous.c: the buffers are those of MPI_Allgather */
+int mca_coll_hier_by_previous(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
+                              mca_coll_hier_buffer_t receive);
+
+END_C_DECLS
+#endif

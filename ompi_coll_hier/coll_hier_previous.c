@@ -1,0 +1,71 @@
+/* A call that the previous module serves. The stock modules read and write buffers by the CPU: device memory
+ * goes through the host's. */
+#include "coll_hier_call.h"
+
+#include <string.h>
+
+#include "opal/util/output.h"
+
+/* Nothing of a call of the stock modules can tell the others that this rank cannot take part. So it does,
+ * with zeros for a block that cannot be had, in pageable memory, and the error is its own. Where there is
+ * no memory either, what it receives is lost, and with it what it should have passed on. */
+static int stage(const mca_coll_hier_call_t* call, bool is_send, mca_coll_hier_buffer_t* buffer)
+{
+    mca_coll_hier_module_t* module = call->module;
+    const size_t rank = (size_t)ompi_comm_rank(call->comm);
+    /* Elements of the receiving type: there may be too many bytes for a count. */
+    *buffer = (mca_coll_hier_buffer_t){NULL, 0, NULL, false};
+    mca_coll_hier_describe_bytes(call->own.count, call->shard_bytes / call->own.count, buffer);
+    const int rc = is_send ? mca_coll_hier_pack_send(call, &buffer->base)
+                           : mca_coll_hier_stage_receive(call, &buffer->base);
+    if (OMPI_SUCCESS == rc) {
+        return rc;
+    }
+    buffer->base = is_send ? mca_coll_hier_reserve(&module->send_staging, call->shard_bytes, false)
+                           : mca_coll_hier_reserve(&module->receive_staging, call->total, false);
+    if (NULL == buffer->base) {
+        mca_coll_hier_drop_type(buffer);
+        mca_coll_hier_make_stand_in(call->shard_bytes, is_send, buffer);
+    } else {
+        char* const own = (char*)buffer->base + (is_send ? 0 : call->shard_bytes * rank);
+        memset(own, 0, call->shard_bytes);
+    }
+    return rc;
+}
+
+static void tell_of_absence(const mca_coll_hier_call_t* call, bool has_memory)
+{
+    opal_output(0,
+                "coll:hier: rank %d cannot take part in an allgather of %zu bytes a rank on %s: %s",
+                ompi_comm_rank(call->comm), call->shard_bytes, call->comm->c_name,
+                has_memory ? "the others get zeros for its block"
+                           : "it has no memory, and the others' results are worth nothing");
+}
+
+int mca_coll_hier_by_previous(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
+                              mca_coll_hier_buffer_t receive)
+{
+    mca_coll_hier_module_t* module = call->module;
+    const bool stages_send = !call->in_place && !call->send.is_reachable;
+    const bool stages_result = !call->receive.is_reachable;
+    int rc = stages_send ? stage(call, true, &send) : OMPI_SUCCESS;
+    const int rc_receive = stages_result ? stage(call, false, &receive) : OMPI_SUCCESS;
+    rc = OMPI_SUCCESS == rc ? rc_receive : rc;
+    const bool takes_part = (NULL != send.type || !stages_send) && NULL != receive.type;
+    if (OMPI_SUCCESS != rc || !takes_part) {
+        tell_of_absence(call, takes_part && !mca_coll_hier_is_stand_in(&receive));
+    }
+    int rc_previous = OMPI_ERR_OUT_OF_RESOURCE;
+    if (takes_part) {
+        rc_previous = module->previous_allgather(send.base, send.count, send.type, receive.base,
+                                                 receive.count, receive.type, call->comm,
+                                                 module->previous_allgather_module);
+    }
+    mca_coll_hier_drop_type(&send);
+    mca_coll_hier_drop_type(&receive);
+    rc = OMPI_SUCCESS == rc ? rc_previous : rc;
+    if (OMPI_SUCCESS == rc && stages_result) {
+        rc = mca_coll_hier_unpack(&module->receive_staging, call->total, &call->receive);
+    }
+    return OMPI_SUCCESS == rc && stages_send ? mca_coll_hier_size_mismatch(call) : rc;
+}
