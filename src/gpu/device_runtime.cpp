@@ -19,6 +19,21 @@ std::string version_text(int version)
     return std::string(platform_name) + ' ' + std::to_string(major) + '.' + std::to_string(minor);
 }
 
+// That of the memory's device. (CUDA comes back from a copy out of pageable memory before it has landed,
+// ROCm from one inside a device before it is done.)
+hipError_t copy_by_default_stream(const Copy& c)
+{
+    Allocation memory;
+    hipError_t error = inspect_pointer(c.to, memory);
+    if (error == hipSuccess && !is_of_device(memory)) error = inspect_pointer(c.from, memory);
+    if (error != hipSuccess) return error;
+    if (!is_of_device(memory)) return hipErrorInvalidValue;
+    const DeviceScope scope(memory.device);
+    error = scope.error();
+    if (error == hipSuccess) error = hipMemcpy(c.to, c.from, c.bytes, hipMemcpyDefault);
+    return error == hipSuccess ? hipStreamSynchronize(nullptr) : error;
+}
+
 }  // namespace
 
 DeviceRuntime::DeviceRuntime(int devices, int version)
@@ -155,15 +170,13 @@ std::unique_ptr<Queue> DeviceRuntime::make_queue(int device, std::chrono::millis
     }
 }
 
-// (CUDA comes back from a copy out of pageable memory before it has landed.)
 Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
 {
     const CapturePass pass;
     hipError_t error = hipSuccess;
     for (const Copy& c : copies) {
-        if (error == hipSuccess) error = hipMemcpy(c.to, c.from, c.bytes, hipMemcpyDefault);
+        if (error == hipSuccess) error = copy_by_default_stream(c);
     }
-    if (error == hipSuccess) error = hipStreamSynchronize(nullptr);
     return error == hipSuccess ? Status::ok : failed_with(error, "copying without a stream");
 }
 

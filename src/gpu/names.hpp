@@ -14,8 +14,10 @@ using hipIpcMemHandle_t = cudaIpcMemHandle_t;
 using hipMemcpyKind = cudaMemcpyKind;
 using hipStream_t = cudaStream_t;
 
+HIER_SAME_NAMES(ErrorInvalidValue);
 HIER_SAME_NAMES(ErrorNoDevice);
 HIER_SAME_NAMES(ErrorNotReady);
+HIER_SAME_NAMES(EventDefault);
 HIER_SAME_NAMES(EventDisableTiming);
 constexpr auto hipHostMallocDefault = cudaHostAllocDefault;
 HIER_SAME_NAMES(HostRegisterDefault);

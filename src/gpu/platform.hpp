@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "gpu/capture_pass.hpp"
@@ -52,9 +53,13 @@ std::uint64_t current_context();
 // still running. What has failed is over, too.
 bool finish(hipStream_t stream, std::chrono::milliseconds bound);
 
+using TrialMemory = std::unique_ptr<void, void (*)(void*)>;
+
 // Finds out, once in a process and by a trial where need be, which copies can be used. `stream` is
-// one of the current device. hipErrorNotReady: the trial has not ended within the bound.
-hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound);
+// one of the current device. hipErrorNotReady: the trial has not ended within the bound. `used`: its
+// memory, to be given back when the application is done with the device: hipFree waits for its kernels.
+hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound,
+                        TrialMemory& used);
 
 // The stream that takes the copies of a lane, from 0.
 std::size_t stream_of(int lane);

@@ -204,7 +204,10 @@ std::uint64_t context_of(int device)
 
 std::uint64_t current_context() { return number_of(nullptr); }
 
-hipError_t platform_try(hipStream_t, std::chrono::milliseconds) { return hipSuccess; }
+hipError_t platform_try(hipStream_t, std::chrono::milliseconds, TrialMemory&)
+{
+    return hipSuccess;
+}
 
 // Only the owner reads what lands: its kernels, and its copy engines, which push it on. (And, in a
 // ring, the NIC that brought it, whose reads do not pass its writes.)

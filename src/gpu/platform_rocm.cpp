@@ -52,8 +52,10 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     return hipPointerGetAttribute(&allocation.id, HIP_POINTER_ATTRIBUTE_BUFFER_ID, pointer);
 }
 
-// Before 7.14 hipMemRetainAllocationHandle crashes on other memory (HIP's change log).
-bool platform_shares_pieces(int version) { return version >= 71400000; }
+// Before 7.14 hipMemRetainAllocationHandle crashes on other memory (HIP's change log); up to 10.0 a copy
+// to an imported piece can crash in hsa_amd_pointer_info, which asks for an owner that it does not
+// have (rocm-systems' pull request 11592).
+bool platform_shares_pieces(int version) { return version >= 100100000; }
 
 hipError_t inspect_piece(const std::byte* address, Piece& piece)
 {
@@ -90,9 +92,7 @@ std::uint64_t current_context() { return 1; }
 
 namespace {
 
-// hipMemcpyDeviceToDeviceNoCU: SDMA and no blit kernel. An error in runtimes before 6.1; some later
-// ones left such a copy undone without saying so.
-// Old headers do not know the value.
+// hipMemcpyDeviceToDeviceNoCU: SDMA and no blit kernel. Old headers do not know the value.
 const hipMemcpyKind no_compute_unit = [] {
     hipMemcpyKind kind;
     const unsigned value = 1024;
@@ -101,6 +101,12 @@ const hipMemcpyKind no_compute_unit = [] {
     return kind;
 }();
 std::atomic<bool> has_no_compute_unit{false};
+
+// From 6.1 on there is the kind; but up to 6.3 a plain copy to a peer takes its own engine and never a
+// kernel, and a forced one a general engine. Of 7.15 some builds leave a forced copy undone, without
+// an error, when no engine is free for it (rocm-systems' pull requests 9100, 9652, 11318): no trial at
+// the start can tell.
+bool is_better_forced(int version) { return version >= 60400000 && version < 71500000; }
 
 // Of the trial: two pieces of device memory, and one of the host's, pinned, so that nothing waits
 // but where it is said.
@@ -113,7 +119,6 @@ public:
     Scratch& operator=(const Scratch&) = delete;
     ~Scratch()
     {
-        if (is_kept_) return;
         (void)hipFree(here);
         (void)hipFree(there);
         (void)hipHostFree(host);
@@ -127,20 +132,15 @@ public:
     }
     std::uint32_t* sent() const { return static_cast<std::uint32_t*>(host); }
     std::uint32_t* received() const { return sent() + words; }
-    void keep() { is_kept_ = true; }  // a copy may still be at it
-
     void* here = nullptr;
     void* there = nullptr;
     void* host = nullptr;
-
-private:
-    bool is_kept_ = false;
 };
 
 // Copies a pattern there, across and back.
-hipError_t try_no_compute_unit(hipStream_t stream, std::chrono::milliseconds bound, bool& works)
+hipError_t try_no_compute_unit(hipStream_t stream, std::chrono::milliseconds bound,
+                               Scratch& memory, bool& works)
 {
-    Scratch memory;
     hipError_t error = memory.allocate();
     if (error != hipSuccess) return error;
     for (std::size_t i = 0; i < Scratch::words; i++) {
@@ -155,10 +155,7 @@ hipError_t try_no_compute_unit(hipStream_t stream, std::chrono::milliseconds bou
     if (error == hipSuccess && !is_taken) (void)hipGetLastError();
     if (is_taken)
         error = hipMemcpyAsync(memory.received(), memory.there, bytes, hipMemcpyDefault, stream);
-    if (!finish(stream, bound)) {
-        memory.keep();
-        return hipErrorNotReady;
-    }
+    if (!finish(stream, bound)) return hipErrorNotReady;
     const hipError_t end = hipStreamQuery(stream);
     if (error == hipSuccess) error = end;
     works = error == hipSuccess && is_taken &&
@@ -168,15 +165,23 @@ hipError_t try_no_compute_unit(hipStream_t stream, std::chrono::milliseconds bou
 
 }  // namespace
 
-hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound)
+hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound,
+                        TrialMemory& used)
 {
     static std::mutex mutex;
     static bool tried = false, is_stuck = false;
     const std::lock_guard lock(mutex);
     if (tried) return hipSuccess;
     if (is_stuck) return hipErrorNotReady;  // once is long enough
+    int version = 0;
+    hipError_t error = hipRuntimeGetVersion(&version);
+    if (error != hipSuccess) return error;
     bool works = false;
-    const hipError_t error = try_no_compute_unit(stream, bound, works);
+    if (is_better_forced(version)) {
+        auto* const memory = new Scratch;
+        used = {memory, [](void* scratch) { delete static_cast<Scratch*>(scratch); }};
+        error = try_no_compute_unit(stream, bound, *memory, works);
+    }
     is_stuck = error == hipErrorNotReady;
     if (error != hipSuccess) return error;
     has_no_compute_unit = works;

@@ -1,7 +1,6 @@
 #include "gpu/runtime.hpp"
 
 #include <link.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <map>
@@ -21,15 +20,9 @@ std::atomic<int> chosen{HIER_GPU_AUTO};
 std::atomic<int> last_device{-1};
 // By the last search: the process uses a runtime, and nobody can say what its memory is.
 std::atomic<bool> found_broken{false};
+// Not destroyed at exit: in a child of fork() the runtime may not be touched, and elsewhere it may have
+// been torn down before (ROCm from 6.2 on does that).
 std::map<int, std::unique_ptr<Queue>>& queues = *new std::map<int, std::unique_ptr<Queue>>;
-// A child of fork() that ends by exit() may not touch the runtime.
-struct AtEnd {
-    pid_t process = getpid();
-    ~AtEnd()
-    {
-        if (getpid() == process) queues.clear();
-    }
-} at_end;
 std::atomic<std::chrono::milliseconds> wait_bound{std::chrono::milliseconds(0)};
 
 // How many libraries this process has loaded so far.

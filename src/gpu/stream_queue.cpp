@@ -21,7 +21,7 @@ StreamQueue::StreamQueue(int device, std::chrono::milliseconds bound)
     hipError_t error = scope.error();
     context_ = current_context();
     if (error == hipSuccess) error = open(0);
-    if (error == hipSuccess) error = platform_try(streams_[0].handle, bound);
+    if (error == hipSuccess) error = platform_try(streams_[0].handle, bound, tried_with_);
     if (error == hipSuccess && can_store_words(device)) {
         void* words = nullptr;
         error = hipHostMalloc(&words, most_streams * sizeof *words_, hipHostMallocDefault);
@@ -36,8 +36,11 @@ StreamQueue::StreamQueue(int device, std::chrono::milliseconds bound)
         return;
     }
     const hipStream_t first = streams_.empty() ? nullptr : streams_[0].handle;
-    if (first != nullptr && hipStreamQuery(first) != hipErrorNotReady)
+    if (first != nullptr && hipStreamQuery(first) == hipErrorNotReady) {
+        (void)tried_with_.release();
+    } else if (first != nullptr) {
         (void)hipStreamDestroy(first);
+    }
     (void)failed_with(error, "no streams for copies");
     throw std::runtime_error(hipGetErrorString(error));
 }
@@ -47,24 +50,33 @@ StreamQueue::~StreamQueue()
     strike_off();
     const bool is_over = finish();
     if (is_lost()) {
-        for (Mark& mark : marks_) (void)mark.event.release();
-        for (Event& event : spare_events_) (void)event.release();
+        abandon();
         return;
     }
     const DeviceScope scope(device_);
     if (!is_over) {
         // Destroying any of this would wait, as would what gives memory back.
         leave_streams();
-        for (Mark& mark : marks_) (void)mark.event.release();
-        for (Event& event : spare_events_) (void)event.release();
+        abandon();
         return;
     }
     for (const Stream& s : streams_) {
         if (s.handle != nullptr) (void)hipStreamDestroy(s.handle);
     }
     marks_.clear();
-    spare_events_.clear();
+    for (auto& spare : spare_events_) spare.clear();
+    tried_with_.reset();
     if (words_ != nullptr) (void)hipHostFree(words_);
+}
+
+// It stays as it is.
+void StreamQueue::abandon()
+{
+    for (Mark& mark : marks_) (void)mark.event.release();
+    for (auto& spare : spare_events_) {
+        for (Event& event : spare) (void)event.release();
+    }
+    (void)tried_with_.release();
 }
 
 // Of the highest priority: such streams do not wait behind the application's.
@@ -120,7 +132,7 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
         hipError_t error = copy_all(s.handle, s.copies);
         s.copies.clear();
         if (error != hipSuccess) return failed_start("starting copies", error);
-        Mark m{ticket, i, 0, {}};
+        Mark m{ticket, i, 0, {}, copies.empty()};
         error = mark(i, m);
         if (error != hipSuccess) return failed_start("marking the end of copies", error);
         marks_.push_back(std::move(m));
@@ -138,14 +150,16 @@ hipError_t StreamQueue::mark(std::size_t stream, Mark& mark)
         s.words.clear();
         return error;
     }
-    if (spare_events_.empty()) {
+    std::vector<Event>& spare = spare_events_[mark.is_barrier ? 1 : 0];
+    if (spare.empty()) {
         hipEvent_t event = nullptr;
-        const hipError_t error = hipEventCreateWithFlags(&event, hipEventDisableTiming);
+        const hipError_t error = hipEventCreateWithFlags(
+            &event, mark.is_barrier ? hipEventDefault : hipEventDisableTiming);
         if (error != hipSuccess) return error;
-        spare_events_.emplace_back(event);
+        spare.emplace_back(event);
     }
-    mark.event = std::move(spare_events_.back());
-    spare_events_.pop_back();
+    mark.event = std::move(spare.back());
+    spare.pop_back();
     return hipEventRecord(mark.event.get(), s.handle);
 }
 
@@ -160,10 +174,7 @@ Status StreamQueue::look(const Mark& mark)
     const CapturePass pass;
     const hipError_t error = words_ != nullptr ? hipStreamQuery(streams_[mark.stream].handle)
                                                : hipEventQuery(mark.event.get());
-    if (error == hipErrorNotReady) {
-        (void)hipGetLastError();
-        return Status::in_progress;
-    }
+    if (error == hipErrorNotReady) return Status::in_progress;
     if (error != hipSuccess) failure_ = failed_with(error, "copies");
     return failure_;
 }
@@ -183,7 +194,7 @@ Status StreamQueue::reached_locked(std::uint64_t ticket)
         }
         const Status status = failed(failure_) ? failure_ : look(*mark);
         if (status != Status::ok) return status;
-        if (mark->event) spare_events_.push_back(std::move(mark->event));
+        if (mark->event) spare_events_[mark->is_barrier ? 1 : 0].push_back(std::move(mark->event));
         mark = marks_.erase(mark);
     }
     return Status::ok;

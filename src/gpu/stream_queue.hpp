@@ -43,6 +43,7 @@ private:
         std::size_t stream;
         std::uint64_t value;  // that the stream's word reaches
         Event event;          // where the device stores no words
+        bool is_barrier;      // of no copies
     };
 
     hipError_t open(std::size_t stream);
@@ -51,6 +52,7 @@ private:
     Status look(const Mark& mark);
     Status failed_start(const char* what, hipError_t error);
     Status reached_locked(std::uint64_t ticket);
+    void abandon();
     // The application has reset the device.
     bool is_lost() const { return context_of(device_) != context_; }
     // stream_waits.cpp
@@ -65,11 +67,14 @@ private:
     int device_;
     std::chrono::milliseconds bound_;
     std::uint64_t context_ = 0;
+    TrialMemory tried_with_{nullptr, nullptr};  // platform_try()
     bool is_stuck_ = false;  // something has run for longer
     std::mutex mutex_;
     std::vector<Stream> streams_;
     std::vector<Mark> marks_;  // not yet seen to be reached
-    std::vector<Event> spare_events_;
+    // Of copies; and of barriers. ROCm 10 takes an event without times for the last one of its stream
+    // where nothing came between, and then nothing is made visible: these have times.
+    std::vector<Event> spare_events_[2];
     std::atomic<std::uint64_t>* words_ = nullptr;  // pinned, one for each stream
     unsigned looks_ = 0;
     std::uint64_t last_ticket_ = 0;

@@ -201,5 +201,6 @@ int main(int argc, char** argv)
             unusable.without_memory(bytes);
         }
     }
+    observer.close();
     return session.finish();
 }

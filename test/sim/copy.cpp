@@ -21,6 +21,7 @@ struct Place {
     bool is_pageable = false;
     bool may_be_host = false;
     bool may_be_device = false;
+    bool is_of_peer = false;
 };
 
 // Do so many bytes from the block's base lie in it, or in pieces that are mapped one behind the other?
@@ -49,7 +50,7 @@ bool locate(const void* address, std::size_t bytes, Place& place)
     }
     const auto offset = static_cast<std::size_t>(first - block->base);
     place = {block->alias + offset, false, !block->is_on_device(),
-             block->is_on_device() || block->kind == Kind::managed};
+             block->is_on_device() || block->kind == Kind::managed, block->kind == Kind::mapped};
     return is_covered(*block, offset + bytes);
 }
 
@@ -102,6 +103,7 @@ template <class Piece> void in_pieces(std::size_t bytes, Random& random, Piece&&
 }
 
 std::atomic<std::uint64_t> asynchronous_copies{0};
+std::atomic<std::uint64_t> forced_copies{0};
 
 std::atomic<std::uint64_t>& failing_copy()
 {
@@ -163,14 +165,21 @@ hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kin
     if (!does_kind_fit(number, target, source)) return hipErrorInvalidValue;
     if (!is_asynchronous && number == no_cu) return hipErrorInvalidValue;
 
+    // As when no engine is free for it: no error, and nothing done (rocm-systems' pull request 11318).
+    constexpr int losing_version = 71500000;
+    const bool is_lost =
+        number == no_cu && target.is_of_peer && options().version >= losing_version;
+    forced_copies += number == no_cu ? 1 : 0;
     totals.copies++;
     const std::uint64_t place = is_asynchronous ? ++asynchronous_copies : 0;
     const bool fails = is_asynchronous && place == failing_copy();
     // Pageable memory is read whenever the stream gets there, and written before this returns.
-    return start(
-        stream,
-        {[=](Random& r) { return transfer(target.at, source.at, bytes, fails, place, r); }, {}},
-        !is_asynchronous || target.is_pageable);
+    return start(stream,
+                 {[=](Random& r) {
+                      return is_lost || transfer(target.at, source.at, bytes, fails, place, r);
+                  },
+                  {}},
+                 !is_asynchronous || target.is_pageable);
 }
 
 hipError_t set(void* to, int value, std::size_t bytes, hipStream_t stream, bool is_awaited)
@@ -200,6 +209,8 @@ hipError_t write(hipStream_t stream, void* to, std::uint64_t value, unsigned fla
 }  // namespace
 
 std::uint64_t hip_sim_copies() { return asynchronous_copies; }
+
+std::uint64_t hip_sim_forced_copies() { return forced_copies; }
 
 void hip_sim_fail_copy_at(std::uint64_t copy) { failing_copy() = copy; }
 

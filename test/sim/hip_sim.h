@@ -19,6 +19,7 @@ void hip_sim_fail_at(uint64_t call);
 /* The same for copies by hipMemcpyAsync, which fail when they are done. In place of
  * HIP_SIM_FAIL_ASYNC. */
 uint64_t hip_sim_copies(void);
+uint64_t hip_sim_forced_copies(void); /* of these by hipMemcpyDeviceToDeviceNoCU */
 void hip_sim_fail_copy_at(uint64_t copy);
 
 /* The copy of this number stops half-way, and so does all that is behind it in its stream, until

@@ -5,7 +5,8 @@
 //                            copy again between its pieces
 //   HIP_SIM_SEED=n           of these delays (1), together with OMPI_COMM_WORLD_RANK
 //   HIP_SIM_HIDDEN=0         the CPU can reach device memory
-//   HIP_SIM_NOCU=1           hipMemcpyAsync takes hipMemcpyDeviceToDeviceNoCU, as from ROCm 6.1 on
+//   HIP_SIM_NOCU=1           hipMemcpyAsync takes hipMemcpyDeviceToDeviceNoCU, as from ROCm 6.1 on; from
+//                            HIP_SIM_VERSION 7.15 on it does nothing where that goes to a peer
 //   HIP_SIM_VERSION=n        what hipRuntimeGetVersion tells (the headers')
 //   HIP_SIM_FAIL=n           the n-th counted call fails and does nothing
 //   HIP_SIM_FAIL_ASYNC=n     the n-th hipMemcpyAsync fails when it is done

@@ -24,7 +24,7 @@ inline void gives_success(hipError_t error, const char* what)
 inline void use_built_module() { setenv("HIER_GPU_MODULES", HIER_TEST_MODULES, 1); }
 
 // Of the simulated runtime: one that shares what an application has mapped, and one that does not.
-inline constexpr const char* sharing_version = "71400000";
+inline constexpr const char* sharing_version = "100100000";
 inline constexpr const char* not_sharing_version = "50221153";
 
 using Bytes = std::vector<unsigned char>;

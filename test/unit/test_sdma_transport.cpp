@@ -18,6 +18,31 @@ void test_signals_follow_data(void**)
     }));
 }
 
+// Copies that ask for an engine explicitly, where they are the better ones; later runtimes may lose them.
+void test_forced_copies(void**)
+{
+    struct Case {
+        const char* version;
+        bool is_forced;
+    };
+    setenv("HIP_SIM_NOCU", "1", 1);
+    for (const Case c : {Case{"60200000", false}, {"60400000", true}, {"71500000", false}}) {
+        expect_no_reason(run(
+            2, "20",
+            [&](ForkedRank& self) -> std::string {
+                Rank rank(self);
+                const auto fault = exchange(rank, self, 1);
+                constexpr std::uint64_t of_the_trial = 1;
+                const bool is_forced = hip_sim_forced_copies() > of_the_trial;
+                if (!fault.empty()) return std::string(c.version) + ": " + fault;
+                if (is_forced == c.is_forced) return "";
+                return std::string(c.version) + (is_forced ? ": forced" : ": not forced");
+            },
+            c.version));
+    }
+    unsetenv("HIP_SIM_NOCU");
+}
+
 // Those of the plan that come first go first, in whatever order they were gathered.
 void test_order_of_ops(void**)
 {
@@ -122,11 +147,9 @@ void test_copy_that_is_not_started(void**)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_signals_follow_data),
-        cmocka_unit_test(test_order_of_ops),
-        cmocka_unit_test(test_late_peer),
-        cmocka_unit_test(test_failing_copy),
-        cmocka_unit_test(test_copy_that_is_not_started),
+        cmocka_unit_test(test_signals_follow_data), cmocka_unit_test(test_forced_copies),
+        cmocka_unit_test(test_order_of_ops),        cmocka_unit_test(test_late_peer),
+        cmocka_unit_test(test_failing_copy),        cmocka_unit_test(test_copy_that_is_not_started),
     };
     return cmocka_run_group_tests_name("sdma_transport", tests, nullptr, nullptr);
 }
