@@ -54,6 +54,8 @@ static void log_line(int level, const char* line)
     opal_output_verbose(level, mca_coll_hier_component.output, "coll:hier: %s", line);
 }
 
+static int fault_of_params;
+
 static int hier_open(void)
 {
     hier_give_signals_back();
@@ -62,7 +64,9 @@ static int hier_open(void)
     mca_coll_hier_component.config.log_level = mca_coll_hier_component.verbose;
     mca_coll_hier_component.config.log = log_line;
     mca_coll_hier_component.config.caller = CALLER;
-    if (0 <= mca_coll_hier_component.priority) {
+    /* Whoever refuses what it is told must not say that it has hier. */
+    fault_of_params = mca_coll_hier_check_params();
+    if (OMPI_SUCCESS == fault_of_params && 0 <= mca_coll_hier_component.priority) {
         mca_coll_hier_publish();
     }
     return OMPI_SUCCESS;
@@ -87,9 +91,8 @@ static int hier_close(void)
 
 static int hier_init_query(bool progress_threads, bool mpi_threads)
 {
-    const int rc = mca_coll_hier_check_params();
-    if (OMPI_SUCCESS != rc) {
-        return rc;
+    if (OMPI_SUCCESS != fault_of_params) {
+        return fault_of_params;
     }
     hier_init(&mca_coll_hier_component.config);
     mca_coll_hier_add_providers(progress_threads, mpi_threads);

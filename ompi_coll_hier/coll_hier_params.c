@@ -264,10 +264,8 @@ int mca_coll_hier_check_params(void)
     }
     for (size_t i = 0; i < ROWS(text_rows); i++) {
         const text_row_t* row = &text_rows[i];
-        if (NULL == *row->value) {
-            *row->value = "";
-        }
-        if ('\0' == **row->value && !row->may_be_empty) {
+        /* (NULL is Open MPI's own empty value, and what is there it frees.) */
+        if ((NULL == *row->value || '\0' == **row->value) && !row->may_be_empty) {
             opal_output(0,
                         "coll:hier: coll_hier_%s is empty, but must be \"auto\" or a list of "
                         "names: coll/hier is not used",

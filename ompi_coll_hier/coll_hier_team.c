@@ -44,9 +44,9 @@ static void name_team(const struct ompi_communicator_t* comm, char* name, size_t
 }
 
 /* What the user has told Open MPI's own TCP; "" where that is not loaded. */
-static const char* tcp_interfaces(void)
+static const char* told_to_tcp(const char* variable)
 {
-    const int index = mca_base_var_find(NULL, "btl", "tcp", "if_include");
+    const int index = mca_base_var_find(NULL, "btl", "tcp", variable);
     const char* const* value = NULL;
     if (0 > index || OPAL_SUCCESS != mca_base_var_get_value(index, &value, NULL, NULL) ||
         NULL == value || NULL == *value) {
@@ -81,7 +81,8 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
                                       name};
     hier_config config = mca_coll_hier_component.config;
     config.progress = keep_alive;
-    config.tcp_interfaces = tcp_interfaces();
+    config.tcp_include = told_to_tcp("if_include");
+    config.tcp_exclude = told_to_tcp("if_exclude");
 
     const int rc = hier_team_create(&config, &bootstrap, &module->team);
     if (HIER_OK != rc) {

@@ -143,7 +143,7 @@ void Executor::finish(std::uint32_t i)
     }
 }
 
-// Only the first error counts. It was logged where its cause is known.
+// Tells the others, and lets what is in flight end. Only the first error counts. It was logged where its cause is known.
 void Executor::fail(Status status)
 {
     if (failed(failure_)) return;

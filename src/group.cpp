@@ -1,45 +1,94 @@
 #include "group.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
-#include <numeric>
+#include <exception>
+#include <new>
 #include <string>
 
 #include "error.hpp"
 
 namespace hier {
+namespace {
+
+// Who has failed does not know what the others exchange, and takes in messages up to this size.
+constexpr std::size_t most_unannounced = 16 << 10;
+
+}  // namespace
+
+// Out of an exchange, to the agree() that it ends. Nobody else is to catch it.
+struct Group::Departure final : std::exception {
+    explicit Departure(const Vote& v) : vote(v) {}
+    const char* what() const noexcept override { return "another rank has failed"; }
+    Vote vote;
+};
 
 Group::Group(const hier_bootstrap& bootstrap)
-    : bootstrap_(bootstrap), ranks_(static_cast<std::size_t>(bootstrap.size)), rank_(bootstrap.rank)
+    : bootstrap_(bootstrap), size_(bootstrap.size), rank_(bootstrap.rank)
 {
-    std::iota(ranks_.begin(), ranks_.end(), 0);
 }
 
 Group::Group(const hier_bootstrap& bootstrap, std::span<const int> ranks)
     : bootstrap_(bootstrap), ranks_(ranks.begin(), ranks.end()),
+      size_(static_cast<int>(ranks.size())),
       rank_(static_cast<int>(std::find(ranks_.begin(), ranks_.end(), bootstrap.rank) -
                              ranks_.begin()))
 {
 }
 
-// Bruck's algorithm: blocks in the order of the distance to their owner, twice as many at each step.
-void Group::gather(const void* in, std::byte* out, std::size_t bytes) const
+int Group::team_rank(std::size_t i) const
 {
-    const std::size_t n = ranks_.size();
+    return ranks_.empty() ? static_cast<int>(i) : ranks_[i];
+}
+
+// Bruck's algorithm: blocks in the order of the distance to their owner, twice as many at each step.
+Group::Vote Group::spread(Vote vote, std::byte* frame, std::size_t bytes,
+                          std::span<std::byte> room) const
+{
+    const auto n = static_cast<std::size_t>(size_);
     const auto me = static_cast<std::size_t>(rank_);
-    std::vector<std::byte> blocks(n * bytes);
-    std::memcpy(blocks.data(), in, bytes);
     for (std::size_t have = 1; have < n; have *= 2) {
         const std::size_t moved = std::min(have, n - have) * bytes;
-        const int code = bootstrap_.exchange(
-            bootstrap_.context, blocks.data(), moved, ranks_[(me + n - have) % n],
-            blocks.data() + have * bytes, moved, ranks_[(me + have) % n]);
+        const int from = team_rank((me + have) % n);
+        std::memcpy(frame, &vote, sizeof vote);
+        const int code = bootstrap_.exchange(bootstrap_.context, frame, sizeof vote + moved,
+                                             team_rank((me + n - have) % n), room.data(),
+                                             std::max(room.size(), sizeof vote + moved), from);
         if (code != 0)
             throw SetupError(
                 format("an exchange among %d ranks failed with code %d", size(), code));
+        Vote theirs;
+        std::memcpy(&theirs, room.data(), sizeof theirs);
+        if (theirs.mark != Vote::of_ours)
+            throw SetupError(format("rank %d does something else", from));
+        if (theirs.level < vote.level) vote = theirs;
+        std::memcpy(frame + sizeof vote + have * bytes, room.data() + sizeof theirs, moved);
     }
+    return vote;
+}
+
+Group::Vote Group::spread(Vote vote) const
+{
+    std::array<std::byte, sizeof vote> frame;
+    std::array<std::byte, most_unannounced> room;
+    return spread(vote, frame.data(), 0, room);
+}
+
+void Group::gather(const void* in, std::byte* out, std::size_t bytes) const
+{
+    const auto n = static_cast<std::size_t>(size_);
+    const auto me = static_cast<std::size_t>(rank_);
+    const std::size_t most = sizeof(Vote) + (n + 1) / 2 * bytes;
+    std::vector<std::byte> frame(sizeof(Vote) + n * bytes), room(most);
+    std::byte* const blocks = frame.data() + sizeof(Vote);
+    std::memcpy(blocks, in, bytes);
+    Vote vote;
+    if (most > most_unannounced) vote = spread(vote);
+    if (vote.level == Vote::none) vote = spread(vote, frame.data(), bytes, room);
+    if (vote.level != Vote::none) throw Departure(vote);
     for (std::size_t i = 0; i < n; i++)
-        std::memcpy(out + (me + i) % n * bytes, blocks.data() + i * bytes, bytes);
+        std::memcpy(out + (me + i) % n * bytes, blocks + i * bytes, bytes);
 }
 
 std::vector<std::vector<std::byte>> Group::allgather_bytes(const std::vector<std::byte>& in) const
@@ -59,26 +108,53 @@ std::vector<std::vector<std::byte>> Group::allgather_bytes(const std::vector<std
     return out;
 }
 
-void Group::agree(const char* what, const std::function<void()>& step) const
+namespace {
+
+std::string prefix_of(const char* what) { return *what == '\0' ? "" : std::string(what) + ": "; }
+
+[[noreturn]] void rethrow(const std::exception_ptr& thrown, const char* what)
 {
-    std::string cause;
-    bool is_known = false;
+    const std::string prefix = prefix_of(what);
     try {
-        step();
+        std::rethrow_exception(thrown);
     } catch (const KnownFailure& e) {
-        is_known = true;
-        cause = e.what();
+        throw KnownFailure(prefix + e.what());
+    } catch (const std::bad_alloc&) {
+        throw SetupError(prefix + "out of memory");
     } catch (const std::exception& e) {
-        cause = e.what()[0] != '\0' ? e.what() : "unknown cause";
+        throw SetupError(prefix + (e.what()[0] != '\0' ? e.what() : "unknown cause"));
     }
-    const auto failed = allgather(static_cast<int>(!cause.empty()));
-    if (is_known) throw KnownFailure(std::string(what) + ": " + cause);
-    if (!cause.empty()) throw SetupError(std::string(what) + ": " + cause);
-    const auto first = std::find(failed.begin(), failed.end(), 1);
-    if (first != failed.end()) {
-        throw KnownFailure(format("%s: rank %d of %d failed", what,
-                                  static_cast<int>(first - failed.begin()), size()));
+}
+
+}  // namespace
+
+void Group::agree(const char* what, void (*step)(void*), void* argument) const
+{
+    struct Level {
+        explicit Level(std::int32_t& level) : level_(level) { level_++; }
+        ~Level() { level_--; }
+        std::int32_t& level_;
+    };
+    const Level guard(level_);
+    const std::int32_t level = level_;
+    std::exception_ptr thrown;
+    Vote vote;
+    bool is_told = false;
+    try {
+        step(argument);
+    } catch (const Departure& departure) {
+        vote = departure.vote;
+        is_told = true;
+    } catch (...) {
+        thrown = std::current_exception();
+        vote.level = level;
+        vote.rank = rank_;
     }
+    if (!is_told) vote = spread(vote);
+    if (vote.level < level) throw Departure(vote);
+    if (thrown) rethrow(thrown, what);
+    if (vote.level == level)
+        throw KnownFailure(prefix_of(what) + format("rank %d of %d failed", vote.rank, size()));
 }
 
 }  // namespace hier

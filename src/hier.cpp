@@ -15,6 +15,7 @@
 #include "engine.hpp"
 #include "error.hpp"
 #include "gpu/runtime.hpp"
+#include "group.hpp"
 #include "log.hpp"
 #include "memory/readable.hpp"
 #include "team.hpp"
@@ -76,8 +77,11 @@ int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap,
 {
     return guarded(HIER_ERR_SETUP, [&] {
         hier_init(config);
+        const hier::Group all(*bootstrap);
+        std::unique_ptr<hier_team> made;
         try {
-            *team = new hier_team{{*config, *bootstrap}};
+            all.agree("", [&] { made.reset(new hier_team{{*config, *bootstrap, all}}); });
+            *team = made.release();
         } catch (const hier::SetupError& e) {
             const bool is_known = dynamic_cast<const hier::KnownFailure*>(&e) != nullptr;
             const bool is_news = !is_known && is_said_first(e.what());

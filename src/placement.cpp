@@ -77,19 +77,6 @@ int numa_node(const PeerRecord& record)
 
 int memory_node(const PeerRecord& self) { return numa_nodes() > 1 ? numa_node(self) : -1; }
 
-namespace {
-
-// Where Open MPI's own TCP is told to go, else where the default route leads.
-std::string preferred_interface(const hier_config& config)
-{
-    const char* const list = config.tcp_interfaces;
-    const std::string listed =
-        list != nullptr && *list != '\0' ? first_listed(list, ip_interfaces()) : "";
-    return listed.empty() ? default_route_interface() : listed;
-}
-
-}  // namespace
-
 // UCX_NET_DEVICES, which users of UCX set, is as good as our own variable.
 std::vector<NetworkChoice> network_choices(const hier_config& config,
                                            const std::vector<PeerRecord>& records,
@@ -100,10 +87,14 @@ std::vector<NetworkChoice> network_choices(const hier_config& config,
     if (of_ucx != nullptr && std::strcmp(of_ucx, "all") != 0 && std::strcmp(wanted, "auto") == 0) {
         wanted = of_ucx;
     }
+    const auto text = [](const char* list) { return list == nullptr ? "" : list; };
+    const std::string interface =
+        preferred_interface({text(config.tcp_include), text(config.tcp_exclude)},
+                            default_route_interface(), ip_interfaces());
     const Sharing host = sharing(records, topology, rank);
     std::vector<NetworkChoice> choices =
-        choose_network(devices(), {wanted, config.net_transports, config.nics},
-                       preferred_interface(config), host.positions, host.self);
+        choose_network(devices(), {wanted, config.net_transports, config.nics}, interface,
+                       host.positions, host.self);
     const bool is_direct = config.gpu_direct == HIER_GPU_DIRECT_ON ||
                            (config.gpu_direct == HIER_GPU_DIRECT_AUTO && is_rdma(choices.front()));
     if (!is_direct || gpu::runtime() == nullptr) return choices;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <new>
 #include <optional>
 
 #include "error.hpp"
@@ -51,26 +52,30 @@ void compare_settings(const Group& team, const hier_config& config)
 
 }  // namespace
 
-Team::Team(const hier_config& config, const hier_bootstrap& bootstrap)
+Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team)
     : config_(config), name_(bootstrap.name == nullptr ? "team" : bootstrap.name),
       rank_(bootstrap.rank)
 {
-    const Group team(bootstrap);
     compare_settings(team, config);
     const auto records = team.allgather(own_record());
-    topology_ = make_topology(records, config.ranks_per_node);
+    std::optional<Group> node, rail;
+    team.agree("finding groups", [&] {
+        topology_ = make_topology(records, config.ranks_per_node);
+        node.emplace(bootstrap, topology_.ranks_on(topology_.node_of(rank_)));
+        rail.emplace(bootstrap, topology_.ranks_on_rail(topology_.rail_of(rank_)));
+    });
     const auto& me = records[static_cast<std::size_t>(rank_)];
     const auto same_host = std::count_if(records.begin(), records.end(), [&](const PeerRecord& r) {
         return r.node_key == me.node_key;
     });
     oversubscribed_ = same_host > me.cpus;
 
-    const Group node(bootstrap, topology_.ranks_on(topology_.node_of(rank_)));
-    team.agree("setting up the node level", [&] { make_node(node, records); });
-    if (topology_.nodes() > 1) {
-        const Group rail(bootstrap, topology_.ranks_on_rail(topology_.rail_of(rank_)));
-        team.agree("setting up the rail level", [&] { make_rail(rail, records); });
-    }
+    // Whoever is in the team's step takes part in the one of its node or rail, too.
+    team.agree("setting up the node level",
+               [&] { node->agree("", [&] { make_node(*node, records); }); });
+    if (topology_.nodes() > 1)
+        team.agree("setting up the rail level",
+                   [&] { rail->agree("", [&] { make_rail(*rail, records); }); });
     executor_ = std::make_unique<Executor>(
         node_.get(), rail_.get(),
         Executor::Limits{
@@ -277,7 +282,13 @@ Status Team::refuse(Status status)
 
 Status Team::progress()
 {
-    const Status status = executor_->progress();
+    Status status = Status::in_progress;
+    try {
+        status = executor_->progress();
+    } catch (const std::bad_alloc&) {
+        log(HIER_LOG_ERROR, "no memory to go on with an allgather");
+        executor_->fail(Status::out_of_memory);
+    }
     if (tracer_ && status != Status::in_progress) tracer_->end(status);
     if (failed(status)) {
         broken_ = status;

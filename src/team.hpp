@@ -25,8 +25,8 @@ class NodeTransport;
 
 class Team {
 public:
-    // Collective over the bootstrap's team. Throws on all ranks or on none.
-    Team(const hier_config& config, const hier_bootstrap& bootstrap);
+    // Collective over the bootstrap's team, of which `team` is the group, in a step of whose it is made.
+    Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team);
     ~Team();
 
     // Under the engine's lock, all of these.

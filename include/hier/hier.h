@@ -49,9 +49,10 @@ typedef struct hier_config {
     int nics;    /* network devices of a rank at most; 1 ... 16 */
     const char* net_devices;    /* UCX names, comma-separated; "auto" */
     const char* net_transports; /* UCX names, comma-separated; "auto" */
-    const char* tcp_interfaces; /* where net_devices is "auto": names or IPv4 networks (10.1.0.0/16),
-                                 * comma-separated, whose first is taken for TCP; "" or NULL: that of
-                                 * the default route */
+    const char* tcp_include; /* where net_devices is "auto": names or IPv4 networks (10.1.0.0/16),
+                              * comma-separated, whose first is taken for TCP; "" or NULL: that of
+                              * the default route */
+    const char* tcp_exclude; /* likewise: what is not taken then */
     const char* trace;  /* a directory, or what the files' names begin with; "" or NULL: none */
     int trace_call;     /* the call of each team that is traced, from 1; 0: every one */
     const char* caller; /* name and version, for traces */
@@ -65,8 +66,8 @@ typedef struct hier_bootstrap {
     void* context;
     int rank, size;
     /* Sends `out` to rank `to` and receives `in` from rank `from` at the same time; these may be one,
-     * but not the caller. Messages from one rank to another arrive in order, and both name the same
-     * length. 0 or an error. */
+     * but not the caller. Messages from one rank to another arrive in order, and may be shorter than
+     * `in_bytes`, but not longer. 0 or an error. */
     int (*exchange)(void* context, const void* out, size_t out_bytes, int to, void* in,
                     size_t in_bytes, int from);
     const char* name; /* of the team, for traces: teams of one time have different ones; or NULL */

@@ -132,10 +132,11 @@ bool can_be_written(const Region& region)
     });
 }
 
-std::string try_cma(const Group& group, const std::vector<int>& pids)
+namespace {
+
+std::string probe(const Group& group, const std::vector<int>& pids,
+                  const std::vector<std::uint64_t>& probes)
 {
-    // Filled by the peers, each one word, behind the compiler's back.
-    std::vector<std::uint64_t> probes(pids.size());
     const auto addresses = group.allgather(reinterpret_cast<std::uint64_t>(probes.data()));
     const auto me = static_cast<std::size_t>(group.rank());
     const auto word = [](std::size_t from, std::size_t to) {
@@ -165,6 +166,17 @@ std::string try_cma(const Group& group, const std::vector<int>& pids)
     return refusal.empty()
                ? format("node rank %d was refused", static_cast<int>(first - fine.begin()))
                : refusal;
+}
+
+}  // namespace
+
+std::string try_cma(const Group& group, const std::vector<int>& pids)
+{
+    // Filled by the peers, each one word, behind the compiler's back: there until all have been.
+    std::vector<std::uint64_t> probes(pids.size());
+    std::string refusal;
+    group.agree("trying CMA", [&] { refusal = probe(group, pids, probes); });
+    return refusal;
 }
 
 }  // namespace hier

@@ -2,55 +2,70 @@
 
 #include <atomic>
 #include <mutex>
-#include <vector>
+#include <new>
+#include <type_traits>
 
 #include "transport/ucx_rail.hpp"
 
 namespace hier {
 namespace {
 
+// A list that needs no memory: rails come from destructors.
 struct Retired {
     std::mutex mutex;
-    std::vector<std::unique_ptr<UcxRail>> rails;
-    std::atomic<std::size_t> count{0};
+    std::atomic<UcxRail*> first{nullptr};
 };
 
-Retired& retired()
+constinit Retired all;  // there is nothing to destroy, as little as of the workers' registry
+static_assert(std::is_trivially_destructible_v<Retired>);
+
+// Without memory for a goodbye, it is left for the end.
+bool has_left(UcxRail& rail)
 {
-    static Retired& instance = *new Retired;  // never destroyed, as the workers' registry
-    return instance;
+    try {
+        return rail.leave();
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
 }
 
-void sweep_locked(Retired& all)
+template <class IsOver> void remove_locked(IsOver is_over)
 {
-    std::erase_if(all.rails, [](const std::unique_ptr<UcxRail>& rail) { return rail->leave(); });
-    all.count = all.rails.size();
+    UcxRail* left = nullptr;
+    for (UcxRail* rail = all.first; rail != nullptr;) {
+        UcxRail* const next = rail->next_retired;
+        if (is_over(*rail)) {
+            delete rail;
+        } else {
+            rail->next_retired = left;
+            left = rail;
+        }
+        rail = next;
+    }
+    all.first = left;
 }
 
 }  // namespace
 
 void RetireRail::operator()(UcxRail* rail) const
 {
-    Retired& all = retired();
     const std::lock_guard lock(all.mutex);
-    all.rails.emplace_back(rail);
-    sweep_locked(all);
+    rail->next_retired = all.first;
+    all.first = rail;
+    remove_locked(has_left);
 }
 
 void sweep_retired_rails()
 {
-    Retired& all = retired();
-    if (all.count.load(std::memory_order_relaxed) == 0) return;
+    if (all.first.load(std::memory_order_relaxed) == nullptr) return;
     const std::unique_lock lock(all.mutex, std::try_to_lock);
-    if (lock.owns_lock()) sweep_locked(all);
+    if (lock.owns_lock()) remove_locked(has_left);
 }
 
 void drop_retired_rails()
 {
-    Retired& all = retired();
     const std::lock_guard lock(all.mutex);
-    all.rails.clear();
-    all.count = 0;
+    remove_locked([](UcxRail&) { return true; });
 }
 
 }  // namespace hier

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -28,6 +29,25 @@ bool is_in_network(const Interface& interface, const std::string& network)
     return ((interface.address ^ ntohl(address.s_addr)) & mask) == 0;
 }
 
+bool is_meant(const Interface& interface, const std::string& entry)
+{
+    return interface.name == entry || is_in_network(interface, entry);
+}
+
+std::vector<std::string> entries_of(const std::string& list)
+{
+    std::vector<std::string> entries;
+    std::istringstream in(list);
+    for (std::string entry; std::getline(in, entry, ',');) entries.push_back(entry);
+    return entries;
+}
+
+bool is_listed(const Interface& interface, const std::vector<std::string>& entries)
+{
+    return std::any_of(entries.begin(), entries.end(),
+                       [&](const std::string& entry) { return is_meant(interface, entry); });
+}
+
 }  // namespace
 
 std::vector<Interface> ip_interfaces()
@@ -39,23 +59,32 @@ std::vector<Interface> ip_interfaces()
         if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET) continue;
         sockaddr_in address;
         std::memcpy(&address, i->ifa_addr, sizeof address);
-        found.push_back({i->ifa_name, ntohl(address.sin_addr.s_addr)});
+        const std::string device = std::string("/sys/class/net/") + i->ifa_name + "/device";
+        found.push_back(
+            {i->ifa_name, ntohl(address.sin_addr.s_addr), access(device.c_str(), F_OK) == 0});
     }
     freeifaddrs(all);
     return found;
 }
 
-std::string first_listed(const std::string& list, std::span<const Interface> interfaces)
+std::string preferred_interface(const InterfaceLists& lists, const std::string& routed,
+                                std::span<const Interface> interfaces)
 {
-    std::istringstream entries(list);
-    for (std::string entry; std::getline(entries, entry, ',');) {
+    for (const std::string& entry : entries_of(lists.include)) {
         const auto found =
-            std::find_if(interfaces.begin(), interfaces.end(), [&](const Interface& i) {
-                return i.name == entry || is_in_network(i, entry);
-            });
+            std::find_if(interfaces.begin(), interfaces.end(),
+                         [&](const Interface& each) { return is_meant(each, entry); });
         if (found != interfaces.end()) return found->name;
     }
-    return "";
+    const auto excluded = entries_of(lists.exclude);
+    const Interface* best = nullptr;
+    for (const Interface& each : interfaces) {
+        if (is_listed(each, excluded)) continue;
+        if (each.name == routed) return routed;
+        const bool is_better = best == nullptr || (each.has_device && !best->has_device);
+        if (each.name != "lo" && is_better) best = &each;
+    }
+    return best == nullptr ? "" : best->name;
 }
 
 std::string default_route_interface()

@@ -10,15 +10,23 @@ namespace hier {
 
 struct Interface {
     std::string name;
-    std::uint32_t address;  // IPv4, in the host's byte order
+    std::uint32_t address;    // IPv4, in the host's byte order
+    bool has_device = false;  // no bridge, no tunnel
 };
 
 // Those with an IPv4 address.
 std::vector<Interface> ip_interfaces();
 
-// Pure. The first interface that the list, separated by commas, names or has the network of
-// (10.1.0.0/16), or "".
-std::string first_listed(const std::string& list, std::span<const Interface> interfaces);
+// What the user has told Open MPI's own TCP: names or networks (10.1.0.0/16), separated by commas.
+struct InterfaceLists {
+    std::string include;
+    std::string exclude;
+};
+
+// Pure. The first one that is included; else `routed`, that of the default route; else one that has a
+// device; else any but the loopback, or "". No excluded one of the last three.
+std::string preferred_interface(const InterfaceLists& lists, const std::string& routed,
+                                std::span<const Interface> interfaces);
 
 // The interface of the kernel's default route, or "".
 std::string default_route_interface();

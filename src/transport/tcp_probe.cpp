@@ -57,7 +57,7 @@ TcpProbe::TcpProbe(const std::string& interface)
     listener_ = socket(address.sin6_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     socklen_t length = length_of(address);
     if (listener_ >= 0 && bind(listener_, generic(address), length) == 0 &&
-        listen(listener_, 16) == 0 && getsockname(listener_, generic(address), &length) == 0)
+        listen(listener_, SOMAXCONN) == 0 && getsockname(listener_, generic(address), &length) == 0)
         address_ = address;
 }
 

@@ -19,6 +19,7 @@ UcxRail::UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector
     flights_.reserve(most);
     free_flights_.reserve(most);
     done_.reserve(most);
+    reported_.reserve(most);  // the two change places
     const std::lock_guard lock(worker_->mutex());
     sink_ = worker_->add_sink(*this);
 }

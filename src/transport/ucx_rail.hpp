@@ -55,6 +55,7 @@ public:
     bool register_sources(const Binding& binding, bool is_passed_on);
     // One step of taking leave (retired_rails.hpp). True: nobody writes to our board any more.
     bool leave();
+    UcxRail* next_retired = nullptr;  // likewise
     ~UcxRail() override;
 
     Status begin(const Binding& binding) override;

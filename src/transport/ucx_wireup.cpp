@@ -51,8 +51,8 @@ void UcxRail::exchange_boards(const Group& group)
         mine.insert(mine.end(), worker.begin(), worker.end());
         mine.insert(mine.end(), key.begin(), key.end());
     });
-    const auto all = group.allgather_bytes(mine);
     is_known_ = true;
+    const auto all = group.allgather_bytes(mine);
     group.agree("connecting the rail", [&] {
         reach_next(static_cast<std::size_t>(group.rank()), all);
         const std::lock_guard lock(worker_->mutex());

@@ -199,6 +199,9 @@ no_hier="the previous module serves its allgathers"
 case_ absent-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
 case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=-1 says="$no_hier" -- exact
 case_ priority-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=20 says="rank 1 of .*priority.*$no_hier" -- exact
+case_ refused-on-odd-ranks ranks=4 node_size=2 coll=- odd=OMPI_MCA_coll_hier_timeout=-1 \
+    says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
+case_ empty-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_trace= -- exact --expect hier --sizes 1,4097
 case_ min-bytes-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_min_bytes=5000 says="rank 1 of .*min_bytes.*$no_hier" -- exact
 
 # Where Open MPI's own TCP is sent, ours goes, too.
@@ -210,6 +213,8 @@ case_ devices-by-network layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_
 # A network that leads nowhere costs some seconds, once, and says so.
 case_ unreachable-network layout=1,1 mca="coll_hier_net_devices lo" \
     says="rail rank . cannot be reached: .*; is tcp on device .lo. the right network. .coll_hier_net_devices." -- exact --sizes 70001
+# Many that look for one way to the same rank.
+case_ crowded-rail layout=20,1 -- exact --expect hier --sizes 4097
 
 # A trace of one call, in files that are whole; a place that is none costs a line and no more.
 for shape in "4 2" "4 1" "6 2"; do

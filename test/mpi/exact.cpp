@@ -254,5 +254,6 @@ int main(int argc, char** argv)
             MPI_Comm_free(&group.comm);
         }
     }
+    observer.close();  // or MPI_Finalize would not close the component
     return session.finish();
 }

@@ -1,7 +1,7 @@
 // A forked rank that uses the core as Open MPI's side does: through hier.h alone.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <string>
 #include <vector>
 
@@ -54,7 +54,7 @@ private:
     int created_ = HIER_ERR_SETUP;
     int calls_ = 0;
     bool left_ = false;
-    std::deque<std::vector<std::byte>> kept_;
+    std::list<std::vector<std::byte>> kept_;
 };
 
 }  // namespace hier::test

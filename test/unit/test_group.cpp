@@ -127,6 +127,52 @@ void test_agree_without_a_cause(void**)
     }))));
 }
 
+// One rank throws where others exchange something, or are in steps of a step: all leave the same one, and
+// go on together.
+void test_agree_ends_exchanges(void**)
+{
+    enum class Then { gather, large_gather, bytes, step, step_that_fails };
+    for (const Then then :
+         {Then::gather, Then::large_gather, Then::bytes, Then::step, Then::step_that_fails}) {
+        expect_no_reason(keep(first_fault(run_ranks(5, [&](ForkedRank& self) -> std::string {
+            const Group group = self.group();
+            struct Large {
+                std::byte bytes[7000];
+            };
+            const auto go_on = [&] {
+                if (then == Then::gather) (void)group.allgather(1);
+                if (then == Then::large_gather) (void)group.allgather(Large{});
+                if (then == Then::bytes) (void)group.allgather_bytes({});
+                if (then == Then::step) group.agree("inner", [] {});
+                if (then == Then::step_that_fails)
+                    group.agree("inner", [] { throw std::runtime_error("no tea"); });
+            };
+            int lost = 0;
+            for (const int culprit : {0, 3}) {
+                const bool is_it = self.rank() == culprit;
+                const auto fault = expect_error(
+                    is_it ? "outer: no coffee" : format("outer: rank %d of 5 failed", culprit),
+                    [&] {
+                        group.agree("outer", [&] {
+                            (void)group.allgather(2);
+                            if (is_it) throw std::runtime_error("no coffee");
+                            try {
+                                go_on();
+                            } catch (
+                                const SetupError&) {  // the outer one's failure is none of ours
+                                lost++;
+                            }
+                            (void)group.allgather(3);
+                        });
+                    });
+                if (!fault.empty()) return fault;
+            }
+            if (group.allgather(self.rank()) != std::vector{0, 1, 2, 3, 4}) return "out of step";
+            return lost == 0 ? "" : "taken for the inner step's failure";
+        }))));
+    }
+}
+
 int refuse(void*, const void*, std::size_t, int, void*, std::size_t, int) { return 17; }
 
 void test_failing_exchange(void**)
@@ -159,6 +205,7 @@ int main()
         cmocka_unit_test(test_allgather_bytes),
         cmocka_unit_test(test_agree),
         cmocka_unit_test(test_agree_without_a_cause),
+        cmocka_unit_test(test_agree_ends_exchanges),
         cmocka_unit_test(test_failing_exchange),
         cmocka_unit_test(test_forked_ranks_that_do_not_end_well),
     };

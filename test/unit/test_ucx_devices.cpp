@@ -146,35 +146,50 @@ const char* every_case_is_right()
 void test_choice(void**) { expect_no_reason(every_case_is_right()); }
 
 struct Listing {
-    const char* list;
+    const char* include;
+    const char* exclude;
+    const char* routed;
     const char* wanted;
 };
 
-void test_listed_interfaces(void**)
+void test_preferred_interface(void**)
 {
-    const std::vector<Interface> interfaces = {
-        {"lo", 0x7f000001}, {"eth0", 0x0a000005}, {"eth1", 0x0a4d0105}, {"ib0", 0xc0a80005}};
+    const std::vector<Interface> interfaces = {{"lo", 0x7f000001, false},
+                                               {"br0", 0xac110001, false},
+                                               {"eth0", 0x0a000005, true},
+                                               {"eth1", 0x0a4d0105, true},
+                                               {"ib0", 0xc0a80005, true}};
+    const char* const usual = "127.0.0.1/8,sppp";  // Open MPI excludes
     const Listing listings[] = {
-        {"", ""},
-        {"eth1", "eth1"},
-        {"eth7,ib0,eth1", "ib0"},
-        {"eth", ""},
-        {"10.77.1.0/24", "eth1"},
-        {"10.77.1.77/24", "eth1"},
-        {"10.0.0.0/8", "eth0"},
-        {"10.77.2.0/24,192.168.0.5/32", "ib0"},
-        {"10.77.1.0/31", ""},
-        {"0.0.0.0/0", "lo"},
-        {"10.77.1.0/33", ""},
-        {"10.77.1.0/", ""},
-        {"10.77.1.0/24x", ""},
-        {"10.77.1.0", ""},
-        {"10.77/16", ""},
-        {",,/,eth1", "eth1"},
+        {"", usual, "eth1", "eth1"},
+        {"", "", "ppp0", "eth0"},
+        {"", usual, "", "eth0"},
+        {"", "eth0,10.77.0.0/16", "", "ib0"},
+        {"", "eth0,eth1", "eth1", "ib0"},
+        {"", "0.0.0.0/0", "eth1", ""},
+        {"", "10.0.0.0/8,ib0", "", "br0"},
+        {"eth1", "", "", "eth1"},
+        {"ib0", "", "eth0", "ib0"},
+        {"eth7,ib0,eth1", "", "", "ib0"},
+        {"eth", "", "ib0", "ib0"},
+        {"10.77.1.0/24", "", "", "eth1"},
+        {"10.77.1.77/24", "", "", "eth1"},
+        {"10.0.0.0/8", "", "", "eth0"},
+        {"10.77.2.0/24,192.168.0.5/32", "", "", "ib0"},
+        {"10.77.1.0/31", "", "ib0", "ib0"},
+        {"0.0.0.0/0", "", "eth0", "lo"},
+        {"10.77.1.0/33", "", "ib0", "ib0"},
+        {"10.77.1.0/", "", "ib0", "ib0"},
+        {"10.77.1.0/24x", "", "ib0", "ib0"},
+        {"10.77.1.0", "", "ib0", "ib0"},
+        {"10.77/16", "", "ib0", "ib0"},
+        {",,/,eth1", "", "ib0", "eth1"},
     };
-    for (const auto& [list, wanted] : listings) {
-        const std::string found = first_listed(list, interfaces);
-        expect_no_reason(found == wanted ? nullptr : keep(list + (": \"" + found + '"')));
+    for (const auto& [include, exclude, routed, wanted] : listings) {
+        const std::string found = preferred_interface({include, exclude}, routed, interfaces);
+        expect_no_reason(found == wanted ? nullptr
+                                         : keep(std::string(include) + " without " + exclude +
+                                                " and by " + routed + ": \"" + found + '"'));
     }
 }
 
@@ -196,7 +211,7 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_listed_interfaces),
+        cmocka_unit_test(test_preferred_interface),
         cmocka_unit_test(test_devices_of_this_machine),
     };
     return cmocka_run_group_tests_name("ucx_devices", tests, nullptr, nullptr);
