@@ -21,6 +21,12 @@ public:
         : runtime_(runtime), kind_(kind), device_(device)
     {
     }
+    // With the streams of its copies.
+    ~GpuMemory() override { hier::gpu::release_runtime(); }
+    GpuMemory(const GpuMemory&) = delete;
+    GpuMemory(GpuMemory&&) = delete;
+    GpuMemory& operator=(const GpuMemory&) = delete;
+    GpuMemory& operator=(GpuMemory&&) = delete;
 
     void* allocate(std::size_t bytes) noexcept override
     {

@@ -76,7 +76,7 @@ static void find_memory(mca_coll_hier_elements_t* elements)
 {
     ptrdiff_t offset, true_extent;
     ompi_datatype_get_true_extent(elements->type, &offset, &true_extent);
-    elements->is_reachable = 0 != hier_memory_is_reachable((char*)elements->base + offset);
+    elements->is_reachable = 0 < hier_memory_is_reachable((char*)elements->base + offset);
 }
 
 /* Set-up takes milliseconds and memory, and many communicators never have a call but those that

@@ -57,12 +57,24 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
     return status_;
 }
 
-void Executor::refuse(Status status)
+// Without memory for one level's words, the other's are told all the same.
+void Executor::raise(Status status)
 {
     for (Transport* t : transports_) {
         if (t == nullptr) continue;
-        t->raise(status);
-        t->stop();
+        try {
+            t->raise(status);
+        } catch (const std::bad_alloc&) {
+            log(HIER_LOG_ERROR, "no memory to tell all others of a failure");
+        }
+    }
+}
+
+void Executor::refuse(Status status)
+{
+    raise(status);
+    for (Transport* t : transports_) {
+        if (t != nullptr) t->stop();
     }
 }
 
@@ -149,9 +161,7 @@ void Executor::fail(Status status)
     if (failed(failure_)) return;
     failure_ = status;
     drain_end_ = Clock::now() + limits_.drain;
-    for (Transport* t : transports_) {
-        if (t != nullptr) t->raise(status);
-    }
+    raise(status);
 }
 
 void Executor::progress_transports()

@@ -70,6 +70,7 @@ private:
     void finish(std::uint32_t op);
     void run(std::uint32_t op);
     void take(std::uint32_t op, Status status);
+    void raise(Status status);
 
     void progress_transports();
     static bool is_due(const Program::Channel& channel, const Cursor& cursor);

@@ -156,10 +156,12 @@ void hier_finalize(void)
 
 int hier_memory_is_reachable(const void* address)
 {
-    hier::Allocation allocation;
-    if (hier::failed(hier::gpu::inspect(address, allocation)))
-        return hier::is_readable(address) ? 1 : 0;
-    return allocation.kind == hier::MemoryKind::device ? 0 : 1;
+    return guarded(0, [&] {
+        hier::Allocation allocation;
+        if (hier::failed(hier::gpu::inspect(address, allocation)))
+            return hier::is_readable(address) ? 1 : 0;
+        return allocation.kind == hier::MemoryKind::device ? 0 : 1;
+    });
 }
 
 int hier_memory_copy(const hier_memory_piece* pieces, size_t count)

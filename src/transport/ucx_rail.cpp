@@ -166,7 +166,7 @@ Status UcxRail::ready(int peer_index)
                                 Signal::sequence(RailBoard::read(slot.beat)) >= binding_.sequence;
         return is_in_call ? Status::ok : Status::in_progress;
     }
-    if (RailBoard::read(slot.ready) < binding_.sequence) return Status::in_progress;
+    if (read(slot.ready, peer.seen_ready) < binding_.sequence) return Status::in_progress;
     const Announcement& theirs = slot.announcement;
     if (theirs.length != binding_.receive.length) {
         log(HIER_LOG_ERROR,
@@ -224,9 +224,22 @@ Status UcxRail::drain(int peer, std::uint32_t op)
                      peers_[static_cast<std::size_t>(peer)].last_signal);
 }
 
+// Over TCP it may be another thread that stores words, behind their data, by plain copies: whoever
+// sees a new one sees what came before it when he has had the lock.
+std::uint64_t UcxRail::read(std::uint64_t& word, std::uint64_t& seen)
+{
+    const std::uint64_t now = RailBoard::read(word);
+    if (now != seen) {
+        const std::lock_guard lock(worker_->mutex());
+        seen = now;
+    }
+    return now;
+}
+
 std::uint32_t UcxRail::landed(std::size_t peer)
 {
-    return Signal::count(RailBoard::read(board_.slot(peer).arrivals), binding_.sequence);
+    return Signal::count(read(board_.slot(peer).arrivals, peers_[peer].seen_arrivals),
+                         binding_.sequence);
 }
 
 std::uint32_t UcxRail::arrived(int peer)

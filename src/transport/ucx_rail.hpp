@@ -96,8 +96,10 @@ private:
         std::uint64_t known = 0;   // version of the peer's announcement that buffer_key is for
         UcxRemoteKey buffer_key;
         std::uint64_t last_signal = 0;  // sent to the peer
-        std::uint64_t called = 0;       // highest eager call that the peer is in
-        std::uint64_t got = 0;          // Signal: of its messages
+        std::uint64_t seen_ready = 0;   // of our slot for it: read()
+        std::uint64_t seen_arrivals = 0;
+        std::uint64_t called = 0;  // highest eager call that the peer is in
+        std::uint64_t got = 0;     // Signal: of its messages
         bool lost = false;  // a transfer has failed: what is signalled later would cover for it
     };
     // Something on its way: data and its signal, an announcement and its ready word, or a drain.
@@ -156,6 +158,7 @@ private:
     bool give_up(const char* cause);
     const char* enter(UcxMemory& memory, const Region& region);
 
+    std::uint64_t read(std::uint64_t& word, std::uint64_t& seen);
     std::uint32_t landed(std::size_t peer);
     std::uint32_t flushed(std::size_t peer);
     void start_flush();
