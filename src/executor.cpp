@@ -74,7 +74,16 @@ void Executor::refuse(Status status)
 {
     raise(status);
     for (Transport* t : transports_) {
-        if (t != nullptr) t->stop();
+        if (t != nullptr) stop(*t);
+    }
+}
+
+void Executor::stop(Transport& transport)
+{
+    try {
+        transport.stop();
+    } catch (const std::bad_alloc&) {
+        log(HIER_LOG_ERROR, "no memory to tell all others that nothing is written any more");
     }
 }
 
@@ -82,6 +91,18 @@ Status Executor::progress()
 {
     if (status_ != Status::in_progress) return status_;
     moved_ = false;
+    try {
+        advance();
+    } catch (const std::bad_alloc&) {  // an operation may be lost, and nothing may count behind it
+        if (!failed(failure_)) log(HIER_LOG_ERROR, "no memory to go on with an allgather");
+        fail(Status::out_of_memory);
+    }
+    conclude();
+    return status_;
+}
+
+void Executor::advance()
+{
     progress_transports();
     if (!failed(failure_)) {
         poll(Level::rail);
@@ -90,8 +111,6 @@ Status Executor::progress()
         work_on_node();
     }
     watch_clock();
-    conclude();
-    return status_;
 }
 
 Transfer Executor::transfer(std::uint32_t i) const
@@ -155,7 +174,8 @@ void Executor::finish(std::uint32_t i)
     }
 }
 
-// Tells the others, and lets what is in flight end. Only the first error counts. It was logged where its cause is known.
+// Tells the others, and lets what is in flight end. Only the first error counts; it was logged where
+// its cause is known.
 void Executor::fail(Status status)
 {
     if (failed(failure_)) return;
@@ -275,7 +295,7 @@ bool Executor::is_at_rest()
         bool& has_stopped = has_stopped_[static_cast<std::size_t>(level)];
         if (!has_stopped && t->idle()) {
             has_stopped = true;
-            t->stop();
+            stop(*t);
         }
         all = has_stopped && t->idle() && !may_be_written(level) && all;
     }

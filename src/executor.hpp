@@ -49,10 +49,8 @@ public:
     Status start(const Program& program, const Binding& binding, Trace* trace = nullptr);
     // This rank cannot take part in the collective that comes next: tells the others.
     void refuse(Status status);
-    // ok when the collective is done; in_progress; or the error with which it ended. After an exception
-    // it can only fail(): an operation may be lost, and nothing may be counted behind it.
+    // ok when the collective is done; in_progress; or the error with which it ended.
     Status progress();
-    void fail(Status status);
     // Did the last progress() change anything?
     bool moved() const { return moved_; }
 
@@ -70,7 +68,10 @@ private:
     void finish(std::uint32_t op);
     void run(std::uint32_t op);
     void take(std::uint32_t op, Status status);
+    void fail(Status status);
     void raise(Status status);
+    static void stop(Transport& transport);
+    void advance();
 
     void progress_transports();
     static bool is_due(const Program::Channel& channel, const Cursor& cursor);

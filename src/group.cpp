@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include "error.hpp"
@@ -22,6 +23,11 @@ struct Group::Departure final : std::exception {
     explicit Departure(const Vote& v) : vote(v) {}
     const char* what() const noexcept override { return "another rank has failed"; }
     Vote vote;
+};
+
+// The ranks are at different steps of it: no other exchange can follow.
+struct Group::ExchangeFailure final : std::runtime_error {
+    using std::runtime_error::runtime_error;
 };
 
 Group::Group(const hier_bootstrap& bootstrap)
@@ -52,16 +58,16 @@ Group::Vote Group::spread(Vote vote, std::byte* frame, std::size_t bytes,
         const std::size_t moved = std::min(have, n - have) * bytes;
         const int from = team_rank((me + have) % n);
         std::memcpy(frame, &vote, sizeof vote);
-        const int code = bootstrap_.exchange(bootstrap_.context, frame, sizeof vote + moved,
-                                             team_rank((me + n - have) % n), room.data(),
-                                             std::max(room.size(), sizeof vote + moved), from);
+        const int code =
+            bootstrap_.exchange(bootstrap_.context, frame, sizeof vote + moved,
+                                team_rank((me + n - have) % n), room.data(), room.size(), from);
         if (code != 0)
-            throw SetupError(
+            throw ExchangeFailure(
                 format("an exchange among %d ranks failed with code %d", size(), code));
         Vote theirs;
         std::memcpy(&theirs, room.data(), sizeof theirs);
         if (theirs.mark != Vote::of_ours)
-            throw SetupError(format("rank %d does something else", from));
+            throw ExchangeFailure(format("rank %d does something else", from));
         if (theirs.level < vote.level) vote = theirs;
         std::memcpy(frame + sizeof vote + have * bytes, room.data() + sizeof theirs, moved);
     }
@@ -145,6 +151,8 @@ void Group::agree(const char* what, void (*step)(void*), void* argument) const
     } catch (const Departure& departure) {
         vote = departure.vote;
         is_told = true;
+    } catch (const ExchangeFailure&) {
+        throw;
     } catch (...) {
         thrown = std::current_exception();
         vote.level = level;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 #include <optional>
 
 #include "error.hpp"
@@ -276,19 +275,14 @@ Status Team::start(const hier_allgather_args& args)
 Status Team::refuse(Status status)
 {
     if (failed(broken_)) return broken_;
+    broken_ = status;
     executor_->refuse(status);
-    return broken_ = status;
+    return status;
 }
 
 Status Team::progress()
 {
-    Status status = Status::in_progress;
-    try {
-        status = executor_->progress();
-    } catch (const std::bad_alloc&) {
-        log(HIER_LOG_ERROR, "no memory to go on with an allgather");
-        executor_->fail(Status::out_of_memory);
-    }
+    const Status status = executor_->progress();
     if (tracer_ && status != Status::in_progress) tracer_->end(status);
     if (failed(status)) {
         broken_ = status;

@@ -19,7 +19,7 @@ struct Retired {
 constinit Retired all;  // there is nothing to destroy, as little as of the workers' registry
 static_assert(std::is_trivially_destructible_v<Retired>);
 
-// Without memory for a goodbye, it is left for the end.
+// Without memory for a goodbye it is asked again.
 bool has_left(UcxRail& rail)
 {
     try {

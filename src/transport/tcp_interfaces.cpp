@@ -76,10 +76,16 @@ std::string preferred_interface(const InterfaceLists& lists, const std::string& 
                          [&](const Interface& each) { return is_meant(each, entry); });
         if (found != interfaces.end()) return found->name;
     }
+    // By any of its addresses.
     const auto excluded = entries_of(lists.exclude);
+    const auto is_excluded = [&](const std::string& name) {
+        return std::any_of(interfaces.begin(), interfaces.end(), [&](const Interface& each) {
+            return each.name == name && is_listed(each, excluded);
+        });
+    };
     const Interface* best = nullptr;
     for (const Interface& each : interfaces) {
-        if (is_listed(each, excluded)) continue;
+        if (is_excluded(each.name)) continue;
         if (each.name == routed) return routed;
         const bool is_better = best == nullptr || (each.has_device && !best->has_device);
         if (each.name != "lo" && is_better) best = &each;

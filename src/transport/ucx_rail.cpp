@@ -50,25 +50,24 @@ bool UcxRail::leave()
     const std::lock_guard lock(worker_->mutex());
     if (UcxWorker::is_quiet()) return false;  // goes with the worker
     const bool in_order = worker_->signal_order() == SignalOrder::by_lane;
-    if (leaving_ == Leaving::no) {
-        leaving_ = Leaving::flushing;
-        for (std::size_t i = 0; !in_order && i < peers_.size(); i++) {
-            if (peers_[i].endpoint == nullptr) continue;
-            Flight& flight = take_flight(static_cast<int>(i), no_op);
-            if (post_flush(flight)) release(flight);
-        }
+    if (leaving_ == Leaving::no) leaving_ = Leaving::flushing;
+    // Who had no memory for a flight goes on with it when he is asked again.
+    for (; !in_order && flushed_peers_ < peers_.size(); flushed_peers_++) {
+        if (peers_[flushed_peers_].endpoint == nullptr) continue;
+        Flight& flight = take_flight(static_cast<int>(flushed_peers_), no_op);
+        if (post_flush(flight)) release(flight);
     }
     if (leaving_ == Leaving::flushing && (in_order || awaited() == 0)) {
-        leaving_ = Leaving::gone;
-        for (std::size_t i = 0; i < peers_.size(); i++) {
-            if (peers_[i].endpoint == nullptr) continue;
-            const auto peer = static_cast<int>(i);
+        for (; left_peers_ < peers_.size(); left_peers_++) {
+            if (peers_[left_peers_].endpoint == nullptr) continue;
+            const auto peer = static_cast<int>(left_peers_);
             if (in_order) {
                 (void)send_message(peer, no_op, {.sequence = MessageHead::goodbye}, nullptr, 0);
             } else {
                 (void)send_word(peer, no_op, offsetof(RailSlot, goodbye), 1);
             }
         }
+        leaving_ = Leaving::gone;
     }
     bool all_gone = leaving_ == Leaving::gone && awaited() == 0;
     for (std::size_t i = 0; all_gone && i < peers_.size(); i++) {
@@ -266,8 +265,11 @@ Status UcxRail::progress(Completions& completions)
         std::swap(done_, reported_);
         failure = own_failure_;
     }
+    struct Clear {  // whatever complete() throws
+        ~Clear() { all.clear(); }
+        std::vector<Done>& all;
+    } const clear{reported_};
     for (const Done& done : reported_) completions.complete(done.op, done.status);
-    reported_.clear();
     if (raised_) return Status::ok;
     if (failed(failure)) return failure;
     return RailBoard::read(board_.failure()) != 0 ? Status::peer_failed : Status::ok;

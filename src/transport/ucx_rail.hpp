@@ -204,6 +204,7 @@ private:
     bool is_known_ = false;            // peers have our address and may connect
     Status own_failure_ = Status::ok;  // of something that no op waits for
     enum class Leaving { no, flushing, gone } leaving_ = Leaving::no;
+    std::size_t flushed_peers_ = 0, left_peers_ = 0;  // the first ones
 };
 
 }  // namespace hier

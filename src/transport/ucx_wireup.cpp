@@ -101,11 +101,11 @@ void UcxRail::reach_next(std::size_t self, const std::vector<std::vector<std::by
 void UcxRail::greet(const Group& group, void (*keep_alive)())
 {
     constexpr std::chrono::seconds bound{30};
+    group.agree("sending a first signal on the rail", [&] { send_greetings(); });
     group.agree("a first signal on the rail", [&] {
         struct Ignore final : Completions {
             void complete(std::uint32_t, Status) override {}
         } ignore;
-        send_greetings();
         const auto end = std::chrono::steady_clock::now() + bound;
         for (std::size_t i = 0; i < peers_.size(); i++) {
             if (!is_remote_[i]) continue;

@@ -1,5 +1,6 @@
 #include "transport/ucx_worker.hpp"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <ucs/debug/log_def.h>
 
@@ -109,6 +110,16 @@ UcxWorker::UcxWorker(const NetworkChoice& choice)
 {
     make_context();
     make_worker();
+}
+
+void UcxWorker::keep()
+{
+    is_kept_ = true;
+    // Open MPI closes components: this file stays, and what it is linked with.
+    Dl_info here;
+    static const char anything = 0;
+    if (dladdr(&anything, &here) != 0)
+        (void)dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 UcxWorker::~UcxWorker()

@@ -75,8 +75,9 @@ public:
     // Does UCX know this type of memory?
     bool knows(ucs_memory_type_t type) const;
 
-    // Has half a connection: UCX may abort when such a worker is destroyed, so the process keeps it.
-    void keep() { is_kept_ = true; }
+    // Has half a connection: UCX may abort when such a worker is destroyed, so the process keeps it,
+    // and with it the code that UCX's own thread calls for it.
+    void keep();
 
     // Its number, which no other one gets.
     std::uint64_t add_sink(MessageSink& sink)

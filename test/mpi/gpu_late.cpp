@@ -161,7 +161,7 @@ int main(int argc, char** argv)
     if (session.text("early", "") == std::to_string(session.rank())) {
         const Hip early;
         void* memory = nullptr;
-        session.check(early.apart(early.allocate, &memory, 1), "hipMalloc");
+        session.check(early.apart(early.allocate, &memory, std::size_t{1}), "hipMalloc");
         session.check(early.apart(early.release, memory), "hipFree");
     }
     MPI_Comm other;

@@ -21,7 +21,7 @@ std::string expect_error(const std::string& wanted, const std::function<void()>&
 {
     try {
         f();
-    } catch (const SetupError& e) {
+    } catch (const std::runtime_error& e) {
         return e.what() == wanted ? "" : std::string("the error is: ") + e.what();
     }
     return "no error";
@@ -173,7 +173,12 @@ void test_agree_ends_exchanges(void**)
     }
 }
 
-int refuse(void*, const void*, std::size_t, int, void*, std::size_t, int) { return 17; }
+int refusals = 0;
+int refuse(void*, const void*, std::size_t, int, void*, std::size_t, int)
+{
+    refusals++;
+    return 17;
+}
 
 void test_failing_exchange(void**)
 {
@@ -181,6 +186,12 @@ void test_failing_exchange(void**)
     const auto fault = expect_error("an exchange among 2 ranks failed with code 17",
                                     [&] { (void)group.allgather(1); });
     expect_no_reason(keep(fault));
+    // Nor does the rank go on to others: nobody knows what they are at.
+    refusals = 0;
+    expect_no_reason(keep(expect_error("an exchange among 2 ranks failed with code 17", [&] {
+        group.agree("outer", [&] { group.agree("inner", [&] { (void)group.allgather(1); }); });
+    })));
+    assert_true(refusals == 1);
 }
 
 // The tests' own tools: a rank that hangs or dies does not pass for well.

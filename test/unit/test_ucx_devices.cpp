@@ -154,11 +154,9 @@ struct Listing {
 
 void test_preferred_interface(void**)
 {
-    const std::vector<Interface> interfaces = {{"lo", 0x7f000001, false},
-                                               {"br0", 0xac110001, false},
-                                               {"eth0", 0x0a000005, true},
-                                               {"eth1", 0x0a4d0105, true},
-                                               {"ib0", 0xc0a80005, true}};
+    const std::vector<Interface> interfaces = {
+        {"lo", 0x7f000001, false},  {"br0", 0xac110001, false}, {"eth0", 0x0a000005, true},
+        {"eth1", 0x0a4d0105, true}, {"ib0", 0xc0a80005, true},  {"eth1", 0xc0a90005, true}};
     const char* const usual = "127.0.0.1/8,sppp";  // Open MPI excludes
     const Listing listings[] = {
         {"", usual, "eth1", "eth1"},
