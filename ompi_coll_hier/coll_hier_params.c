@@ -131,7 +131,7 @@ static choice_row_t choice_rows[] = {
 static const text_row_t text_rows[] = {
     {"net_devices", &self->config.net_devices, "auto", false,
      "Network devices by UCX's names (eth0, mlx5_0:1), of a list the rank's share; auto: the RDMA "
-     "devices nearest to the rank's GPU or cores, else the interface of the default route"},
+     "devices nearest to the rank's GPU or cores, else the interface that btl_tcp_if_include names or that of the default route"},
     {"net_transports", &self->config.net_transports, "auto", false,
      "Network transports by UCX's names (rc, tcp); auto: RDMA where there is a device, else tcp"},
     {"trace", &self->config.trace, "", true,

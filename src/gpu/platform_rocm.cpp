@@ -132,6 +132,7 @@ public:
     }
     std::uint32_t* sent() const { return static_cast<std::uint32_t*>(host); }
     std::uint32_t* received() const { return sent() + words; }
+
     void* here = nullptr;
     void* there = nullptr;
     void* host = nullptr;

@@ -65,9 +65,8 @@ private:
         const std::byte* content = nullptr;  // what it was filled from, in this collective
         std::size_t length = 0;
         Work filling;
-        bool is_fresh = false;  // in nobody's queue yet
-        std::vector<std::uint64_t>
-            until;  // by peer: free once that queue's entries are done up to here
+        bool is_fresh = false;             // in nobody's queue yet
+        std::vector<std::uint64_t> until;  // by peer: how far that queue is done when it is free
     };
     // From one peer.
     struct Incoming {

@@ -97,7 +97,6 @@ void test_progress(void**)
 {
     constexpr std::size_t bytes = 1 << 20;
     for (std::size_t nth = 1; nth < 60; nth++) {
-        std::size_t seen = 0;
         const Ends ends = run_ranks(4, [&](ForkedRank& self) -> std::string {
             hier_config config = config_of(2);
             config.depth = 16;
@@ -112,18 +111,17 @@ void test_progress(void**)
             const auto all_refusals = self.group().allgather(refusals);
             const auto codes = self.group().allgather(code);
             team.end();
-            if (all_refusals[victim] == 0 && code == HIER_OK) return enough;
             for (std::size_t r = 0; r < 4 && code == HIER_OK; r++) {
                 const std::byte value = static_cast<std::byte>(r + 1);
                 const auto from = receive.begin() + static_cast<std::ptrdiff_t>(r * bytes);
                 if (std::count(from, from + bytes, value) != bytes) return "wrong bytes";
             }
+            if (all_refusals[victim] == 0 && code == HIER_OK) return enough;
             const bool is_told = codes[victim] == HIER_ERR_MEMORY || codes[victim] == HIER_OK;
             return is_told ? ""
                            : std::string("the victim ends with ") + hier_strerror(codes[victim]);
         });
-        seen = static_cast<std::size_t>(std::count(ends.begin(), ends.end(), enough));
-        if (seen == ends.size()) {
+        if (std::count(ends.begin(), ends.end(), enough) == std::ssize(ends)) {
             assert_true(nth > 3);
             return;
         }
