@@ -1,5 +1,6 @@
 // The executor's watch: a call that stands still ends, one that waits for a late rank does not.
 #include <algorithm>
+#include <cstdio>
 
 #include "executor.hpp"
 #include "log.hpp"
@@ -90,10 +91,13 @@ void Executor::report_stall() const
             const std::uint32_t wanted = awaits.empty() ? 0 : program_->op(awaits.back()).count;
             if (cursors[c].await == awaits.size() && (!is_rail || cursors[c].put == puts.size()))
                 continue;
-            log(HIER_LOG_ERROR,
-                "  rank %d over the %s: %u of %u chunks have come, %zu of %zu were sent", rank,
+            char sent[64] = "";
+            if (!puts.empty())
+                std::snprintf(sent, sizeof sent, ", %zu of %zu were sent",
+                              is_rail ? cursors[c].put : puts.size(), puts.size());
+            log(HIER_LOG_ERROR, "  rank %d over the %s: %u of %u chunks have come%s", rank,
                 is_rail ? "rail" : "node", std::min(transport(level)->arrived(peer), wanted),
-                wanted, is_rail ? cursors[c].put : puts.size(), puts.size());
+                wanted, sent);
         }
     }
 }

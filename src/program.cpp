@@ -45,6 +45,8 @@ void Program::check_places(int rank) const
             throw SetupError(format("op %u copies, but not on the node level of its own rank", i));
         if (o.kind == Op::Kind::copy && (o.from == o.to || o.to == Place::send))
             throw SetupError(format("op %u copies a buffer to itself or to the send buffer", i));
+        if (o.kind == Op::Kind::put && o.level == Level::rail && o.peer == Op::every_peer)
+            throw SetupError(format("op %u puts to everybody on the rail level", i));
         if (o.kind == Op::Kind::put && o.level == Level::node && o.from == Place::landing)
             throw SetupError(format("op %u puts from the landing buffer on the node level", i));
     }

@@ -131,6 +131,7 @@ TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& record
     own.most_bytes =
         rail_ ? most_registered(rail_->choice()) : std::numeric_limits<std::size_t>::max();
     own.stages = rail_ && !rail_->reaches_devices() ? 1 : 0;
+    own.broadcast = node_->broadcast_space();
     return team_rates(team.allgather(own), topology_);
 }
 
@@ -176,6 +177,7 @@ const Team::Prepared& Team::prepare(const Call& call, const AllgatherChoice& cho
         .landing = call.has_landing,
         .depth = choice.depth,
         .eager = choice.eager,
+        .broadcast = choice.broadcast,
         .own_whole = choice.own_whole,
         .copy_whole = choice.own_whole && call.is_on_device,
     };
@@ -205,6 +207,7 @@ Status Team::inspect(const hier_allgather_args& args, Binding& binding) const
     binding.send_offset = offset;
     // Managed memory is the host's while the CPU has its pages, but for NICs, which may not have it.
     const bool is_for_nics = rail_ && is_rdma(rail_->choice());
+    if (!takes_device_memory() && !is_for_nics) return Status::ok;  // the CPU reaches all of it
     const auto look = [&](Region& region) {
         const Status status = gpu::inspect(region.base, region.memory);
         if (region.memory.kind == MemoryKind::managed &&
@@ -245,13 +248,11 @@ Status Team::start(const hier_allgather_args& args)
         return Status::bad_argument;
     Binding binding{};
     Status status = inspect(args, binding);
-    const bool is_unreachable = binding.receive.memory.kind == MemoryKind::device ||
-                                binding.send.memory.kind == MemoryKind::device;
-    if (is_unreachable && !takes_device_memory()) return Status::bad_argument;
-    const bool is_device = takes_device_memory() && (is_of_device(binding.receive.memory) ||
-                                                     is_of_device(binding.send.memory));
+    const bool is_device =
+        is_of_device(binding.receive.memory) || is_of_device(binding.send.memory);
     const AllgatherChoice choice = choose(args.bytes_per_rank);
     binding.eager = choice.eager;
+    binding.broadcast = choice.broadcast;
     binding.chunks = (args.bytes_per_rank + choice.chunk - 1) / choice.chunk;
     // What the network does not reach goes through memory that it does. Eager messages land by the
     // CPU, and are sent from the receive buffer, too, where others' shards go on.

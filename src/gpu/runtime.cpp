@@ -85,18 +85,21 @@ void choose_runtime(int choice) { chosen = choice; }
 
 void limit_waits(std::chrono::milliseconds bound) { wait_bound = bound; }
 
-Runtime* runtime()
+static Runtime* runtime_among(unsigned long long loaded)
 {
     static std::atomic<unsigned long long> loaded_at_last_search{0};
-    if (Runtime* found = opened) return found;
-    if (chosen == HIER_GPU_NONE) return nullptr;
-    const unsigned long long loaded = libraries_loaded();
     // What the last search opened, maybe since the first look.
     if (loaded_at_last_search == loaded) return opened;
     std::string reasons;
     Runtime* const found = search(true, reasons);
     loaded_at_last_search = loaded;  // not before: other threads would take the answer for known
     return found;
+}
+
+Runtime* runtime()
+{
+    if (Runtime* found = opened) return found;
+    return chosen == HIER_GPU_NONE ? nullptr : runtime_among(libraries_loaded());
 }
 
 Runtime* find_runtime(std::string& reason)
@@ -107,13 +110,12 @@ Runtime* find_runtime(std::string& reason)
 
 // CUDA has been loaded and not been used yet: no memory is its, and to ask it for devices would settle
 // what CUDA_VISIBLE_DEVICES says.
-static bool is_cuda_untouched()
+static bool is_cuda_untouched(unsigned long long loaded)
 {
     constexpr int not_initialized = 3;  // CUDA_ERROR_NOT_INITIALIZED
     static std::atomic<unsigned long long> loaded_at_last_look{0};
     static std::atomic<AsksForContext> asks{nullptr};
     if (chosen != HIER_GPU_AUTO) return false;
-    const unsigned long long loaded = libraries_loaded();
     if (loaded_at_last_look != loaded) {
         asks = find_loaded_cuda();
         loaded_at_last_look = loaded;
@@ -140,8 +142,12 @@ static Status inspect_without(const void* address, const Runtime*& r)
 Status inspect(const void* address, Allocation& allocation)
 {
     allocation = {};
-    if (opened == nullptr && is_cuda_untouched()) return Status::ok;
-    const Runtime* r = runtime();
+    const Runtime* r = opened;
+    if (r == nullptr && chosen != HIER_GPU_NONE) {
+        const unsigned long long loaded = libraries_loaded();
+        if (is_cuda_untouched(loaded)) return Status::ok;
+        r = runtime_among(loaded);
+    }
     if (r == nullptr) {
         const Status status = inspect_without(address, r);
         if (r == nullptr) return status;

@@ -35,6 +35,9 @@
 // Small shards are put without waiting for the peer, and it announces nothing (eager): one hop. Who
 // waits for data waits for its sender, too, so that he knows for whom.
 //
+// On its node a rank that puts small blocks puts each of them once, where all others read it, and
+// likewise waits for nobody (broadcast).
+//
 // Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
 // per local rank (multi-leader / multi-rail), pipelined by chunk.
 #include <algorithm>
@@ -98,6 +101,23 @@ private:
         for (std::size_t i = 1; i < ranks.size(); i++) f(ranks[(me + i) % ranks.size()]);
     }
 
+    bool has_node_peers() const { return topo_.ranks_on(node_).size() > 1; }
+
+    // Whom a put on the node goes to.
+    template <class F> void for_each_node_target(F f) const
+    {
+        if (!shape_.broadcast) return for_each_node_peer(f);
+        if (has_node_peers()) f(Op::every_peer);
+    }
+
+    bool reaches_a_leader(int target) const
+    {
+        bool any = target != Op::every_peer && routing_.leads(target);
+        if (target == Op::every_peer)
+            for_each_node_peer([&](int rank) { any = any || routing_.leads(rank); });
+        return any;
+    }
+
     Peer& rail_peer(int rank)
     {
         const auto [it, is_new] = rail_.try_emplace(rank);
@@ -153,12 +173,13 @@ private:
             told.push_back(sender);
             add(shape_.eager ? Op::Kind::await_ready : Op::Kind::announce, Level::rail, sender);
         });
-        if (topo_.ranks_on(node_).size() > 1) {
-            add(Op::Kind::announce, Level::node, Op::every_peer);
-            for_each_node_peer([&](int rank) {
-                local_[rank].before = {add(Op::Kind::await_ready, Level::node, rank)};
-            });
-        }
+        if (!has_node_peers()) return;
+        if (!shape_.broadcast) add(Op::Kind::announce, Level::node, Op::every_peer);
+        for_each_node_peer([&](int rank) {
+            if (shape_.broadcast && node_puts_of(rank) == 0) return;  // it cannot be seen
+            const std::uint32_t ready = add(Op::Kind::await_ready, Level::node, rank);
+            if (!shape_.broadcast) local_[rank].before = {ready};
+        });
     }
 
     void put_own_shard_on_rail()
@@ -175,12 +196,12 @@ private:
 
     void push_own_shard()
     {
-        std::map<int, Dependencies> pushes;  // by node peer that leads
+        std::map<int, Dependencies> pushes;  // by node peer that leads, or to all
         routing_.for_each_own_push(rank_, [&](Slice slice) {
-            for_each_node_peer([&](int rank) {
-                Peer& peer = local_[rank];
-                put(Level::node, rank, peer, rank_, slice, {});
-                if (bundles() && routing_.leads(rank)) pushes[rank].push_back(peer.last_put);
+            for_each_node_target([&](int target) {
+                Peer& peer = local_[target];
+                put(Level::node, target, peer, rank_, slice, {});
+                if (bundles() && reaches_a_leader(target)) pushes[target].push_back(peer.last_put);
             });
         });
         // A leader takes what comes first for its node's own.
@@ -257,21 +278,26 @@ private:
                     Peer& peer = rail_peer(next);
                     put(Level::rail, next, peer, source, slice, {arrived});
                 });
-                for_each_node_peer([&](int rank) {
-                    Peer& peer = local_[rank];
-                    put(Level::node, rank, peer, source, slice, {received});
+                for_each_node_target([&](int target) {
+                    put(Level::node, target, local_[target], source, slice, {received});
                 });
             });
         });
     }
 
     // A node peer pushes its own shard and all that entered there.
+    std::uint32_t node_puts_of(int rank) const
+    {
+        std::uint32_t count = routing_.own_pushes(rank);
+        routing_.for_each_entering(rank,
+                                   [&](int, Slice slice) { count += routing_.chunks(slice); });
+        return count;
+    }
+
     void await_node()
     {
         for_each_node_peer([&](int rank) {
-            std::uint32_t count = routing_.own_pushes(rank);
-            routing_.for_each_entering(rank,
-                                       [&](int, Slice slice) { count += routing_.chunks(slice); });
+            const std::uint32_t count = node_puts_of(rank);
             if (count > 0) plan_.ops[add(Op::Kind::await_data, Level::node, rank)].count = count;
         });
     }
@@ -289,7 +315,7 @@ private:
     int node_;
     Plan plan_;
     std::map<int, Peer> rail_;
-    std::map<int, Peer> local_;
+    std::map<int, Peer> local_;                        // a broadcast's is every_peer
     Dependencies own_copies_;                          // ops
     std::map<int, std::uint32_t> received_;            // per rail sender
     std::map<std::size_t, std::uint32_t> copied_out_;  // op, by the offset of the chunk

@@ -41,18 +41,35 @@ AllgatherCost::AllgatherCost(const Topology& topology, const Rates& rates)
 }
 
 // Those for shards of this size.
-Rates AllgatherCost::rates_for(std::size_t bytes) const
+Rates AllgatherCost::rates_for(std::size_t bytes, bool is_broadcast) const
 {
     Rates r = rates_;
-    if (bytes <= r.small_bytes) r.link_latency = r.small_latency;
+    if (is_broadcast) {
+        r.link_latency = r.broadcast_latency;
+    } else if (bytes <= r.small_bytes) {
+        r.link_latency = r.small_latency;
+    }
     return r;
+}
+
+// Does all that any rank pushes to its node fit in?
+bool AllgatherCost::is_broadcast(std::size_t bytes, Route route, std::size_t chunk) const
+{
+    const auto& nodes = load(route).nodes;
+    return most_members_ > 1 && std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+               const std::size_t shards = 1 + index(node.shards);
+               if (bytes > rates_.broadcast_space / shards) return false;
+               const std::size_t pushed = bytes * shards;
+               const std::size_t blocks = 1 + index(node.entering) + pushed / chunk;
+               return blocks * rates_.broadcast_block <= rates_.broadcast_space - pushed;
+           });
 }
 
 double AllgatherCost::previous(std::size_t bytes) const
 {
-    // Through Open MPI's shared memory, a message and a byte (8 and 16 ranks on as many cores, 16 B
+    // Through Open MPI's shared memory, a message and a byte (2 to 32 ranks on as many cores, 16 B
     // to 16 KiB).
-    constexpr double message = 0.9e-6, node_rate = 2.6e9;
+    constexpr double message = 1e-6, node_rate = 2.6e9;
     const double rounds = std::ceil(std::log2(ranks_));
     const double size = static_cast<double>(bytes);
     const double copies = ranks_ * size / node_rate;
@@ -69,14 +86,17 @@ double AllgatherCost::previous(std::size_t bytes) const
 
 AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
 {
-    const Rates r = rates_for(bytes);
+    const std::size_t whole = bytes * index(most_members_);
+    const bool broadcast = is_broadcast(bytes, Route::bundles, whole);
+    const Rates r = rates_for(bytes, broadcast);
     const RouteLoad& busiest = load(Route::bundles);
     const double size = static_cast<double>(bytes);
     Rates spreading = r;
     if (r.link_alone > 0) spreading.link = r.link_alone;
     const double stage = r.stage > 0 ? r.copy_issue + r.link_latency : 0;  // out, and in
-    AllgatherChoice choice{Route::bundles, bytes, std::clamp(busiest.out, 1, most_depth)};
+    AllgatherChoice choice{Route::bundles, whole, std::clamp(busiest.out, 1, most_depth)};
     choice.eager = eager && nodes_ > 1;
+    choice.broadcast = broadcast;
     double handshake = 0;  // beyond the gathering
     for (const RouteLoad::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
@@ -85,7 +105,6 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
                               .pushed = node.shards * size * peers};
         const double gather = r.copy_issue + queue_time(r, own, node.members, size);
         const double fan = queue_time(spreading, entering, node.members, size);
-        choice.chunk = std::max(choice.chunk, bytes * static_cast<std::size_t>(node.members));
         choice.links = std::max(choice.links, gather + fan);
         handshake = std::max(handshake, r.nic_latency - gather);
     }
@@ -140,7 +159,8 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
                                        bool eager) const
 {
     if (route == Route::bundles) return bundled(bytes, eager);
-    const Rates r = rates_for(bytes);
+    const bool broadcast = is_broadcast(bytes, route, chunk);
+    const Rates r = rates_for(bytes, broadcast);
     const RouteLoad& busiest = load(route);
     const std::size_t chunks = (bytes + chunk - 1) / chunk;
     const auto k = static_cast<double>(chunks);
@@ -157,7 +177,7 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
     const double turns = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
     const double first_arrival = (eager ? 1 : 2) * latency + turns * wire;
 
-    AllgatherChoice choice{route, chunk, depth, is_own_whole(), eager && nodes_ > 1};
+    AllgatherChoice choice{route, chunk, depth, is_own_whole(), eager && nodes_ > 1, broadcast};
     if (nodes_ > 1) choice.network = last_arrival + (eager ? 0 : latency);
     for (const RouteLoad::Node& node : busiest.nodes) {
         choice.links = std::max(choice.links, links_time(r, node, size, c));
@@ -272,6 +292,7 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wi
     const auto granted = [&](AllgatherChoice choice) {
         if (choice.route == Route::bundles) {
             if (wish.chunk > 0) choice.chunk = std::min(choice.chunk, wish.chunk);
+            choice.broadcast = is_broadcast(bytes, choice.route, choice.chunk);
             if (wish.depth > 0) choice.depth = wish.depth;
         } else if (wish.depth > 0) {
             choice = predict(bytes, choice.route, choice.chunk, wish.depth, choice.eager);

@@ -10,11 +10,12 @@ public:
     Busiest(const Topology& topology, int nics, Route route)
         : topo_(topology), nics_(nics), route_(route), by_distance_(index(topology.nodes()))
     {
+        for (int n = 0; n < topology.nodes(); n++) messages_.push_back(messages_of(n));
     }
 
     RouteLoad load()
     {
-        for (int n = 0; n < (is_even() ? 1 : topo_.nodes()); n++) {
+        for (int n = 0; n < (are_alike() ? 1 : topo_.nodes()); n++) {
             if (route_ == Route::bundles) {
                 add_bundles(n);
             } else {
@@ -34,10 +35,12 @@ public:
 private:
     static std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-    bool is_even() const
+    bool are_alike() const
     {
-        for (int n = 1; n < topo_.nodes(); n++)
+        for (int n = 1; n < topo_.nodes(); n++) {
             if (topo_.ranks_on(n).size() != topo_.ranks_on(0).size()) return false;
+            if (route_ == Route::bundles && messages_[index(n)] != messages_[0]) return false;
+        }
         return true;
     }
 
@@ -53,13 +56,13 @@ private:
             const int to = (node + distance) % nodes;
             const auto entry = index(topo_.local_of(topo_.entry(topo_.leader(from, node), node)));
             const auto leader = index(topo_.local_of(topo_.leader(node, to)));
-            in[entry] += messages(from);
+            in[entry] += messages_[index(from)];
             shards_in[entry] += static_cast<int>(topo_.ranks_on(from).size());
-            out[leader] += messages(node);
+            out[leader] += messages_[index(node)];
             nic_in[entry % nics] += static_cast<int>(topo_.ranks_on(from).size());
             nic_out[leader % nics] += static_cast<int>(members);
-            messages_in[entry % nics] += messages(from);
-            messages_out[leader % nics] += messages(node);
+            messages_in[entry % nics] += messages_[index(from)];
+            messages_out[leader % nics] += messages_[index(node)];
         }
         note(in, out, nic_in, nic_out);
         load_.nodes.back().shards = most(shards_in);
@@ -67,7 +70,7 @@ private:
     }
 
     // In which a node's bundle goes: one for each run of neighbours in rank order.
-    int messages(int node) const
+    int messages_of(int node) const
     {
         std::vector<int> ranks(topo_.ranks_on(node).begin(), topo_.ranks_on(node).end());
         std::sort(ranks.begin(), ranks.end());
@@ -129,6 +132,7 @@ private:
     int nics_;
     Route route_;
     std::vector<int> by_distance_;  // through one NIC
+    std::vector<int> messages_;     // by node
     RouteLoad load_;
 };
 

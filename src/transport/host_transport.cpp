@@ -6,22 +6,37 @@ namespace hier {
 
 HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
                              std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells,
-                             std::size_t most)
+                             std::unique_ptr<NodeBroadcast> broadcast, std::size_t most)
     : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
-      most_(most), choices_(static_cast<std::size_t>(this->segment().size()))
+      broadcast_(std::move(broadcast)), most_(most),
+      choices_(static_cast<std::size_t>(this->segment().size()))
 {
 }
 
 Status HostTransport::begin(const Binding& binding)
 {
-    std::fill(choices_.begin(), choices_.end(), cma_ ? Choice::open : Choice::by_cells);
     Status status = NodeTransport::begin(binding);
+    if (binding.broadcast) {
+        broadcast_->begin();
+        return status;
+    }
+    std::fill(choices_.begin(), choices_.end(), cma_ ? Choice::open : Choice::by_cells);
     if (cma_ && !failed(status)) status = cma_->begin(binding);
     return failed(status) ? status : cells_->begin(binding);
 }
 
+Status HostTransport::ready(int peer)
+{
+    if (binding().broadcast) return broadcast_->ready(peer, binding());
+    const Status status = NodeTransport::ready(peer);
+    // For a peer with fewer bytes the call may be a broadcast.
+    return status == Status::in_progress && broadcast_ ? broadcast_->ready(peer, binding())
+                                                       : status;
+}
+
 Status HostTransport::put(const Transfer& transfer)
 {
+    if (binding().broadcast) return broadcast_->put(transfer.slice, source(transfer), binding());
     Choice& choice = choices_[static_cast<std::size_t>(transfer.peer)];
     if (choice == Choice::by_cma) return cma_->put(transfer);
     if (choice == Choice::open && transfer.slice.length > most_) {
@@ -42,11 +57,16 @@ Status HostTransport::put_through_cells(const Transfer& transfer)
 
 std::uint32_t HostTransport::arrived(int peer)
 {
+    if (binding().broadcast) return broadcast_->arrived(peer);
     return cells_->arrived(peer) + (cma_ ? cma_->arrived(peer) : 0);
 }
 
 Status HostTransport::progress(Completions& completions)
 {
+    if (binding().broadcast) {
+        const Status status = NodeTransport::progress(completions);
+        return failed(status) || has_raised() ? status : broadcast_->receive(binding());
+    }
     const Status status = cma_ ? cma_->progress(completions) : NodeTransport::progress(completions);
     return failed(status) ? status : cells_->progress(completions);
 }
@@ -55,6 +75,7 @@ bool HostTransport::idle() { return cells_->idle() && (!cma_ || cma_->idle()); }
 
 void HostTransport::end()
 {
+    if (binding().broadcast) return;
     cells_->end();
     if (cma_) cma_->end();
 }
@@ -64,6 +85,12 @@ void HostTransport::raise(Status status)
     NodeTransport::raise(status);
     cells_->raise(status);
     if (cma_) cma_->raise(status);
+}
+
+// By CMA alone: all else everybody takes himself.
+bool HostTransport::may_write(int peer, std::uint32_t count)
+{
+    return cma_ && !binding().broadcast && NodeTransport::may_write(peer, count);
 }
 
 }  // namespace hier

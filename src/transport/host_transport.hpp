@@ -1,5 +1,6 @@
-// The node level for host memory where processes may write to one another: large puts by CMA, one
-// copy, small ones through cells of shared memory, which need no system call.
+// The node level for host memory: large puts by CMA, one copy, where processes may write to one
+// another, small ones through cells of shared memory, which need no system call, and calls of small
+// blocks by broadcast.
 //
 // The first put to a peer decides for the call, so that puts are counted in their order. Median us of
 // an allgather on one node (bench/allgather, Xeons; 8 cells of 64 KiB), bytes a rank:
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "transport/cma_transport.hpp"
+#include "transport/node_broadcast.hpp"
 #include "transport/shm_transport.hpp"
 
 namespace hier {
@@ -33,10 +35,13 @@ public:
     static constexpr CellShape shared_core_cells = {4, 64 << 10};
 
     // `cma` may be null: everything goes through cells then. `most`: bytes of a first put that does.
+    // `broadcast` may be null: no call is one.
     HostTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<CmaTransport> cma,
-                  std::unique_ptr<ShmTransport> cells, std::size_t most);
+                  std::unique_ptr<ShmTransport> cells, std::unique_ptr<NodeBroadcast> broadcast,
+                  std::size_t most);
 
     Status begin(const Binding& binding) override;
+    Status ready(int peer) override;
     Status put(const Transfer& transfer) override;
     // From or to memory that CMA does not reach.
     Status put_through_cells(const Transfer& transfer);
@@ -45,10 +50,12 @@ public:
     bool idle() override;
     void end() override;
     void raise(Status status) override;
+    bool may_write(int peer, std::uint32_t count) override;
+    std::size_t broadcast_space() const override { return broadcast_ ? NodeBroadcast::space : 0; }
     bool has_cma() const { return cma_ != nullptr; }
     const char* name() const override
     {
-        return cma_ ? "copies between processes (CMA), small ones through cells," : cells_->name();
+        return cma_ ? "copies between processes (CMA), small ones through shared memory," : cells_->name();
     }
 
 private:
@@ -56,6 +63,7 @@ private:
 
     std::unique_ptr<CmaTransport> cma_;
     std::unique_ptr<ShmTransport> cells_;
+    std::unique_ptr<NodeBroadcast> broadcast_;
     std::size_t most_;
     std::vector<Choice> choices_;  // by peer, in this collective
 };

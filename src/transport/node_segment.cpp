@@ -2,6 +2,7 @@
 
 #include "error.hpp"
 #include "log.hpp"
+#include "topology/discovery.hpp"
 
 namespace hier {
 namespace {
@@ -30,6 +31,17 @@ SharedMemory share(const Group& group, std::size_t bytes)
         log(HIER_LOG_INFO, "%s: trying /dev/shm", e.what());
     }
     return share(group, bytes, SharedMemory::create_named);
+}
+
+// Whoever made the segment had it filled near himself. Pages move when one process alone has mapped
+// them, which a write to each does: nobody else touches these before they are used.
+void place_pages(void* zeros, std::size_t bytes, int numa)
+{
+    if (numa < 0) return;
+    constexpr std::size_t page = 4096;  // or more
+    auto* const memory = static_cast<volatile std::byte*>(zeros);
+    for (std::size_t i = 0; i < bytes; i += page) memory[i] = {};
+    (void)place_memory(zeros, bytes, numa);
 }
 
 // Fresh shared memory is zero, which is the first value of every word: no constructor has to run in

@@ -74,4 +74,7 @@ private:
 // Collective: the memory that group rank 0 creates, mapped by all.
 SharedMemory share(const Group& group, std::size_t bytes);
 
+// Zeros of shared memory that this rank is to fill go to a NUMA node; -1: they stay.
+void place_pages(void* zeros, std::size_t bytes, int numa);
+
 }  // namespace hier

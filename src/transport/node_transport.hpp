@@ -2,6 +2,7 @@
 // the derived class's.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -30,12 +31,15 @@ public:
     virtual const char* name() const = 0;
     // May the buffers of a call be memory that the CPU cannot reach?
     virtual bool takes_device_memory() const { return false; }
+    // How much a rank may put in a call that is a broadcast (NodeBroadcast::space_for); 0: none is.
+    virtual std::size_t broadcast_space() const { return 0; }
 
 protected:
     explicit NodeTransport(std::shared_ptr<NodeSegment> segment) : segment_(std::move(segment)) {}
 
     const NodeSegment& segment() const { return *segment_; }
     void keep_segment() { segment_->keep(); }  // until the process ends
+    bool has_raised() const { return raised_; }
     bool is_alone() const { return segment_ == nullptr; }
     const Binding& binding() const { return binding_; }
     const std::byte* source(const Transfer& transfer) const;
@@ -65,6 +69,7 @@ public:
     AloneTransport() : NodeTransport(nullptr) {}
     Status put(const Transfer&) override { return Status::bad_argument; }
     const char* name() const override { return "nobody else"; }
+    std::size_t broadcast_space() const override { return std::numeric_limits<std::size_t>::max(); }
 };
 
 }  // namespace hier

@@ -5,7 +5,6 @@
 
 #include "gpu/runtime.hpp"
 #include "log.hpp"
-#include "topology/discovery.hpp"
 
 namespace hier {
 
@@ -18,19 +17,7 @@ ShmTransport::ShmTransport(std::shared_ptr<NodeSegment> segment_in, const Group&
     const auto ranks = static_cast<std::size_t>(group.size());
     memory_ = share(group, ranks * ranks * sizeof(Queue) + ranks * shape_.count * shape_.bytes);
     for (Cell& cell : cells_) cell.until.resize(ranks);
-    place_cells(numa);
-}
-
-// Whoever made the segment had it filled near himself. Pages move when one process alone has mapped
-// them, which a write to each does: nobody else touches these before they are used.
-void ShmTransport::place_cells(int numa) const
-{
-    if (numa < 0) return;
-    constexpr std::size_t page = 4096;  // or more
-    const std::size_t bytes = shape_.count * shape_.bytes;
-    std::byte* cells = cell_data(segment().rank(), 0);
-    for (std::size_t i = 0; i < bytes; i += page) *static_cast<volatile std::byte*>(&cells[i]) = {};
-    (void)place_memory(cells, bytes, numa);
+    place_pages(cell_data(segment().rank(), 0), shape_.count * shape_.bytes, numa);
 }
 
 ShmTransport::~ShmTransport()

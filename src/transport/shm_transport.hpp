@@ -82,7 +82,6 @@ private:
         bool empty() const { return next == puts.size(); }
     };
 
-    void place_cells(int numa) const;
     Queue& queue(int from, int to) const;
     std::byte* cell_data(int owner, std::size_t cell) const;
     bool is_free(const Cell& cell) const;

@@ -134,19 +134,30 @@ void Machine::announce(int rank, const Op& op)
     }
 }
 
+std::vector<int> Machine::targets_of(int rank, const Op& op) const
+{
+    if (op.peer != Op::every_peer) return {op.peer};
+    std::vector<int> targets;
+    for (const int peer : topo_.ranks_on(topo_.node_of(rank)))
+        if (peer != rank) targets.push_back(peer);
+    return targets;
+}
+
 void Machine::put(int rank, std::uint32_t op)
 {
     RankState& me = at(rank);
     const Op& what = me.plan->ops[op];
-    // Older: only an earlier collective's buffer. Newer: the peer has left this one.
-    const bool is_kept = what.level == Level::rail && call_of(rank).eager;
-    Fault fault = Fault::put_unannounced;
-    if (is_kept || me.announced[index(what.peer)][index(what.level)] == me.call)
-        fault = fault_of_read(rank, what);
-    if (fault != Fault::none) return fail(fault, me.call, rank, static_cast<int>(op));
-    me.peers[index(what.peer)].issued[index(what.level)]++;
+    const bool is_kept = call_of(rank).keeps_early(what.level);
     me.flights[op] = static_cast<std::uint32_t>(flights_.size());
-    launch({{what.level, rank, what.peer}, me.call, op, what.count, what.slice});
+    for (const int target : targets_of(rank, what)) {
+        // Older: only an earlier collective's buffer. Newer: the peer has left this one.
+        Fault fault = Fault::put_unannounced;
+        if (is_kept || me.announced[index(target)][index(what.level)] == me.call)
+            fault = fault_of_read(rank, what);
+        if (fault != Fault::none) return fail(fault, me.call, rank, static_cast<int>(op));
+        me.peers[index(target)].issued[index(what.level)]++;
+        launch({{what.level, rank, target}, me.call, op, what.count, what.slice});
+    }
     events_.push_by_rank({Event::Kind::done, rank, op});
     if (what.level == Level::rail) offer_blocked(rank);
 }
@@ -188,7 +199,8 @@ void Machine::done(int rank, std::uint32_t op)
 {
     const Op& what = at(rank).plan->ops[op];
     if (what.kind == Op::Kind::copy) at(rank).buffer(what.to).confirm(what.slice);
-    if (what.kind == Op::Kind::put) flights_[at(rank).flights[op]].is_done = true;
+    const std::size_t flights = what.kind == Op::Kind::put ? targets_of(rank, what).size() : 0;
+    for (std::size_t i = 0; i < flights; i++) flights_[at(rank).flights[op] + i].is_done = true;
     complete(rank, op);
 }
 

@@ -112,7 +112,8 @@ void Hunt::all(const Topology& topology, const Call& call)
                     survivors_.push_back(
                         std::string(mutant.change) + ", call " + std::to_string(mutated) +
                         ", rank " + std::to_string(rank) + " op " + std::to_string(mutant.op) +
-                        ", nodes of ranks " + describe(topology) + ", " + to_string(call.route));
+                        ", nodes of ranks " + describe(topology) + ", " + to_string(call.route) +
+                        (call.broadcast ? ", broadcast" : ""));
                 }
             }
         }

@@ -51,7 +51,7 @@ private:
         case Op::Kind::drain:
             return is_peer(op) ? Fault::none : Fault::wrong_peer;
         case Op::Kind::put:
-            if (!is_peer(op)) return Fault::wrong_peer;
+            if (!is_target(op)) return Fault::wrong_peer;
             if (!can_be_put(op)) return Fault::wrong_place;
             if (const Fault fault = source_holds(op); fault != Fault::none) return fault;
             return number(op);
@@ -65,6 +65,12 @@ private:
         const bool same_node = topo_.node_of(op.peer) == topo_.node_of(rank_);
         if (op.level == Level::node) return same_node;
         return !same_node && topo_.rail_of(op.peer) == topo_.rail_of(rank_);
+    }
+
+    bool is_target(const Op& op) const
+    {
+        if (op.level == Level::node && call_.broadcast) return op.peer == Op::every_peer;
+        return is_peer(op);
     }
 
     bool has(Place place) const { return place != Place::landing || call_.landing_at(rank_); }
@@ -111,8 +117,9 @@ private:
 
     Fault number(const Op& op)
     {
+        const int peer = op.peer == Op::every_peer ? rank_ : op.peer;
         auto& numbers =
-            numbers_[static_cast<std::size_t>(op.level)][static_cast<std::size_t>(op.peer)];
+            numbers_[static_cast<std::size_t>(op.level)][static_cast<std::size_t>(peer)];
         numbers.push_back(op.count);
         const bool in_order = op.level == Level::node || op.count == numbers.size();
         return in_order ? Fault::none : Fault::wrong_count;
@@ -130,7 +137,8 @@ private:
     const Topology& topo_;
     int rank_;
     const Call& call_;
-    std::array<std::vector<std::vector<std::uint32_t>>, 2> numbers_;  // by level and peer
+    std::array<std::vector<std::vector<std::uint32_t>>, 2>
+        numbers_;  // by level and peer; of puts to all: this rank
 };
 
 }  // namespace

@@ -61,17 +61,17 @@ void Machine::launch(Flight flight)
     if (may_land) push(Event::Kind::payload, number);
 }
 
-// A rail moves only while both of its ends make progress; what is early for a call that takes it so
-// is kept until that.
+// What is early for a call that takes it so is kept until that. A rail moves only while both of its
+// ends make progress.
 bool Machine::park(const Channel& channel, const Event& event)
 {
-    if (channel.level == Level::node) return false;
     const int call = event.kind == Event::Kind::announcement ? announcements_[event.index].call
                                                              : flights_[event.index].call;
-    if (calls_[index(call)].eager && at(channel.to).call < call) {
+    if (calls_[index(call)].keeps_early(channel.level) && at(channel.to).call < call) {
         at(channel.to).parked.push_back(event);
         return true;
     }
+    if (channel.level == Level::node) return false;
     for (const int end : {channel.from, channel.to}) {
         if (at(end).inside) continue;
         at(end).parked.push_back(event);
@@ -146,7 +146,7 @@ void Machine::land_signal(const Event& event)
     for (const std::uint32_t later : flight.later) push(Event::Kind::signal, later);
     target_of(flight.channel).confirm(flight.slice);
     target.peers[index(from)].arrived[index(level)]++;
-    if (level == Level::rail && call_of(to).eager) note_presence(flight.channel, flight.call);
+    if (call_of(to).keeps_early(level)) note_presence(flight.channel, flight.call);
     offer_blocked(to);
     if (at(from).call == flight.call) {
         at(from).peers[index(to)].landed[index(level)]++;
@@ -161,10 +161,10 @@ void Machine::land_announcement(const Event& event)
     note_presence(a.channel, a.call);
 }
 
-// By an announcement or, in an eager call, by what the rank has put.
+// By an announcement or, where nobody waits for one, by what the rank has put.
 void Machine::note_presence(const Channel& channel, int call)
 {
-    int& last = at(channel.to).announced[index(channel.from)][index(Level::rail)];
+    int& last = at(channel.to).announced[index(channel.from)][index(channel.level)];
     last = std::max(last, call);
     offer_blocked(channel.to);
 }

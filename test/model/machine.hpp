@@ -38,7 +38,7 @@ struct RankState {
     std::vector<std::uint32_t> blocked;  // dependencies done, but something else is awaited
     std::vector<Drain> drains;           // that have begun
     std::vector<Copy> copies;            // that have begun, done ones too
-    std::vector<std::uint32_t> flights;  // by operation: of a put
+    std::vector<std::uint32_t> flights;  // by operation: of a put, the first
     std::vector<std::vector<std::uint32_t>> sent;  // by node peer: flights
     std::vector<Peer> peers;
     std::vector<std::array<int, 2>>
@@ -88,6 +88,7 @@ private:
     bool is_ready(int rank, const Op& op) const;
     void execute(int rank, std::uint32_t op);
     void announce(int rank, const Op& op);
+    std::vector<int> targets_of(int rank, const Op& op) const;
     void put(int rank, std::uint32_t op);
     Fault fault_of_read(int rank, const Op& op) const;
     void copy(int rank, std::uint32_t op);

@@ -9,6 +9,7 @@
 //     but a put that was issued when another one was done is seen after it
 //   - a put is done (its source may be reused) at any time after it was issued, before or after it
 //     lands; a rank returns when all of its operations are done
+//   - a put to all of a node is as many puts, which take their own time
 //   - a copy goes on piecewise after it was started, and its target may be read when it is done
 //   - what is read, by a put or a copy, is read at any moment from its start until it is done. It
 //     must be there from the start, and then stays until the rank returns: nothing is written twice
@@ -43,9 +44,11 @@ struct Call {
     std::vector<bool> in_place;  // by rank
     std::vector<bool> landing;   // by rank
     bool eager = false;          // the network keeps what comes before its call
+    bool broadcast = false;      // and so does the node
     bool own_whole = false;
     std::vector<Plan> plans;  // by rank
 
+    bool keeps_early(Level level) const { return level == Level::rail ? eager : broadcast; }
     bool in_place_at(int rank) const { return in_place[static_cast<std::size_t>(rank)]; }
     bool landing_at(int rank) const { return landing[static_cast<std::size_t>(rank)]; }
     Slice shard(int rank) const { return shards[static_cast<std::size_t>(rank)]; }

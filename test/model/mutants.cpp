@@ -158,7 +158,8 @@ private:
     {
         const auto& ops = call_.plan(peer).ops;
         return static_cast<std::uint32_t>(std::count_if(ops.begin(), ops.end(), [&](const Op& op) {
-            return op.kind == Op::Kind::put && op.level == Level::node && op.peer == rank_;
+            return op.kind == Op::Kind::put && op.level == Level::node &&
+                   (op.peer == rank_ || op.peer == Op::every_peer);
         }));
     }
 
@@ -175,7 +176,9 @@ private:
     void change_peer(std::size_t i)
     {
         const Op& op = plan_.ops[i];
-        for (int peer = 0; peer < topo_.size(); peer++) {
+        // Equivalent: a wait for an announcement after which nothing follows.
+        const bool is_idle = op.kind == Op::Kind::await_ready && !depended_[i];
+        for (int peer = 0; peer < topo_.size() && !is_idle; peer++) {
             if (peer == op.peer) continue;
             // Equivalent: all others of a node of two is the other one.
             const auto node = topo_.ranks_on(topo_.node_of(rank_));
@@ -266,6 +269,9 @@ private:
         other = call_;
         other.landing.flip();
         replan("planned for the other reach of the network", topo_, other);
+        other = call_;
+        other.broadcast = !other.broadcast;
+        replan("planned for the other way inside a node", topo_, other);
         other = call_;
         for (const std::size_t chunk : {call_.chunk / 2, call_.chunk + 1, call_.chunk * 2}) {
             other.chunk = std::max<std::size_t>(chunk, 1);

@@ -31,6 +31,7 @@ Call any_call(const Topology& topology, std::mt19937& random)
     call.in_place = some_of(topology.size(), random);
     call.landing = none_some_or_all_of(topology.size(), random);
     call.eager = random() % 2 == 0;
+    call.broadcast = random() % 2 == 0;
     call.own_whole = random() % 2 == 0;
     return planned(topology, std::move(call));
 }
@@ -45,6 +46,7 @@ Call equal_call(const Topology& topology, Route route, std::size_t bytes,
     call.in_place = some_of(topology.size(), random);
     call.landing = landing;
     call.eager = random() % 2 == 0;
+    call.broadcast = random() % 2 == 0;
     call.own_whole = random() % 2 == 0;
     return planned(topology, std::move(call));
 }
@@ -168,6 +170,7 @@ void test_laggards(void**)
 struct Places {
     std::vector<bool> in_place;
     std::vector<bool> landing;
+    bool broadcast = false;
 };
 
 std::vector<Places> places_of(const Topology& topology)
@@ -176,10 +179,11 @@ std::vector<Places> places_of(const Topology& topology)
     const std::vector<bool> none(n, false), all(n, true);
     std::vector<bool> mixed(n);
     for (std::size_t r = 0; r < n; r += 2) mixed[r] = true;
-    if (n > 6) return {{mixed, mixed_landing(n)}};  // large teams cost the most
-    std::vector<Places> places = {{mixed, none}, {none, none}, {all, none}};
+    if (n > 6) return {{mixed, mixed_landing(n)}, {mixed, none, true}};  // these cost the most
+    std::vector<Places> places = {{mixed, none}, {none, none}, {all, none}, {mixed, none, true}};
     if (topology.nodes() == 1) return places;  // without a rail landing changes nothing
     places.push_back({mixed, mixed_landing(n)});
+    places.push_back({none, mixed_landing(n), true});
     places.push_back({none, all});
     return places;
 }
@@ -200,6 +204,7 @@ Hunt hunt_everywhere()
                 call.route = route;
                 call.in_place = places.in_place;
                 call.landing = places.landing;
+                call.broadcast = places.broadcast;
                 hunt.all(topology, planned(topology, std::move(call)));
             }
         }

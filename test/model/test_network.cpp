@@ -33,6 +33,12 @@ std::string text_of(const Topology& topology, const Call& call, const Schedule& 
            ", nodes of ranks " + describe(topology) + ", " + to_string(call.route);
 }
 
+int neighbour_of(const Topology& topology, int rank)
+{
+    const auto ranks = topology.ranks_on(topology.node_of(rank));
+    return ranks[static_cast<std::size_t>(topology.local_of(rank) + 1) % ranks.size()];
+}
+
 // Every put of a call of bytes, alone; what is wrong, or "".
 std::string meet_everywhere(const Topology& topology, const Call& call, Schedule::Kind hazard,
                             Met& met)
@@ -41,8 +47,9 @@ std::string meet_everywhere(const Topology& topology, const Call& call, Schedule
     for (int from = 0; from < topology.size(); from++) {
         for (const Op& op : call.plan(from).ops) {
             if (op.kind != Op::Kind::put) continue;
+            const int to = op.peer == Op::every_peer ? neighbour_of(topology, from) : op.peer;
             for (unsigned seed = 0; seed < 3; seed++) {
-                const Schedule schedule{hazard, seed, {op.level, from, op.peer}, op.count};
+                const Schedule schedule{hazard, seed, {op.level, from, to}, op.count};
                 const Verdict verdict = run(topology, calls, schedule);
                 met.times++;
                 met.as_signal_without_data += verdict.fault == Fault::signal_without_data;
@@ -63,14 +70,17 @@ const char* each_is_seen(Schedule::Kind hazard, Met& met)
          std::vector<std::vector<int>>{{3}, {2, 2}, {3, 1}, {1, 1, 1}, {2, 3, 1}}) {
         const Topology topology(nodes_of_sizes(cut));
         for (const Route route : all_routes) {
-            Call call;
-            call.chunk = 3;
-            call.shards = equal_shards(topology.size(), 3 * call.chunk + 1);
-            call.route = route;
-            call.in_place = some_of(topology.size(), random);
-            call.landing = none_some_or_all_of(topology.size(), random);
-            const auto why = meet_everywhere(topology, planned(topology, call), hazard, met);
-            if (!why.empty()) return keep(why);
+            for (const bool broadcast : {false, true}) {
+                Call call;
+                call.chunk = 3;
+                call.shards = equal_shards(topology.size(), 3 * call.chunk + 1);
+                call.route = route;
+                call.in_place = some_of(topology.size(), random);
+                call.landing = none_some_or_all_of(topology.size(), random);
+                call.broadcast = broadcast;
+                const auto why = meet_everywhere(topology, planned(topology, call), hazard, met);
+                if (!why.empty()) return keep(why);
+            }
         }
     }
     return nullptr;

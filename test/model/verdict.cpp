@@ -59,6 +59,7 @@ Plan plan_of(const Topology& topology, int rank, const Call& call)
                            .in_place = call.in_place_at(rank),
                            .landing = call.landing_at(rank),
                            .eager = call.eager,
+                           .broadcast = call.broadcast,
                            .own_whole = call.own_whole,
                            .copy_whole = call.own_whole});
 }

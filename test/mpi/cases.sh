@@ -64,6 +64,7 @@ case_ lifetime-3-by-0 ranks=3 shm=private limit=150 -- lifetime --expect hier --
 case_ no-dev-shm ranks=4 node_size=2 shm=16k mca="coll_hier_intra shm btl tcp,self" -- exact --expect hier
 case_ lifetime-shm ranks=4 node_size=2 shm=private mca="coll_hier_intra shm" limit=150 -- lifetime --expect hier --count 200
 case_ "lifetime-{3,1}" layout=3,1 limit=150 -- lifetime --expect hier --count 100
+case_ starved ranks=2 mca="pml ob1 btl tcp,self" -- starved --expect hier
 case_ threads-4-by-2 ranks=4 node_size=2 -- threads --expect hier
 case_ threads-2-by-0 ranks=2 -- threads --expect hier --threads 4
 case_ absent-2-by-1 ranks=2 node_size=1 -- absent --expect hier
@@ -214,7 +215,7 @@ case_ devices-by-network layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_
 case_ unreachable-network layout=1,1 mca="coll_hier_net_devices lo" \
     says="rail rank . cannot be reached: .*; is tcp on device .lo. the right network. .coll_hier_net_devices." -- exact --sizes 70001
 # Many that look for one way to the same rank.
-case_ crowded-rail layout=20,1 -- lifetime --expect hier --count 1
+case_ crowded-rail layout=20,1 -- exact --expect hier --sizes 1
 
 # A trace of one call, in files that are whole; a place that is none costs a line and no more.
 for shape in "4 2" "4 1" "6 2"; do

@@ -101,20 +101,42 @@ Status FakeTransport::ready(int peer)
 {
     if (!bound_) blame("ready outside of begin and end");
     if (strikes(Call::ready)) return Status::mismatch;
+    if (is_broadcast()) {
+        const Lane& from = group_.lanes[me_][static_cast<std::size_t>(peer)];
+        if (arrived(peer) == 0) return Status::in_progress;
+        return from.differs ? Status::mismatch : Status::ok;
+    }
     const auto& announced = to(peer).announced;
     if (announced.sequence < binding_.sequence) return Status::in_progress;
     return announced.into.length == binding_.receive.length ? Status::ok : Status::mismatch;
 }
 
-Status FakeTransport::put(const Transfer& transfer)
+std::vector<FakeTransport::Lane*> FakeTransport::lanes_to(int peer)
+{
+    if (peer != Op::every_peer) return {&to(peer)};
+    std::vector<Lane*> lanes;
+    for (std::size_t i = 0; i < group_.lanes.size(); i++)
+        if (i != me_) lanes.push_back(&group_.lanes[i][me_]);
+    return lanes;
+}
+
+void FakeTransport::check_put(const Transfer& transfer)
 {
     if (static_cast<std::size_t>(transfer.peer) == me_) blame("a put to oneself");
     const bool is_landing = transfer.from == Place::landing;
     if (level_ == Level::node && is_landing) blame("a put from the landing buffer");
     if (level_ == Level::rail && is_landing != has_landing())
         blame("a put of what the network does not reach");
-    Lane& lane = to(transfer.peer);
-    if (lane.announced.sequence != binding_.sequence) blame("a put to a rank that is not ready");
+    if (is_broadcast() != (transfer.peer == Op::every_peer)) blame("a put to the wrong peers");
+    for (const Lane* lane : lanes_to(transfer.peer)) {
+        if (!is_broadcast() && lane->announced.sequence != binding_.sequence)
+            blame("a put to a rank that is not ready");
+    }
+}
+
+Status FakeTransport::put(const Transfer& transfer)
+{
+    check_put(transfer);
     const auto in_flight = std::count_if(flights_.begin(), flights_.end(),
                                          [](const Flight& f) { return f.call == Call::put; });
     if (level_ == Level::rail && static_cast<std::size_t>(in_flight) >= network_.depth())
@@ -124,9 +146,13 @@ Status FakeTransport::put(const Transfer& transfer)
     if (how == Sabotage::How::connection_broken) break_connection(transfer.peer);
     // What follows on a rail whose put fails has lost its order.
     const bool is_failure = how == Sabotage::How::fails_later;
-    lane.lost =
-        lane.lost || how == Sabotage::How::connection_lost || (is_failure && level_ == Level::rail);
-    return start({transfer, Call::put, is_failure, lane.sent});
+    std::vector<std::size_t> after;
+    for (Lane* lane : lanes_to(transfer.peer)) {
+        lane->lost = lane->lost || how == Sabotage::How::connection_lost ||
+                     (is_failure && level_ == Level::rail);
+        after.push_back(lane->sent);
+    }
+    return start({transfer, Call::put, is_failure, std::move(after)});
 }
 
 // With what is on the road.
@@ -146,7 +172,7 @@ Status FakeTransport::copy(const Transfer& transfer)
     if ((transfer.from == Place::landing || transfer.to == Place::landing) && !has_landing())
         blame("a copy from or to a landing buffer that is not there");
     if (strikes(Call::copy)) return Status::transport_error;
-    return start({transfer, Call::copy, fails_later_, 0});
+    return start({transfer, Call::copy, fails_later_, {}});
 }
 
 Status FakeTransport::drain(int peer, std::uint32_t op)
@@ -159,7 +185,7 @@ Status FakeTransport::drain(int peer, std::uint32_t op)
     Transfer transfer{};
     transfer.peer = peer;
     transfer.op = op;
-    return start({transfer, Call::drain, fails_later_, 0});
+    return start({transfer, Call::drain, fails_later_, {}});
 }
 
 Status FakeTransport::start(const Flight& flight)
@@ -198,29 +224,40 @@ void FakeTransport::perform(const Flight& flight)
         lane.road.clear();
         break;
     }
-    case Call::put: {
-        Lane& lane = to(transfer.peer);
+    case Call::put:
         if (stopped_) blame("a put after the last");
-        if (lane.lost) break;
-        const bool is_gone =
-            group_.places[static_cast<std::size_t>(transfer.peer)] == FakeGroup::Place::gone;
-        if (is_gone && !lane.announced.stays) blame("a put to a rank that has left its call");
-        const std::byte* from = source(transfer);
-        auto& queue = level_ == Level::rail ? lane.road : lane.arriving;
-        queue.push_back({{from, from + slice.length},
-                         slice.offset,
-                         binding_.sequence,
-                         transfer.count,
-                         lane.sent++,
-                         flight.after});
+        send(flight);
         break;
-    }
     case Call::begin:
     case Call::announce:
     case Call::ready:
     case Call::progress:
         blame("not a transfer");
         break;
+    }
+}
+
+void FakeTransport::send(const Flight& flight)
+{
+    const Transfer& transfer = flight.transfer;
+    const std::byte* from = source(transfer);
+    std::size_t number = 0;
+    for (Lane* lane : lanes_to(transfer.peer)) {
+        const std::size_t after = flight.after[number++];
+        if (lane->lost) continue;
+        const bool is_gone =
+            !is_broadcast() &&
+            group_.places[static_cast<std::size_t>(transfer.peer)] == FakeGroup::Place::gone;
+        if (is_gone && !lane->announced.stays) blame("a put to a rank that has left its call");
+        auto& queue = level_ == Level::rail ? lane->road : lane->arriving;
+        queue.push_back({{from, from + transfer.slice.length},
+                         transfer.slice.offset,
+                         binding_.sequence,
+                         transfer.count,
+                         binding_.receive.length,
+                         lane->sent++,
+                         after,
+                         is_broadcast()});
     }
 }
 
@@ -269,10 +306,18 @@ void FakeTransport::land(Lane& lane, std::size_t parcel)
     lane.arriving.erase(lane.arriving.begin() + static_cast<std::ptrdiff_t>(parcel));
     if (!bound_ || p.sequence != binding_.sequence)
         return blame("bytes came after the end of their call");
-    std::memcpy(lane.announced.into.base + p.offset, p.bytes.data(), p.bytes.size());
+    lane.differs = is_broadcast() && p.total != binding_.receive.length;
+    std::byte* const into = is_broadcast() ? binding_.receive.base : lane.announced.into.base;
+    if (!lane.differs) std::memcpy(into + p.offset, p.bytes.data(), p.bytes.size());
     const std::uint32_t before = Signal::count(lane.signal, p.sequence);
     if (level_ == Level::rail && p.count != before + 1) blame("a rail put out of order");
     lane.signal = Signal::encode(p.sequence, before + 1);
+}
+
+// For a call in which this rank is not yet.
+bool FakeTransport::is_early(const Lane& lane, std::size_t parcel) const
+{
+    return lane.arriving[parcel].is_kept && lane.arriving[parcel].sequence > binding_.sequence;
 }
 
 // On the node level in any order, but for what was done when another put began: that comes first.
@@ -290,7 +335,7 @@ void FakeTransport::land()
             const std::size_t any = network_.below(lane.arriving.size());
             if (level_ == Level::rail) {
                 land(lane, 0);
-            } else if (may_land(lane, any)) {
+            } else if (may_land(lane, any) && !is_early(lane, any)) {
                 land(lane, any);
             }
         }

@@ -8,6 +8,7 @@
 //                         or freed by drain)     progress)
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -54,8 +55,10 @@ struct Parcel {
     std::size_t offset;
     std::uint64_t sequence;
     std::uint32_t count;
+    std::size_t total;   // of the sender's receive buffer
     std::size_t number;  // among the sender's to this receiver
     std::size_t after;   // lands only after all with lower numbers
+    bool is_kept;        // until its receiver is in that call
 };
 
 // The ranks of one node or one rail. [receiver][sender] throughout.
@@ -74,7 +77,13 @@ struct FakeGroup {
         bool lost = false;
         bool broken = false;
         bool stopped = false;  // said by the sender, behind what is on the lane
-        bool is_empty() const { return road.empty() && arriving.empty(); }
+        bool differs = false;  // what has come is for a buffer of another size
+        // But for what nobody waits for.
+        bool is_empty() const
+        {
+            return road.empty() && std::all_of(arriving.begin(), arriving.end(),
+                                               [](const Parcel& p) { return p.is_kept; });
+        }
     };
     // Of a receiver. gone: out of a call that it has entered; gave_up: though it might still be
     // written to.
@@ -153,12 +162,16 @@ private:
         Transfer transfer;
         Call call;
         bool fails;
-        std::size_t after;  // puts to the peer that were done when this one began
+        std::vector<std::size_t> after;  // by lane: puts that were done when this one began
     };
     using Lane = FakeGroup::Lane;
 
     void blame(const char* rule) const;
     bool strikes(Call call);
+    bool is_broadcast() const { return level_ == Level::node && binding_.broadcast; }
+    std::vector<Lane*> lanes_to(int peer);
+    void check_put(const Transfer& transfer);
+    void send(const Flight& flight);
     bool has_landing() const { return binding_.landing.base != nullptr; }
     void break_connection(int peer);
     Status start(const Flight& flight);
@@ -170,6 +183,7 @@ private:
     static bool may_land(const Lane& lane, std::size_t parcel);
     void land();
     void land(Lane& lane, std::size_t parcel);
+    bool is_early(const Lane& lane, std::size_t parcel) const;
     Lane& to(int peer) { return group_.lanes[static_cast<std::size_t>(peer)][me_]; }
 
     FakeNetwork& network_;

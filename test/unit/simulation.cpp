@@ -29,13 +29,19 @@ public:
     {
         const auto shards = equal_shards(static_cast<int>(ranks_), bytes_);
         const auto r = static_cast<int>(rank);
-        for (const bool landing : {false, true}) {
-            for (const bool in_place : {false, true}) {
-                programs_.push_back(std::make_unique<Program>(
-                    plan_allgather(topology, r,
-                                   {shards, scenario.chunk, scenario.route, in_place, landing,
-                                    scenario.depth}),
-                    topology, r));
+        for (const bool broadcast : {false, true}) {
+            for (const bool landing : {false, true}) {
+                for (const bool in_place : {false, true}) {
+                    const AllgatherShape shape{.shards = shards,
+                                               .chunk = scenario.chunk,
+                                               .route = scenario.route,
+                                               .in_place = in_place,
+                                               .landing = landing,
+                                               .depth = scenario.depth,
+                                               .broadcast = broadcast};
+                    programs_.push_back(
+                        std::make_unique<Program>(plan_allgather(topology, r, shape), topology, r));
+                }
             }
         }
     }
@@ -72,6 +78,12 @@ private:
         return (rank_ + static_cast<std::size_t>(done_)) % 2 == 0;
     }
 
+    bool is_broadcast() const
+    {
+        if (scenario_.broadcast != Broadcast::some) return scenario_.broadcast == Broadcast::all;
+        return done_ % 3 != 2;
+    }
+
     void start()
     {
         const bool in_place = (rank_ + static_cast<std::size_t>(done_)) % 3 == 0;
@@ -83,9 +95,11 @@ private:
         binding.receive = {receive_.data(), receive_.size()};
         binding.send_offset = rank_ * bytes_;
         if (has_landing()) binding.landing = {landing_.data(), landing_.size()};
+        binding.broadcast = is_broadcast();
         running_ = true;
-        status_ =
-            executor_.start(*programs_[(has_landing() ? 2U : 0U) + (in_place ? 1U : 0U)], binding);
+        const std::size_t program =
+            (is_broadcast() ? 4U : 0U) + (has_landing() ? 2U : 0U) + (in_place ? 1U : 0U);
+        status_ = executor_.start(*programs_[program], binding);
     }
 
     std::string wrong_bytes() const
@@ -107,7 +121,7 @@ private:
     std::unique_ptr<FakeTransport> node_;
     std::unique_ptr<FakeTransport> rail_;
     Executor executor_;
-    // Not in place, in place; the same with landing.
+    // Not in place, in place; the same with landing; all of these as broadcasts.
     std::vector<std::unique_ptr<Program>> programs_;
     std::vector<std::byte> send_;
     std::vector<std::byte> receive_;
@@ -174,7 +188,8 @@ std::string text_of(const Scenario& scenario)
 {
     std::string out = "nodes of ranks " + text_of(scenario.nodes) +
                       (scenario.route == Route::ring ? ", ring" : ", direct") + ", landing " +
-                      std::to_string(static_cast<int>(scenario.landing)) + ", seed " +
+                      std::to_string(static_cast<int>(scenario.landing)) + ", broadcast " +
+                      std::to_string(static_cast<int>(scenario.broadcast)) + ", seed " +
                       std::to_string(scenario.weather.seed);
     if (const auto& s = scenario.sabotage) {
         out += ", rank " + std::to_string(s->rank) + "'s " + to_string(s->call) + " number " +

@@ -16,6 +16,8 @@ namespace hier::test {
 
 // Which ranks' networks reach only a landing buffer; some: it changes by rank and by call.
 enum class Landing { none, some, all };
+// Which calls are broadcasts inside the nodes; some: every third one is not.
+enum class Broadcast { none, some, all };
 
 struct Scenario {
     std::vector<int> nodes;  // of each rank
@@ -32,6 +34,7 @@ struct Scenario {
     std::vector<std::size_t> bytes_of_rank{};       // where a rank passes another size than `bytes`
     int freezes = -1;  // a rank that enters its first call and then does nothing more
     Landing landing = Landing::none;
+    Broadcast broadcast = Broadcast::none;
     // When nobody runs for so long.
     std::chrono::microseconds suspended_at{0};
     std::chrono::microseconds suspended_for{0};

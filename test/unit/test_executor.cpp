@@ -31,6 +31,7 @@ std::string fault_with_limits(Scenario scenario)
     scenario.limits.bytes_per_pass = seed % 3 == 0 ? 1 : 256 << 10;
     scenario.weather.immediate = seed % 5 == 0 ? 100 : static_cast<int>(seed % 5) * 20;
     scenario.weather.idle = seed % 4 == 0 ? 90 : 20;
+    if (seed % 3 != 0) scenario.broadcast = seed % 3 == 1 ? Broadcast::all : Broadcast::some;
     return fault_of(scenario);
 }
 
@@ -94,7 +95,7 @@ const char* landings_gather()
                 for (int i = 0; i < 30; i++) {
                     Scenario scenario{.nodes = machine(text), .route = route};
                     scenario.landing = landing;
-                    scenario.calls = 4;
+                    scenario.calls = 5;
                     scenario.weather.seed = ++seed;
                     const auto fault = fault_with_limits(scenario);
                     if (!fault.empty()) return keep(fault);

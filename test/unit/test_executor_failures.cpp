@@ -52,13 +52,14 @@ std::size_t fail_each(Scenario scenario, Sabotage sabotage, std::string& fault)
 
 std::size_t failures[call_kinds];
 
-const char* every_failure_ends(Sabotage::How how, Landing landing)
+const char* every_failure_ends(Sabotage::How how, Landing landing, Broadcast broadcast)
 {
     for (const char* text : {"2", "3", "1,1", "1,1,1", "2,1", "2,2", "3,1", "2,1,2"}) {
         for (const Route route : all_routes) {
             Scenario scenario{.nodes = machine(text), .route = route};
             scenario.calls = 2;
             scenario.landing = landing;
+            scenario.broadcast = broadcast;
             for (const Call call : every_call) {
                 const bool is_transfer =
                     call == Call::put || call == Call::copy || call == Call::drain;
@@ -88,8 +89,8 @@ bool met(std::initializer_list<Call> calls)
 void test_refused(void**)
 {
     std::fill(std::begin(failures), std::end(failures), 0);
-    expect_no_reason(every_failure_ends(Sabotage::How::refused, Landing::none));
-    expect_no_reason(every_failure_ends(Sabotage::How::refused, Landing::some));
+    expect_no_reason(every_failure_ends(Sabotage::How::refused, Landing::none, Broadcast::none));
+    expect_no_reason(every_failure_ends(Sabotage::How::refused, Landing::some, Broadcast::all));
     assert_true(met({Call::begin, Call::announce, Call::ready, Call::put, Call::copy, Call::drain,
                      Call::progress}));
 }
@@ -97,8 +98,9 @@ void test_refused(void**)
 void test_fails_later(void**)
 {
     std::fill(std::begin(failures), std::end(failures), 0);
-    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Landing::none));
-    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Landing::some));
+    expect_no_reason(
+        every_failure_ends(Sabotage::How::fails_later, Landing::none, Broadcast::none));
+    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Landing::some, Broadcast::all));
     assert_true(met({Call::put, Call::copy, Call::drain}));
 }
 
@@ -141,9 +143,10 @@ const char* a_mismatch_is_seen_by_all()
     for (const char* text : {"2", "3", "1,1", "1,1,1", "2,2", "3,1"}) {
         for (const Route route : all_routes) {
             Scenario scenario{.nodes = machine(text), .route = route};
-            for (std::size_t odd = 0; odd < scenario.nodes.size(); odd++) {
+            for (std::size_t odd = 0; odd < 2 * scenario.nodes.size(); odd++) {
+                scenario.broadcast = odd % 2 == 0 ? Broadcast::none : Broadcast::all;
                 scenario.bytes_of_rank.assign(scenario.nodes.size(), 7);
-                scenario.bytes_of_rank[odd] = 8;
+                scenario.bytes_of_rank[odd / 2] = 8;
                 const Outcome out = simulate(scenario);
                 if (!out.fault.empty()) return keep(out.fault + "; " + text_of(scenario));
                 bool is_named = false;

@@ -177,6 +177,25 @@ void test_a_raised_failure_is_seen_by_all(void**)
     }
 }
 
+// By CMA alone does anybody write into another one's buffer, which a rank that fails has to wait for.
+void test_who_may_write_after_a_failure(void**)
+{
+    for (const int intra : all_of_them) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            const auto transport = make_transport(self, intra);
+            std::vector<std::byte> buffer(100);
+            if (enter(*transport, self, buffer) != Status::ok) return "not ready";
+            (void)self.group().allgather(0);
+            transport->raise(Status::transport_error);
+            if (transport->may_write(1 - self.rank(), 1) != (intra != HIER_INTRA_SHM))
+                return intra == HIER_INTRA_SHM ? "it waits for whoever takes from cells"
+                                               : "it waits for nobody";
+            (void)self.group().allgather(0);
+            return "";
+        }))));
+    }
+}
+
 // Only a copy into its memory can tell that a process is gone; shared memory stays.
 void test_dead_peer(void**)
 {
@@ -332,6 +351,7 @@ int main()
         cmocka_unit_test(test_put_beyond_the_end),
         cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_a_raised_failure_is_seen_by_all),
+        cmocka_unit_test(test_who_may_write_after_a_failure),
         cmocka_unit_test(test_dead_peer),
         cmocka_unit_test(test_the_first_put_decides),
         cmocka_unit_test(test_memory_that_cma_does_not_reach),

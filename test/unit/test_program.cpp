@@ -104,6 +104,9 @@ void test_refuses_wrong_levels(void**)
                         "op 0 reaches rank 1 on the wrong level");
     assert_string_equal(refusal_of({{put, Level::rail, 3, 1, {}}}),
                         "op 0 reaches rank 3 on the wrong level");  // other rail
+    assert_null(refusal_of({{put, Level::node, Op::every_peer, 1, {}}}));
+    assert_string_equal(refusal_of({{put, Level::rail, Op::every_peer, 1, {}}}),
+                        "op 0 puts to everybody on the rail level");
 }
 
 void test_refuses_counts_that_no_signal_holds(void**)

@@ -1,0 +1,68 @@
+// A program that makes no other calls than allgathers of a few bytes, of which one rank is always the last to enter, and
+// so finds all there: what else Open MPI has to do for that rank must be done all the same. Here it sends a message that
+// goes in parts.
+#include "support.hpp"
+
+#include <chrono>
+#include <vector>
+
+using namespace hier_test;
+
+namespace {
+
+// As a rank that computes.
+void be_late()
+{
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+}
+
+// What rank 1 says.
+int gather(Session& session, int said)
+{
+    std::vector<int> all(static_cast<std::size_t>(session.size()));
+    session.ok(MPI_Allgather(&said, 1, MPI_INT, all.data(), 1, MPI_INT, MPI_COMM_WORLD),
+               "MPI_Allgather");
+    return all[1];
+}
+
+// How many calls it takes, or all of them.
+int calls_until_it_is_there(Session& session, MPI_Request& request, int most)
+{
+    for (int call = 1; call < most; ++call) {
+        int is_there = 1;
+        if (session.rank() == 1) MPI_Test(&request, &is_there, MPI_STATUS_IGNORE);
+        if (session.rank() == 0) be_late();
+        if (gather(session, is_there) == 1) return call;
+    }
+    return most;
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Session session(argc, argv, "starved", {"expect"});
+    Observer observer(session);
+    gather(session, 1);  // sets up what takes messages
+    const Counters::Values before = observer.read();
+    std::vector<char> message(8 << 20, 'x');
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (session.rank() == 0)
+        MPI_Isend(message.data(), static_cast<int>(message.size()), MPI_CHAR, 1, 0, MPI_COMM_WORLD,
+                  &request);
+    if (session.rank() == 1)
+        MPI_Irecv(message.data(), static_cast<int>(message.size()), MPI_CHAR, 0, 0, MPI_COMM_WORLD,
+                  &request);
+    constexpr int most = 1000;
+    const int calls = calls_until_it_is_there(session, request, most);
+    if (session.rank() == 0) std::printf("# figure: starved: %d calls\n", calls);
+    session.check(calls < most, "a message has not come after %d allgathers", most);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const auto served = observer.read().served - before.served;
+    session.check(observer.expect() == Expect::any ||
+                      served == static_cast<unsigned long long>(calls),
+                  "hier served %llu of %d calls", served, calls);
+    return session.finish();
+}
