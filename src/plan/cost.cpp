@@ -52,11 +52,13 @@ Rates AllgatherCost::rates_for(std::size_t bytes, bool is_broadcast) const
     return r;
 }
 
-// Does all that any rank pushes to its node fit in?
+// Does all that any rank pushes to its node fit in? (Of larger shards a single copy is faster: 24 KiB
+// on 2 cores 6.5 us, by CMA 4.3 to 5.2.)
 bool AllgatherCost::is_broadcast(std::size_t bytes, Route route, std::size_t chunk) const
 {
     const auto& nodes = load(route).nodes;
-    return most_members_ > 1 && std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+    return most_members_ > 1 && bytes <= rates_.small_bytes &&
+           std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
                const std::size_t shards = 1 + index(node.shards);
                if (bytes > rates_.broadcast_space / shards) return false;
                const std::size_t pushed = bytes * shards;

@@ -65,8 +65,8 @@ struct Rates {
     double link_latency = 0;
     double small_latency = 0;     // likewise, of shards of up to
     std::size_t small_bytes = 0;  // this
-    // Likewise, of calls in which a rank pushes no more than this to its node, bytes and as many for
-    // each block: those are broadcasts. 0: none is.
+    // Likewise, of those among them in which a rank pushes no more than this to its node, bytes and as
+    // many for each block: broadcasts. 0: none is.
     double broadcast_latency = 0;
     std::size_t broadcast_space = 0, broadcast_block = 0;
     double copy_issue = 0;

@@ -34,7 +34,7 @@ public:
     {
         return bytes + blocks * (sizeof(Block) + alignment - 1);
     }
-    static constexpr std::size_t space = (16 << 10) - 64;
+    static constexpr std::size_t space = (32 << 10) - 64;
 
     // Of a node's segment, zeros.
     static std::size_t shared_bytes(int ranks);

@@ -40,7 +40,7 @@ Rates tcp()
     r.small_latency = 0.4e-6;
     r.small_bytes = 16 * kilo;
     r.broadcast_latency = 0.15e-6;
-    r.broadcast_space = 16320;
+    r.broadcast_space = 32704;
     r.broadcast_block = 23;
     return r;
 }
@@ -150,8 +150,8 @@ bool is_broadcast(const std::vector<int>& layout, std::size_t bytes, AllgatherWi
 void test_what_a_broadcast_holds(void**)
 {
     const std::size_t space = tcp().broadcast_space, head = tcp().broadcast_block;
-    assert_true(is_broadcast({4}, space - 2 * head));
-    assert_false(is_broadcast({4}, space));
+    assert_true(is_broadcast({4}, tcp().small_bytes));
+    assert_false(is_broadcast({4}, tcp().small_bytes + 1));
     assert_false(is_broadcast({4}, ~std::size_t{0} / 8));
     assert_false(is_broadcast({1, 1}, 16));  // there is nobody
     assert_true(is_broadcast({8, 1}, 16));
