@@ -83,9 +83,8 @@ void Team::report(const Call& call, const AllgatherChoice& choice) const
                       text_of(cost_->choose(bytes, other).seconds).c_str());
     }
     log(HIER_LOG_INFO,
-        "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s (network "
-        "%s, "
-        "links %s; %s)",
+        "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s "
+        "(network %s, links %s; %s)",
         name_.c_str(), bytes, text_of(choice.route).c_str(), choice.chunk, choice.depth,
         choice.eager ? ", eager" : "", choice.broadcast ? ", broadcast inside a node" : "",
         !call.has_landing   ? ""

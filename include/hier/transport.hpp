@@ -52,7 +52,7 @@ struct Binding {
 };
 
 struct Transfer {
-    int peer;                           // index in the transport's group; Op::every_peer
+    int peer;                           // index in the group; Op::every_peer: of a broadcast
     Slice slice;                        // in the receive buffers, ours and the peer's
     Place from;                         // which of our buffers is read
     Place to;                           // copy: which of our buffers is written
