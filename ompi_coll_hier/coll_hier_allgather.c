@@ -15,8 +15,8 @@
 static void turn(void)
 {
     enum { share = 4 };
-    static _Thread_local unsigned turns = 0;
-    if (0 == ++turns % share) {
+    static unsigned turns = 0; /* of all threads */
+    if (0 == __atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED) % share) {
         opal_progress();
     } else {
         (void)hier_progress();

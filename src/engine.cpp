@@ -67,9 +67,10 @@ int Engine::progress()
         }
     }
     count_ = running_.size();
-    // A call on one node turns no worker; but peers of another communicator may wait for an answer
-    // (over TCP, UCX 1.18 completes a put only when its target has answered).
-    if (moved == 0 && is_time_to_turn()) UcxWorker::turn_all();
+    // A call on one node turns no worker, even if each of its turns moves something; but peers of
+    // another communicator may wait for an answer (over TCP, UCX 1.18 completes a put only when its
+    // target has answered).
+    if (is_time_to_turn()) UcxWorker::turn_all();
     if (moved == 0 && should_yield) sched_yield();
     return moved;
 }

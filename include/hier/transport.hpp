@@ -82,7 +82,8 @@ public:
     // Lets `peer` (Op::every_peer: all of the group) write into the receive buffer.
     virtual Status announce(int peer) = 0;
     // Has `peer` let us write? in_progress: not yet. mismatch: it has, for a buffer of another
-    // size. Of an eager call or a broadcast: is it in it, as far as its puts or its beat tell?
+    // size. Of an eager call: is it in it, as far as its puts or its beat tell? Of a broadcast: as
+    // far as its puts tell.
     virtual Status ready(int peer) = 0;
     // Starts a transfer. ok: done at once; in_progress: `op` is completed later. Done means that
     // the source may be reused.

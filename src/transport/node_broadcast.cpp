@@ -7,18 +7,11 @@
 
 namespace hier {
 
-std::size_t NodeBroadcast::shared_bytes(int ranks)
+NodeBroadcast::NodeBroadcast(const Group& group, int numa)
+    : rank_(group.rank()), memory_(share(group, index(group.size()) * sizeof(Area))),
+      incoming_(index(group.size()))
 {
-    static_assert(sizeof(Area) % page == 0);
-    return page - cache_line + index(ranks) * sizeof(Area);
-}
-
-NodeBroadcast::NodeBroadcast(std::shared_ptr<NodeSegment> segment, int numa)
-    : segment_(std::move(segment)), incoming_(index(segment_->size()))
-{
-    const auto start = reinterpret_cast<std::uintptr_t>(segment_->more());
-    areas_ = reinterpret_cast<Area*>(segment_->more() + (page - start % page) % page);
-    place_pages(&areas_[segment_->rank()], sizeof(Area), numa);
+    place_pages(reinterpret_cast<Area*>(memory_.data()) + rank_, sizeof(Area), numa);
 }
 
 void NodeBroadcast::begin()
@@ -30,7 +23,7 @@ void NodeBroadcast::begin()
 
 Status NodeBroadcast::put(Slice slice, const std::byte* from, const Binding& binding)
 {
-    Half& to = half(segment_->rank(), binding);
+    Half& to = half(rank_, binding);
     const std::size_t next = after(written_, slice.length);
     if (slice.length > space || next > space) {
         log(HIER_LOG_ERROR, "no room for a block of %zu bytes behind %zu others, in a broadcast",
@@ -84,8 +77,9 @@ Status NodeBroadcast::receive(const Binding& binding)
 {
     std::size_t copied = 0;
     Status status = Status::ok;
-    for (int i = 1; i < segment_->size() && status == Status::ok; i++) {
-        const int peer = (segment_->rank() + i) % segment_->size();
+    const int size = static_cast<int>(incoming_.size());
+    for (int i = 1; i < size && status == Status::ok; i++) {
+        const int peer = (rank_ + i) % size;
         const Half& from = half(peer, binding);
         const std::uint64_t word = from.signal.load(std::memory_order_acquire);
         status = copy_out(peer, from, Signal::count(word, binding.sequence), binding, copied);

@@ -19,7 +19,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "hier/transport.hpp"
@@ -36,10 +35,9 @@ public:
     }
     static constexpr std::size_t space = (32 << 10) - 64;
 
-    // Of a node's segment, zeros.
-    static std::size_t shared_bytes(int ranks);
-    // `numa`: the node that is to hold what this rank writes; -1: any.
-    NodeBroadcast(std::shared_ptr<NodeSegment> segment, int numa);
+    // Collective over the node's group; throws on all its ranks or on none. `numa`: the node that is
+    // to hold what this rank writes; -1: any.
+    NodeBroadcast(const Group& group, int numa);
 
     void begin();
     // Lets all others read `slice`, which is at `from`. Done at once.
@@ -51,7 +49,7 @@ public:
     Status receive(const Binding& binding);
 
 private:
-    static constexpr std::size_t alignment = 8, page = 4096;
+    static constexpr std::size_t alignment = 8;
     static constexpr std::size_t bytes_per_pass = 256 << 10;
 
     struct Block {
@@ -78,13 +76,13 @@ private:
     }
     Half& half(int rank, const Binding& binding) const
     {
-        return areas_[rank].halves[binding.sequence % 2];
+        return reinterpret_cast<Area*>(memory_.data())[rank].halves[binding.sequence % 2];
     }
     Status copy_out(int peer, const Half& from, std::uint32_t blocks, const Binding& binding,
                     std::size_t& copied);
 
-    std::shared_ptr<NodeSegment> segment_;
-    Area* areas_;  // by rank
+    int rank_;
+    SharedMemory memory_;  // areas, by rank
     std::size_t written_ = 0;
     std::uint32_t blocks_ = 0;      // ours, in this call
     std::vector<Reader> incoming_;  // by peer

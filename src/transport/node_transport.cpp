@@ -132,6 +132,17 @@ std::unique_ptr<CmaTransport> make_cma(const std::shared_ptr<NodeSegment>& segme
     return nullptr;
 }
 
+// nullptr: none is to be had.
+std::unique_ptr<NodeBroadcast> make_broadcast(const Group& group, int numa)
+{
+    try {
+        return std::make_unique<NodeBroadcast>(group, numa);
+    } catch (const SetupError& e) {  // on all ranks
+        log(HIER_LOG_INFO, "no broadcasts of small blocks (%s)", e.what());
+        return nullptr;
+    }
+}
+
 }  // namespace
 
 std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const NodeRanks& ranks,
@@ -140,13 +151,10 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
     const bool is_alone = group.size() == 1;
     if (is_alone && ranks.have_devices) return std::make_unique<SdmaTransport>();
     if (is_alone) return std::make_unique<AloneTransport>();
-    const bool is_forced = !ranks.have_devices && intra == HIER_INTRA_CMA;
-    const std::size_t more = is_forced            ? 0
-                             : ranks.have_devices ? DeviceCells::shared_bytes(group.size())
-                                                  : NodeBroadcast::shared_bytes(group.size());
-    const auto segment = std::make_shared<NodeSegment>(group, more);
+    const auto segment = std::make_shared<NodeSegment>(
+        group, ranks.have_devices ? DeviceCells::shared_bytes(group.size()) : 0);
     auto cma = make_cma(segment, group, ranks.pids, intra);
-    if (is_forced) return cma;
+    if (cma && !ranks.have_devices && intra == HIER_INTRA_CMA) return cma;
     const auto shared = group.allgather(static_cast<int>(ranks.share_cores));
     const bool share_cores = std::find(shared.begin(), shared.end(), 1) != shared.end();
     std::unique_ptr<ShmTransport> cells;
@@ -161,8 +169,7 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
         log(HIER_LOG_INFO, "no cells for small blocks (%s): all of them by CMA", e.what());
         return cma;
     }
-    std::unique_ptr<NodeBroadcast> broadcast;
-    if (!ranks.have_devices) broadcast = std::make_unique<NodeBroadcast>(segment, ranks.numa);
+    auto broadcast = ranks.have_devices ? nullptr : make_broadcast(group, ranks.numa);
     auto host = std::make_unique<HostTransport>(
         segment, std::move(cma), std::move(cells), std::move(broadcast),
         share_cores ? HostTransport::most_on_shared_cores : HostTransport::most_through_cells);

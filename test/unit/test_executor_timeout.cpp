@@ -92,7 +92,8 @@ void test_lost_chunk_on_the_node(void**)
     assert_true(is_logged("over the node: "));
 }
 
-// A process that stops in the middle of a call. (Of a broadcast the others have all they need.)
+// A process that stops in the middle of a call. (Of a broadcast on one node the others have all
+// they need.)
 const char* a_frozen_rank_ends_the_others()
 {
     for (const char* text : machines) {

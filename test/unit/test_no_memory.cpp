@@ -45,7 +45,8 @@ std::string make_team(ForkedRank& self, const hier_config& config, std::size_t n
         return "";
     }
     std::string wrong;
-    const int code = team.call(20000, wrong);
+    int code = team.call(20000, wrong);
+    if (code == HIER_OK && wrong.empty()) code = team.call(64, wrong);  // a broadcast
     team.leave();
     self.group().allgather(0);
     return code == HIER_OK
