@@ -53,7 +53,7 @@ Rates AllgatherCost::rates_for(std::size_t bytes, bool is_broadcast) const
 }
 
 // Does all that any rank pushes to its node fit in? (Of larger shards a single copy is faster: 24 KiB
-// on 2 cores 6.5 us, by CMA 4.3 to 5.2.)
+// on 2 ranks 6.5 us, by CMA 4.3 to 5.2.)
 bool AllgatherCost::is_broadcast(std::size_t bytes, Route route, std::size_t chunk) const
 {
     const auto& nodes = load(route).nodes;
