@@ -54,7 +54,7 @@ try_step() {
     fi
     {
         echo "$title: failed with status $status. The end of $log:"
-        tail -n 25 "$log" | sed 's/^/    /'
+        tail -n 60 "$log" | sed 's/^/    /'
         echo "What to do: $advice"
     } >&2
     return 1

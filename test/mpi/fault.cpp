@@ -183,6 +183,7 @@ void run_cut(Session& session, MPI_Comm comm)
 
 int main(int argc, char** argv)
 {
+    keep_pages_small();
     Session session(argc, argv, "fault", {"expect", "min-bytes", "mode"});
     Observer observer(session);
     const std::string mode = session.text("mode", "");

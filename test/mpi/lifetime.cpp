@@ -246,6 +246,7 @@ private:
 
 int main(int argc, char** argv)
 {
+    keep_pages_small();
     Session session(argc, argv, "lifetime", {"expect", "min-bytes", "count", "leak-bytes"});
     Observer observer(session);
     Lifetime lifetime(session, observer);

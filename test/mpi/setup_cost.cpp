@@ -20,6 +20,7 @@ double median(std::vector<double> values)
 
 int main(int argc, char** argv)
 {
+    keep_pages_small();
     Session session(argc, argv, "setup_cost", {"expect", "min-bytes", "count", "bytes"});
     Observer observer(session);
     const auto count = static_cast<int>(std::max(1L, session.number("count", 8)));
