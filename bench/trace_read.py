@@ -80,10 +80,12 @@ class Call:
 
     def subtitle(self):
         h = self.header
-        network = f"; {h['route']} over {h['inter']}, depth {h['depth']}" if h["inter"] else ""
+        eager = ", eager" if h["eager"] == "1" else ""
+        network = f"; {h['route']} over {h['inter']}, depth {h['depth']}{eager}" if h["inter"] else ""
+        node = h["intra"] + (", each block once for all of the node" if h["broadcast"] == "1" else "")
         clock = "; hosts aligned by their time of day" if self.is_aligned_by_day else ""
         return (f"{h['communicator']}, call {h['call']}: {h['status']}; chunks of "
-                f"{bytes_text(int(h['chunk_bytes']))}; {h['intra']}{network}; {h['by']}{clock}")
+                f"{bytes_text(int(h['chunk_bytes']))}; {node}{network}; {h['by']}{clock}")
 
 
 def bytes_text(number):

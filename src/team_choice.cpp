@@ -70,8 +70,14 @@ std::size_t Team::least_bytes() const
 // Once for each size, and again only for one that has been forgotten.
 void Team::report(const Call& call, const AllgatherChoice& choice) const
 {
-    if (rank_ != 0 || !log_enabled(HIER_LOG_INFO) || topology_.nodes() == 1) return;
+    if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;
     const std::size_t bytes = call.bytes_per_rank;
+    if (topology_.nodes() == 1) {
+        log(HIER_LOG_INFO, "%s: %zu bytes a rank: chunks of %zu bytes%s; expected %s",
+            name_.c_str(), bytes, choice.chunk,
+            choice.broadcast ? ", broadcast inside the node" : "", text_of(choice.seconds).c_str());
+        return;
+    }
     const AllgatherWish wished = wish(bytes);
     std::string why = wished.route ? "coll_hier_inter" : "";
     for (const Route route : all_routes) {

@@ -40,10 +40,10 @@ Trace* Team::trace_of(const Prepared& prepared)
     const char* route = !rail_ ? "" : to_string(choice.route);
     return tracer_->begin(
         sequence_, *prepared.program,
-        format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# depth,%d\n# route,%s\n# in_place,%d\n"
-               "# landing,%d\n",
-               call.bytes_per_rank, choice.chunk, choice.depth, route, call.in_place ? 1 : 0,
-               call.has_landing ? 1 : 0));
+        format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# depth,%d\n# route,%s\n# eager,%d\n"
+               "# broadcast,%d\n# in_place,%d\n# landing,%d\n",
+               call.bytes_per_rank, choice.chunk, choice.depth, route, choice.eager ? 1 : 0,
+               choice.broadcast ? 1 : 0, call.in_place ? 1 : 0, call.has_landing ? 1 : 0));
 }
 
 }  // namespace hier

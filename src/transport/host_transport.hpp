@@ -55,8 +55,7 @@ public:
     bool has_cma() const { return cma_ != nullptr; }
     const char* name() const override
     {
-        return cma_ ? "copies between processes (CMA), small ones through shared memory,"
-                    : cells_->name();
+        return cma_ ? "copies between processes (CMA; small ones: shared memory)" : cells_->name();
     }
 
 private:

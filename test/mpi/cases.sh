@@ -224,6 +224,9 @@ for shape in "4 2" "4 1" "6 2"; do
         mca="coll_hier_trace ${scratch:-}/trace-$ranks-$size coll_hier_trace_call 2 coll_hier_inter direct" \
         -- trace --expect hier --ranks-per-node "$size"
 done
+case_ trace-small ranks=4 node_size=2 \
+    mca="coll_hier_trace ${scratch:-}/trace-small coll_hier_trace_call 2 coll_hier_inter direct" \
+    -- trace --expect hier --ranks-per-node 2 --bytes 100
 case_ trace-unwritable ranks=4 node_size=2 mca="coll_hier_trace /nonexistent/x coll_hier_trace_call 2" \
     says="coll_hier_trace: cannot write /nonexistent/x.traced__a_b.0.2.csv: No such file" \
     -- trace --expect hier --writable 0
@@ -265,6 +268,14 @@ for mode in stop counts; do
 done
 case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says="survivor: error class" limit=60 \
     -- fault --mode stop
+# In a series of calls whose blocks nobody asks for. (Who is stopped there has not entered the next one: that is late.)
+for size in 0 2; do
+    case_ "fault-counts-small-by-$size" ranks=4 node_size="$size" mca="coll_hier_timeout 3" status=error \
+        says="survivor: error class" limit=60 -- fault --mode counts --bytes 200
+done
+case_ fault-kill-small ranks=4 mca="coll_hier_timeout 3" status=error limit=60 -- fault --mode kill --bytes 200
+case_ fault-late-small ranks=4 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
+    -- fault --mode late --expect hier --bytes 200
 case_ fault-resume ranks=2 node_size=1 mca="coll_hier_timeout 1" limit=60 -- fault --mode resume
 case_ fault-again ranks=4 node_size=2 mca="coll_hier_timeout 3" limit=60 -- fault --mode again
 case_ signals-2-by-1 ranks=2 node_size=1 -- signals --expect hier

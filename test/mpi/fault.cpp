@@ -7,6 +7,7 @@
 //   --mode again    as counts; staged calls on the broken communicator then return the error and leave nothing
 //   --mode cut      the network goes down (environment HIER_TEST_CUT: the command), and comes back (HIER_TEST_MEND)
 //   --mode late     it comes later than coll_hier_timeout: no fault, everything must be right
+//   --bytes N       a rank, of kill, stop, counts and late (stop: more than goes to who has not entered)
 #include "resources.hpp"
 #include "support.hpp"
 
@@ -184,7 +185,7 @@ void run_cut(Session& session, MPI_Comm comm)
 int main(int argc, char** argv)
 {
     keep_pages_small();
-    Session session(argc, argv, "fault", {"expect", "min-bytes", "mode"});
+    Session session(argc, argv, "fault", {"expect", "min-bytes", "mode", "bytes"});
     Observer observer(session);
     const std::string mode = session.text("mode", "");
     const std::vector<std::string> modes{"kill",  "stop", "counts", "resume",
@@ -196,14 +197,15 @@ int main(int argc, char** argv)
         session.usage("needs two ranks or more");
     }
     const bool victim = session.rank() == session.size() - 1;
+    const auto bytes = static_cast<std::size_t>(session.number("bytes", block));
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    std::vector<unsigned char> receive(block * static_cast<std::size_t>(session.size()), poison);
+    std::vector<unsigned char> receive(bytes * static_cast<std::size_t>(session.size()), poison);
 
-    const auto call = [&](int number, std::size_t bytes) {
-        const std::vector<unsigned char> send = Pattern(session.rank(), number).bytes(bytes);
-        const int count = static_cast<int>(bytes);
+    const auto call = [&](int number, std::size_t given) {
+        const std::vector<unsigned char> send = Pattern(session.rank(), number).bytes(given);
+        const int count = static_cast<int>(given);
         const int status =
             observer.allgather(send.data(), count, MPI_BYTE, receive.data(), count, MPI_BYTE, comm);
         if (status != MPI_SUCCESS) {
@@ -213,8 +215,8 @@ int main(int argc, char** argv)
     const auto good_calls = [&](int from, int calls) {
         for (int number = from; number < from + calls; ++number) {
             session.phase("%s, call %d", mode.c_str(), number);
-            call(number, block);
-            check_blocks(session, receive.data(), block, session.size(), number, "fault");
+            call(number, bytes);
+            check_blocks(session, receive.data(), bytes, session.size(), number, "fault");
         }
     };
 
@@ -227,8 +229,11 @@ int main(int argc, char** argv)
         } else {
             usleep(300000);
         }
-        session.phase("%s, call 100", mode.c_str());
-        call(100, block);
+        // (A small block is there by then, and the next one is not.)
+        for (const int number : {100, 101}) {
+            session.phase("%s, call %d", mode.c_str(), number);
+            call(number, bytes);
+        }
         session.check(false, "success, though the last rank cannot have sent");
     } else if (mode == "resume") {
         run_resume(session, victim, comm);
@@ -241,8 +246,8 @@ int main(int argc, char** argv)
         return session.finish();
     } else if (mode == "counts") {
         session.phase("calls with unequal counts");
-        call(100, victim ? block / 2 : block);
-        call(101, victim ? block / 2 : block);
+        call(100, victim ? bytes / 2 : bytes);
+        call(101, victim ? bytes / 2 : bytes);
     } else {
         if (victim) {
             sleep(4);

@@ -70,14 +70,21 @@ public:
         const unsigned long long c = chunk == 0 ? 0 : (shard + chunk - 1) / chunk;
         const unsigned long long others = n_ - 1;
         const unsigned long long peers = g_ - 1;
-        const unsigned long long before = others + (peers > 0 ? 1 : 0) + peers + others;
-        const unsigned long long moving = (others * c + c * peers + c) + others * c * (1 + peers);
+        const bool is_eager = field(file, "eager") == "1";
+        const bool is_broadcast = field(file, "broadcast") == "1";
+        const unsigned long long puts = is_broadcast ? (peers > 0 ? 1 : 0) : peers;
+        const unsigned long long announcements =
+            (is_eager ? 0 : others) + (is_broadcast || peers == 0 ? 0 : 1);
+        const unsigned long long before = announcements + peers + others;
+        const unsigned long long moving = (others * c + c * puts + c) + others * c * (1 + puts);
+        session_.check(is_eager == (shard <= 8192) && is_broadcast == (is_eager && peers > 0),
+                       "the header says eager %d, broadcast %d", is_eager, is_broadcast);
         equal(file.operations, before + moving + peers + others, "operations");
         equal(count(file.number, "put rail"), others * c, "rail puts");
         equal(count(file.number, "await_data rail"), others * c, "waits for chunks");
         equal(count(file.number, "copy node"), c, "copies");
         equal(count(file.bytes, "put rail"), others * shard, "bytes put on the rail");
-        equal(count(file.bytes, "put node"), peers * n_ * shard, "bytes pushed in the node");
+        equal(count(file.bytes, "put node"), puts * n_ * shard, "bytes pushed in the node");
         equal(file.untimed, 0, "operations without times in order");
         session_.check(field(file, "rank") == std::to_string(session_.rank()) &&
                            field(file, "status") == "success",
