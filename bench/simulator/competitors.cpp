@@ -50,11 +50,7 @@ public:
         op.level = peer == rank_ ? Level::node : level(peer);
         op.from = op.to = Place::receive;
         op.peer = peer;
-        op.first_dependency = static_cast<std::uint32_t>(plan.dependencies.size());
-        op.dependencies = static_cast<std::uint32_t>(after.size());
-        plan.dependencies.insert(plan.dependencies.end(), after.begin(), after.end());
-        plan.ops.push_back(op);
-        return static_cast<std::uint32_t>(plan.ops.size() - 1);
+        return plan.append(op, after);
     }
 
     std::uint32_t put(int peer, Slice slice, Dependencies after)

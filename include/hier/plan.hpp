@@ -69,6 +69,9 @@ struct Plan {
     std::vector<std::uint32_t> dependencies;  // indices of earlier ops that must be done first
     int depth = 2;                            // puts on the rail that may be in flight at a time
 
+    // Behind all others, with indices of those that must be done first; its own index.
+    std::uint32_t append(Op op, const std::vector<std::uint32_t>& after = {});
+
     std::span<const std::uint32_t> dependencies_of(const Op& op) const
     {
         return std::span(dependencies).subspan(op.first_dependency, op.dependencies);

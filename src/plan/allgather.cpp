@@ -87,11 +87,7 @@ private:
         op.level = level;
         op.from = op.to = Place::receive;
         op.peer = peer;
-        op.first_dependency = static_cast<std::uint32_t>(plan_.dependencies.size());
-        op.dependencies = static_cast<std::uint32_t>(after.size());
-        plan_.dependencies.insert(plan_.dependencies.end(), after.begin(), after.end());
-        plan_.ops.push_back(op);
-        return static_cast<std::uint32_t>(plan_.ops.size() - 1);
+        return plan_.append(op, after);
     }
 
     template <class F> void for_each_node_peer(F f) const
@@ -326,15 +322,6 @@ private:
 Plan plan_allgather(const Topology& topology, int rank, const AllgatherShape& shape)
 {
     return AllgatherPlanner(topology, rank, shape).plan();
-}
-
-std::vector<Slice> equal_shards(int ranks, std::size_t bytes_per_rank)
-{
-    std::vector<Slice> shards;
-    shards.reserve(static_cast<std::size_t>(ranks));
-    for (int r = 0; r < ranks; r++)
-        shards.push_back({static_cast<std::size_t>(r) * bytes_per_rank, bytes_per_rank});
-    return shards;
 }
 
 }  // namespace hier

@@ -15,13 +15,7 @@ Draft::Draft(const Plan& plan)
 Plan Draft::plan() const
 {
     Plan plan;
-    for (const DraftOp& draft : ops_) {
-        Op op = draft.op;
-        op.first_dependency = static_cast<std::uint32_t>(plan.dependencies.size());
-        op.dependencies = static_cast<std::uint32_t>(draft.after.size());
-        plan.dependencies.insert(plan.dependencies.end(), draft.after.begin(), draft.after.end());
-        plan.ops.push_back(op);
-    }
+    for (const DraftOp& draft : ops_) plan.append(draft.op, draft.after);
     return plan;
 }
 

@@ -39,10 +39,7 @@ Plan plan_of(const std::vector<Step>& steps)
         op.level = s.level;
         op.peer = s.peer;
         op.count = s.count;
-        op.first_dependency = static_cast<std::uint32_t>(plan.dependencies.size());
-        op.dependencies = static_cast<std::uint32_t>(s.after.size());
-        plan.dependencies.insert(plan.dependencies.end(), s.after.begin(), s.after.end());
-        plan.ops.push_back(op);
+        plan.append(op, s.after);
     }
     return plan;
 }
