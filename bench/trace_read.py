@@ -80,9 +80,9 @@ class Call:
 
     def subtitle(self):
         h = self.header
-        eager = ", eager" if h["eager"] == "1" else ""
+        eager = ", eager" if h.get("eager") == "1" else ""
         network = f"; {h['route']} over {h['inter']}, depth {h['depth']}{eager}" if h["inter"] else ""
-        node = h["intra"] + (", each block once for all of the node" if h["broadcast"] == "1" else "")
+        node = h["intra"] + (", each block once for all of the node" if h.get("broadcast") == "1" else "")
         clock = "; hosts aligned by their time of day" if self.is_aligned_by_day else ""
         return (f"{h['communicator']}, call {h['call']}: {h['status']}; chunks of "
                 f"{bytes_text(int(h['chunk_bytes']))}; {node}{network}; {h['by']}{clock}")
@@ -110,7 +110,10 @@ def read_rank(path):
             raise TraceError(f"{path}: not a trace of coll/hier that this program knows")
         if line.strip().split(",") != COLUMNS:
             raise TraceError(f"{path}: the columns are not {','.join(COLUMNS)}")
-        rows = list(csv.DictReader(file, COLUMNS))
+        rest = file.read()
+    rows = list(csv.DictReader(rest.splitlines(), COLUMNS))
+    if not rest.endswith("\n") or len(rows) != int(header.get("operations", len(rows))):
+        raise TraceError(f"{path}: cut short: was it written to its end?")
     try:
         rank = Rank(path, header, rows)
         for row in rows:

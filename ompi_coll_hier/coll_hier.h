@@ -74,7 +74,14 @@ int mca_coll_hier_to_mpi_error(int code);
 
 /* coll_hier_params.c */
 int mca_coll_hier_register(void);
-int mca_coll_hier_check_params(void);
+/* From the texts that Open MPI has. OMPI_ERR_BAD_PARAM: a line said which of them cannot be. */
+int mca_coll_hier_read_params(void);
+
+/* coll_hier_numbers.c: false if the text is anything else, or too large. */
+/* Units are k, m, g, as Open MPI has them. */
+bool mca_coll_hier_parse_number(const char* text, bool has_units, long long* number);
+/* With a point, whatever the application's locale. */
+bool mca_coll_hier_parse_rate(const char* text, double* rate);
 
 /* coll_hier_providers.c: makes `--mca coll hier` alone work */
 void mca_coll_hier_add_providers(bool progress_threads, bool mpi_threads);

@@ -95,36 +95,44 @@ static void find_memory(mca_coll_hier_elements_t* elements)
 
 /* Set-up takes milliseconds and memory, and many communicators never have a call but those that
  * made their parts. The same on all ranks, for they make the same calls. */
+enum { large_total = 32768, many_calls = 16 };
+
 static bool is_worth_a_team(mca_coll_hier_module_t* module, size_t total)
 {
-    enum { large = 32768, many = 16 };
     const size_t least = mca_coll_hier_component.min_bytes;
     if (0 < least) {
         return total >= least;
     }
-    return total >= large || ++module->small_calls >= many;
+    return total >= large_total || ++module->small_calls >= many_calls;
 }
 
-/* Which path runs, and why: a line for the first such call of a communicator. */
+/* Which path runs, and why: a line for the first such call of a communicator, and one for the first
+ * that the model finds too small. */
 static void tell_of_small_call(mca_coll_hier_call_t* call)
 {
     mca_coll_hier_module_t* module = call->module;
-    const bool is_known = MCA_COLL_HIER_READY == module->state;
     const bool is_stated = 0 < mca_coll_hier_component.min_bytes;
-    if (module->has_told_of_small_calls || (!is_known && !is_stated)) {
+    const bool is_fresh = MCA_COLL_HIER_FRESH == module->state && !is_stated;
+    const bool is_first = is_fresh ? 1 == module->small_calls : !module->has_told_of_small_calls;
+    if (!is_first || 0 != ompi_comm_rank(call->comm)) {
+        return;
+    }
+    if (is_fresh) {
+        opal_output_verbose(1, mca_coll_hier_component.output,
+                            "coll:hier: communicator %s: the previous module serves the first %d "
+                            "calls of less than %d bytes in all",
+                            call->comm->c_name, many_calls - 1, large_total);
         return;
     }
     module->has_told_of_small_calls = true;
-    if (0 == ompi_comm_rank(call->comm)) {
-        opal_output_verbose(1, mca_coll_hier_component.output,
-                            "coll:hier: communicator %s: %zu bytes in all are less than %s "
-                            "(%zu): the previous module serves such calls%s",
-                            call->comm->c_name, call->total,
-                            is_stated ? "coll_hier_min_bytes"
-                                      : "what the cost model finds worth it",
-                            is_stated ? mca_coll_hier_component.min_bytes : module->least_bytes,
-                            call->receive.is_reachable ? "" : ", through memory of the host");
-    }
+    opal_output_verbose(
+        1, mca_coll_hier_component.output,
+        "coll:hier: communicator %s: %zu bytes in all are less than %s (%zu): the previous module "
+        "serves such calls%s",
+        call->comm->c_name, call->total,
+        is_stated ? "coll_hier_min_bytes" : "what the cost model finds worth it",
+        is_stated ? mca_coll_hier_component.min_bytes : module->least_bytes,
+        call->receive.is_reachable ? "" : ", through memory of the host");
 }
 
 /* Threads may be at it on several communicators. */

@@ -59,15 +59,17 @@ static int fault_of_params;
 static int hier_open(void)
 {
     hier_give_signals_back();
+    /* Whoever refuses what it is told must not say that it has hier. */
+    fault_of_params = mca_coll_hier_read_params();
     mca_coll_hier_component.output = opal_output_open(NULL);
     opal_output_set_verbosity(mca_coll_hier_component.output, mca_coll_hier_component.verbose);
     mca_coll_hier_component.config.log_level = mca_coll_hier_component.verbose;
     mca_coll_hier_component.config.log = log_line;
     mca_coll_hier_component.config.caller = CALLER;
-    /* Whoever refuses what it is told must not say that it has hier. */
-    fault_of_params = mca_coll_hier_check_params();
     if (OMPI_SUCCESS == fault_of_params && 0 <= mca_coll_hier_component.priority) {
         mca_coll_hier_publish();
+    } else if (OMPI_SUCCESS == fault_of_params) {
+        log_line(1, "switched off: coll_hier_priority is -1");
     }
     return OMPI_SUCCESS;
 }

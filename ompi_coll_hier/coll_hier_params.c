@@ -1,6 +1,8 @@
 /* The MCA variables and performance variables: one row each. */
 #include "coll_hier.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "opal/mca/base/mca_base_pvar.h"
@@ -9,26 +11,23 @@
 
 static struct mca_coll_hier_component_t* const self = &mca_coll_hier_component;
 
+/* Open MPI makes a number of any text, 0 of a word and 1 of "1,5". So these are texts, too, which we
+ * read ourselves. */
 typedef struct {
     const char* name;
-    int* value;
-    int initial, least, most;
+    enum { COUNT, BYTES } type; /* of *value: int, size_t */
+    void* value;
+    long long initial, least, most; /* 0 may be given in any case if it is the initial one */
     int level;
-    bool settable; /* by MPI_T, for communicators whose first eligible call is still to come */
     const char* help;
-} int_row_t;
-
-typedef struct {
-    const char* name;
-    size_t* value;
-    size_t initial, least, most;
-    const char* help;
-} size_row_t;
+    const char* text;
+} number_row_t;
 
 typedef struct {
     const char* name;
     double* value; /* 0 by default */
     const char* help;
+    const char* text;
 } rate_row_t;
 
 typedef struct {
@@ -50,47 +49,56 @@ typedef struct {
     const char* help;
 } text_row_t;
 
-static const int_row_t int_rows[] = {
-    {"priority", &self->priority, 95, -1, 100, OPAL_INFO_LVL_3, false,
-     "Priority of coll/hier; -1 switches it off. Above every stock component by default"},
-    {"verbose", &self->verbose, 0, 0, 100, OPAL_INFO_LVL_3, false,
+static number_row_t number_rows[] = {
+    {"priority", COUNT, &self->priority, 95, -1, 100, OPAL_INFO_LVL_3,
+     "Priority of coll/hier; -1 switches it off. Above every stock component by default. Equal on "
+     "all ranks",
+     NULL},
+    {"verbose", COUNT, &self->verbose, 0, 0, 100, OPAL_INFO_LVL_3,
      "0: errors only; 1: the groups and transports of each communicator, and how calls of each "
-     "size "
-     "go, and why; 10: more"},
-    {"ranks_per_node", &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5, true,
-     "Cut every host into virtual nodes of this many ranks; 0: hosts as found. For tests and "
-     "tuning; equal on all ranks. MPI_T may set it: it counts at a communicator's first call"},
-    {"depth", &self->config.depth, 0, 0, 1024, OPAL_INFO_LVL_5, false,
-     "Puts in flight from one rank to other nodes; 0: as many as keep the network busy, by the "
-     "cost model"},
-    {"nics", &self->config.nics, 4, 1, 16, OPAL_INFO_LVL_5, false,
-     "Network devices that a rank uses at most, where its host has several for each rank"},
-    {"timeout", &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5, false,
-     "Seconds without any movement, every rank being in the call, after which it fails; also of "
-     "one copy on a device; 0: never"},
-    {"trace_call", &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5, false,
-     "Which call of each communicator coll_hier_trace records, counting from 1 those that "
-     "coll/hier serves; 0: every one"},
-};
-
-static const size_row_t size_rows[] = {
-    {"min_bytes", &self->min_bytes, 0, 1, (size_t)1 << 50,
+     "size go, and why; 10: more",
+     NULL},
+    {"min_bytes", BYTES, &self->min_bytes, 0, 1, 1LL << 50, OPAL_INFO_LVL_4,
      "Total bytes (all ranks together) below which the previous module serves the call; 0: by the "
-     "cost model, once a communicator has had a call of 32 KiB or 16 smaller ones; equal on all "
-     "ranks"},
-    {"chunk_bytes", &self->config.chunk_bytes, 0, 4096, (size_t)1 << 30,
-     "Largest put between nodes; 0: by the cost model. Equal on all ranks"},
-    {"eager_bytes", &self->config.eager_bytes, 32768, 0, (size_t)1 << 20,
+     "cost model, once a communicator has had a call of 32 KiB or 16 smaller ones. Equal on all "
+     "ranks",
+     NULL},
+    {"chunk_bytes", BYTES, &self->config.chunk_bytes, 0, 4096, 1LL << 30, OPAL_INFO_LVL_4,
+     "Largest put between nodes; 0: by the cost model. Equal on all ranks", NULL},
+    {"eager_bytes", BYTES, &self->config.eager_bytes, 32768, 0, 1LL << 20, OPAL_INFO_LVL_4,
      "Bytes, of a rank or of a bundle, up to which data goes to other nodes without waiting for its "
-     "receivers to be in the call; 0: never. Equal on all ranks"},
+     "receivers to be in the call; 0: never. Equal on all ranks",
+     NULL},
+    {"ranks_per_node", COUNT, &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5,
+     "Cut every host into virtual nodes of this many ranks; 0: hosts as found. For tests and "
+     "tuning; equal on all ranks. MPI_T may set it: it counts at a communicator's first call",
+     NULL},
+    {"depth", COUNT, &self->config.depth, 0, 0, 1024, OPAL_INFO_LVL_5,
+     "Puts in flight from one rank to other nodes; 0: as many as keep the network busy, by the "
+     "cost model",
+     NULL},
+    {"nics", COUNT, &self->config.nics, 4, 1, 16, OPAL_INFO_LVL_5,
+     "Network devices that a rank uses at most, where its host has several for each rank", NULL},
+    {"timeout", COUNT, &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5,
+     "Seconds without any movement, every rank being in the call, after which it fails; also of "
+     "one copy on a device; 0: never",
+     NULL},
+    {"trace_call", COUNT, &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5,
+     "Which call of each communicator coll_hier_trace records, counting from 1 those that "
+     "coll/hier serves; 0: every one",
+     NULL},
 };
 
-static const rate_row_t rate_rows[] = {
+/* By MPI_T, for communicators whose first eligible call is still to come: an int as it is. */
+static const char* const settable_name = "ranks_per_node";
+
+static rate_row_t rate_rows[] = {
     {"net_rate", &self->config.net_rate,
-     "GB/s of a network device in each direction, for the cost model; 0: as UCX says"},
+     "GB/s of a network device in each direction, for the cost model; 0: as UCX says", NULL},
     {"link_rate", &self->config.link_rate,
      "GB/s at which a rank copies to its node's others, for the cost model; 0: what is usual for "
-     "copy engines, or for a core"},
+     "copy engines, or for a core",
+     NULL},
 };
 
 /* Texts that we read ourselves: Open MPI 4.1's own enumerators end a bad value with a message that
@@ -110,7 +118,8 @@ static choice_row_t choice_rows[] = {
      "auto",
      {{HIER_INTRA_AUTO, "auto"}, {HIER_INTRA_CMA, "cma"}, {HIER_INTRA_SHM, "shm"}},
      "Host memory inside a node: cma (process_vm_writev, one copy), shm (shared memory, two "
-     "copies), auto (cma where a trial shows that it works, and shm for small blocks)"},
+     "copies), auto (cma where a trial shows that it works, and shm for small blocks, of up to 16 "
+     "KiB, or 512 KiB where ranks share cores). Equal on all ranks"},
     {"gpu",
      &self->config.gpu,
      "auto",
@@ -154,6 +163,23 @@ static int register_variable(const char* name, const char* help, mca_base_var_ty
     return 0 > rc ? rc : OMPI_SUCCESS;
 }
 
+static bool is_settable(const number_row_t* row) { return 0 == strcmp(row->name, settable_name); }
+
+static int register_number(number_row_t* row)
+{
+    char initial[24];
+    if (is_settable(row)) {
+        *(int*)row->value = (int)row->initial;
+        return register_variable(row->name, row->help, MCA_BASE_VAR_TYPE_INT, row->level, true,
+                                 row->value);
+    }
+    /* (Open MPI copies it.) */
+    snprintf(initial, sizeof initial, "%lld", row->initial);
+    row->text = initial;
+    return register_variable(row->name, row->help, MCA_BASE_VAR_TYPE_STRING, row->level, false,
+                             &row->text);
+}
+
 static int register_counter(const char* name, const char* help, unsigned long long* value)
 {
     const int rc = mca_base_component_pvar_register(
@@ -166,20 +192,13 @@ static int register_counter(const char* name, const char* help, unsigned long lo
 int mca_coll_hier_register(void)
 {
     int rc = OMPI_SUCCESS;
-    for (size_t i = 0; i < ROWS(int_rows) && OMPI_SUCCESS == rc; i++) {
-        *int_rows[i].value = int_rows[i].initial;
-        rc = register_variable(int_rows[i].name, int_rows[i].help, MCA_BASE_VAR_TYPE_INT,
-                               int_rows[i].level, int_rows[i].settable, int_rows[i].value);
-    }
-    for (size_t i = 0; i < ROWS(size_rows) && OMPI_SUCCESS == rc; i++) {
-        *size_rows[i].value = size_rows[i].initial;
-        rc = register_variable(size_rows[i].name, size_rows[i].help, MCA_BASE_VAR_TYPE_SIZE_T,
-                               OPAL_INFO_LVL_4, false, size_rows[i].value);
+    for (size_t i = 0; i < ROWS(number_rows) && OMPI_SUCCESS == rc; i++) {
+        rc = register_number(&number_rows[i]);
     }
     for (size_t i = 0; i < ROWS(rate_rows) && OMPI_SUCCESS == rc; i++) {
-        *rate_rows[i].value = 0;
-        rc = register_variable(rate_rows[i].name, rate_rows[i].help, MCA_BASE_VAR_TYPE_DOUBLE,
-                               OPAL_INFO_LVL_5, false, rate_rows[i].value);
+        rate_rows[i].text = "0";
+        rc = register_variable(rate_rows[i].name, rate_rows[i].help, MCA_BASE_VAR_TYPE_STRING,
+                               OPAL_INFO_LVL_5, false, &rate_rows[i].text);
     }
     for (size_t i = 0; i < ROWS(choice_rows) && OMPI_SUCCESS == rc; i++) {
         choice_rows[i].text = choice_rows[i].choices[0].text;
@@ -203,6 +222,54 @@ int mca_coll_hier_register(void)
     return rc;
 }
 
+static bool read_number(const number_row_t* row)
+{
+    char name[64];
+    const char* text = row->text;
+    long long number;
+    if (is_settable(row)) {
+        snprintf(name, sizeof name, "OMPI_MCA_coll_hier_%s", row->name);
+        text = getenv(name);
+        if (NULL == text) { /* of a file, say */
+            snprintf(name, sizeof name, "%d", *(int*)row->value);
+            text = name;
+        }
+    }
+    text = NULL == text ? "" : text;
+    const bool is_number = mca_coll_hier_parse_number(text, BYTES == row->type, &number);
+    const bool is_initial = is_number && number == row->initial;
+    if (!is_number || (!is_initial && (number < row->least || number > row->most))) {
+        opal_output(0,
+                    "coll:hier: coll_hier_%s is \"%s\", but must be a whole number, %s%lld to "
+                    "%lld: coll/hier is not used",
+                    row->name, text, row->initial < row->least ? "0 or from " : "from ", row->least,
+                    row->most);
+        return false;
+    }
+    if (COUNT == row->type) {
+        *(int*)row->value = (int)number;
+    } else {
+        *(size_t*)row->value = (size_t)number;
+    }
+    return true;
+}
+
+static bool read_rate(const rate_row_t* row)
+{
+    const double least = 1e-6, most = 1e6;
+    const char* const text = NULL == row->text ? "" : row->text;
+    /* (nan is neither 0 nor in between.) */
+    if (mca_coll_hier_parse_rate(text, row->value) &&
+        (0 == *row->value || (*row->value >= least && *row->value <= most))) {
+        return true;
+    }
+    opal_output(0,
+                "coll:hier: coll_hier_%s is \"%s\", but must be 0 or from %g to %g (GB/s): "
+                "coll/hier is not used",
+                row->name, text, least, most);
+    return false;
+}
+
 static bool read_choice(choice_row_t* row)
 {
     char list[64] = "";
@@ -221,43 +288,14 @@ static bool read_choice(choice_row_t* row)
 }
 
 /* A value out of range is refused, not mended: all ranks have to work with the same one. */
-int mca_coll_hier_check_params(void)
+int mca_coll_hier_read_params(void)
 {
     bool fine = true;
-    for (size_t i = 0; i < ROWS(int_rows); i++) {
-        const int_row_t* row = &int_rows[i];
-        if (*row->value < row->least || *row->value > row->most) {
-            opal_output(
-                0,
-                "coll:hier: coll_hier_%s is %d, but must be from %d to %d: coll/hier is not used",
-                row->name, *row->value, row->least, row->most);
-            fine = false;
-        }
-    }
-    for (size_t i = 0; i < ROWS(size_rows); i++) {
-        const size_row_t* row = &size_rows[i];
-        const bool is_default = *row->value == row->initial;
-        if (!is_default && (*row->value < row->least || *row->value > row->most)) {
-            /* Signed, because that is how a negative one was typed. */
-            opal_output(0,
-                        "coll:hier: coll_hier_%s is %lld, but must be %s%zu to %zu: coll/hier is "
-                        "not used",
-                        row->name, (long long)*row->value,
-                        row->initial < row->least ? "0 or from " : "from ", row->least, row->most);
-            fine = false;
-        }
+    for (size_t i = 0; i < ROWS(number_rows); i++) {
+        fine = read_number(&number_rows[i]) && fine;
     }
     for (size_t i = 0; i < ROWS(rate_rows); i++) {
-        const rate_row_t* row = &rate_rows[i];
-        const double least = 1e-6, most = 1e6;
-        /* Not a number is neither. */
-        if (!(0 == *row->value || (*row->value >= least && *row->value <= most))) {
-            opal_output(0,
-                        "coll:hier: coll_hier_%s is %g, but must be 0 or from %g to %g GB/s: "
-                        "coll/hier is not used",
-                        row->name, *row->value, least, most);
-            fine = false;
-        }
+        fine = read_rate(&rate_rows[i]) && fine;
     }
     for (size_t i = 0; i < ROWS(choice_rows); i++) {
         fine = read_choice(&choice_rows[i]) && fine;

@@ -103,8 +103,10 @@ void mca_coll_hier_add_providers(bool progress_threads, bool mpi_threads)
         }
     }
     char* list = opal_argv_join(working, ',');
+    /* (The others would say the same.) */
+    const bool is_first = 0 == ompi_proc_local()->super.proc_name.vpid;
     opal_output_verbose(
-        1, output,
+        is_first ? 1 : 10, output,
         "coll:hier: the selection \"%s\" leaves the other collectives to nobody: added %s",
         selection, list);
     free(list);

@@ -153,6 +153,7 @@ void Team::describe(const std::vector<PeerRecord>& records, const std::string& r
     if (self.gpu.pci >= 0 || numa_node(self) >= 0)
         description_ += format("; rank %d: %s", rank_, place.c_str());
     description_ += "; " + rates;
+    if (oversubscribed_) description_ += "; ranks share cores: calls take longer than expected";
     if (most_bytes_ < std::numeric_limits<std::size_t>::max())
         description_ += format("; calls of up to %zu MiB in all, for the limit on locked memory "
                                "(ulimit -l)",

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor.hpp"
@@ -71,7 +73,7 @@ private:
     AllgatherWish wish(std::size_t bytes_per_rank) const;
     // That of a call whose program is still there, if there is one.
     AllgatherChoice choose(std::size_t bytes_per_rank) const;
-    void report(const Call& call, const AllgatherChoice& choice) const;
+    void report(const Call& call, const AllgatherChoice& choice);
     const Prepared& prepare(const Call& call, const AllgatherChoice& choice);
     Trace* trace_of(const Prepared& prepared);
     Status inspect(const hier_allgather_args& args, Binding& binding) const;
@@ -94,6 +96,8 @@ private:
     Status broken_ = Status::ok;  // the error of an earlier collective
     std::atomic<Status> status_{Status::ok};
     std::string description_;
+    std::set<std::pair<std::size_t, bool>>
+        told_;  // of which calls: bytes, through a landing buffer
 };
 
 }  // namespace hier

@@ -67,37 +67,41 @@ std::size_t Team::least_bytes() const
     return least == 1 ? 0 : least * static_cast<std::size_t>(topology_.size());
 }
 
-// Once for each size, and again only for one that has been forgotten.
-void Team::report(const Call& call, const AllgatherChoice& choice) const
+// Once for each size.
+void Team::report(const Call& call, const AllgatherChoice& choice)
 {
     if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;
     const std::size_t bytes = call.bytes_per_rank;
+    if (!told_.emplace(bytes, call.has_landing).second) return;
     if (topology_.nodes() == 1) {
-        log(HIER_LOG_INFO, "%s: %zu bytes a rank: chunks of %zu bytes%s; expected %s",
-            name_.c_str(), bytes, choice.chunk,
-            choice.broadcast ? ", broadcast inside the node" : "", text_of(choice.seconds).c_str());
+        log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s", name_.c_str(), bytes,
+            choice.broadcast ? "broadcast inside the node" : "to each rank of the node",
+            text_of(choice.seconds).c_str());
         return;
     }
     const AllgatherWish wished = wish(bytes);
-    std::string why = wished.route ? "coll_hier_inter" : "";
+    std::string why = wished.route ? "; as coll_hier_inter says" : "";
     for (const Route route : all_routes) {
-        if (wished.route || route == choice.route || !cost_->is_choice(bytes, route, wished))
+        const bool is_same = topology_.nodes() == 2 && route == Route::ring;  // as direct puts
+        if (wished.route || route == choice.route || is_same ||
+            !cost_->is_choice(bytes, route, wished))
             continue;
         AllgatherWish other = wished;
         other.route = route;
-        why += format("%s%s: %s", why.empty() ? "" : ", ", text_of(route).c_str(),
+        why += format("%s%s: %s", why.empty() ? "; " : ", ", text_of(route).c_str(),
                       text_of(cost_->choose(bytes, other).seconds).c_str());
     }
+    const bool is_in_turn = choice.route == Route::bundles;
     log(HIER_LOG_INFO,
         "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s "
-        "(network %s, links %s; %s)",
+        "(network %s%s links %s%s)",
         name_.c_str(), bytes, text_of(choice.route).c_str(), choice.chunk, choice.depth,
         choice.eager ? ", eager" : "", choice.broadcast ? ", broadcast inside a node" : "",
         !call.has_landing   ? ""
         : call.is_on_device ? ", through pinned memory"
                             : ", through memory that the network reaches",
         text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),
-        text_of(choice.links).c_str(), why.c_str());
+        is_in_turn ? " and then" : ",", text_of(choice.links).c_str(), why.c_str());
 }
 
 }  // namespace hier

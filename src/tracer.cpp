@@ -157,6 +157,7 @@ void Tracer::write_file()
         std::fprintf(
             out, "# begin_ns,%" PRId64 "\n# end_ns,%" PRId64 "\n# realtime_offset_ns,%" PRId64 "\n",
             trace_.begin_time(), trace_.end_time(), realtime_offset_);
+        std::fprintf(out, "# operations,%u\n", program_->size());
         std::fprintf(out, "op,kind,level,peer,from,to,count,offset,bytes,runnable_ns,started_ns,"
                           "ended_ns\n");
         for (std::uint32_t i = 0; i < program_->size(); i++)

@@ -1,6 +1,9 @@
 #include "options.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <functional>
 #include <string_view>
 
@@ -169,6 +172,15 @@ const std::vector<Row>& rows()
     return table;
 }
 
+// 0, or why rows cannot be appended there. An empty file is left.
+int fault_of_csv(const std::string& path)
+{
+    std::FILE* file = std::fopen(path.c_str(), "a");
+    if (file == nullptr) return errno;
+    std::fclose(file);
+    return 0;
+}
+
 }  // namespace
 
 std::vector<int> Options::ranks_of() const
@@ -178,6 +190,7 @@ std::vector<int> Options::ranks_of() const
 
 std::string parse_options(const std::vector<std::string>& arguments, Options& options)
 {
+    bool has_nodes = false;
     for (std::size_t next = 0; next < arguments.size();) {
         const std::string& argument = arguments[next++];
         const std::size_t equals = argument.find('=');
@@ -187,6 +200,7 @@ std::string parse_options(const std::vector<std::string>& arguments, Options& op
         if (row == rows().end()) {
             return "unknown option '" + argument + "'; --help lists the options";
         }
+        has_nodes = has_nodes || name == "--nodes" || name == "--gpus";
         std::string value;
         if (!row->valid.empty()) {
             if (equals == std::string::npos && next == arguments.size()) {
@@ -197,6 +211,13 @@ std::string parse_options(const std::vector<std::string>& arguments, Options& op
         if (!row->set(options, value)) {
             return name + " '" + value + "' is not valid; it must be " + std::string(row->valid);
         }
+    }
+    if (!options.layout.empty() && has_nodes) {
+        return "--layout says how many nodes and ranks there are, so --nodes and --gpus cannot";
+    }
+    if (!options.csv.empty()) {
+        const int fault = fault_of_csv(options.csv);
+        if (fault != 0) return "--csv " + options.csv + ": " + std::strerror(fault);
     }
     Machine& machine = options.machine;
     constexpr double cpu_latency = 1e-6;  // a system call and a flag

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "error.hpp"
+
 namespace hier {
 
 HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
@@ -9,6 +11,9 @@ HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
                              std::unique_ptr<NodeBroadcast> broadcast, std::size_t most)
     : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
       broadcast_(std::move(broadcast)), most_(most),
+      name_(cma_ ? format("copies between processes (CMA; up to %zu KiB: %s)", most >> 10,
+                          cells_->name())
+                 : cells_->name()),
       choices_(static_cast<std::size_t>(this->segment().size()))
 {
 }

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "transport/cma_transport.hpp"
@@ -53,10 +54,7 @@ public:
     bool may_write(int peer, std::uint32_t count) override;
     std::size_t broadcast_space() const override { return broadcast_ ? NodeBroadcast::space : 0; }
     bool has_cma() const { return cma_ != nullptr; }
-    const char* name() const override
-    {
-        return cma_ ? "copies between processes (CMA; small ones: shared memory)" : cells_->name();
-    }
+    const char* name() const override { return name_.c_str(); }
 
 private:
     enum class Choice : std::uint8_t { open, by_cma, by_cells };
@@ -65,6 +63,7 @@ private:
     std::unique_ptr<ShmTransport> cells_;
     std::unique_ptr<NodeBroadcast> broadcast_;
     std::size_t most_;
+    std::string name_;
     std::vector<Choice> choices_;  // by peer, in this collective
 };
 

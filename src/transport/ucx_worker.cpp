@@ -150,9 +150,11 @@ void UcxWorker::make_context()
     const ucs_status_t status = ucp_init(&params, config, &context);
     ucp_config_release(config);
     if (status != UCS_OK) {
-        throw SetupError(format("UCX cannot use transports \"%s\" on device \"%s\": %s "
+        const std::string where =
+            choice_.devices.empty() ? "any device" : "device \"" + choice_.devices + "\"";
+        throw SetupError(format("UCX cannot use transports \"%s\" on %s: %s "
                                 "(coll_hier_net_transports, coll_hier_net_devices)",
-                                choice_.transports.c_str(), choice_.devices.c_str(),
+                                choice_.transports.c_str(), where.c_str(),
                                 ucs_status_string(status)));
     }
     context_.reset(context);

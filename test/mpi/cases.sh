@@ -174,7 +174,7 @@ case_ chosen-ring ranks=6 node_size=2 mca="coll_hier_verbose 1 coll_hier_net_rat
     -- exact --expect hier --sizes 70001
 case_ chosen-by-hand ranks=6 node_size=2 \
     mca="coll_hier_verbose 1 coll_hier_inter direct coll_hier_chunk_bytes 4096 coll_hier_depth 3" \
-    says="MPI_COMM_WORLD: 70001 bytes a rank: direct puts, chunks of 4096 bytes, 3 in flight; .*; coll_hier_inter)" \
+    says="MPI_COMM_WORLD: 70001 bytes a rank: direct puts, chunks of 4096 bytes, 3 in flight; .*; as coll_hier_inter says)" \
     -- exact --expect hier --sizes 70001
 
 case_ chosen-previous ranks=4 node_size=2 mca="coll_hier_verbose 1 coll_hier_min_bytes 1000000000" \
@@ -252,9 +252,11 @@ case_ levels-notices-other-nodes directory=bench ranks=4 node_size=2 status=erro
 # A value that cannot be is refused by name.
 for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
     "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_nics 0" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
-    "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan" "coll_hier_gpu_direct sideways"; do
+    "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan" "coll_hier_gpu_direct sideways" \
+    "coll_hier_priority high" "coll_hier_eager_bytes 1e3" "coll_hier_ranks_per_node 2x" "coll_hier_depth 2k" \
+    "coll_hier_chunk_bytes 9999999999g"; do
     read -r variable value <<<"$bad"
-    case_ "refused-${variable#coll_hier_}" mca="$bad" status=error says="$variable.*$value|$value.*$variable" limit=40 \
+    case_ "refused-${variable#coll_hier_}-$value" mca="$bad" status=error says="$variable.*$value|$value.*$variable" limit=40 \
         -- exact --sizes 1
 done
 

@@ -1,0 +1,39 @@
+/* Numbers of the user: all of the text, and nothing else. */
+#include "coll_hier.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool mca_coll_hier_parse_number(const char* text, bool has_units, long long* number)
+{
+    static const char units[] = "kmg";
+    char* end;
+    errno = 0;
+    *number = strtoll(text, &end, 0);
+    if (end == text || 0 != errno) {
+        return false;
+    }
+    const char* const unit = '\0' == *end ? NULL : strchr(units, tolower((unsigned char)*end));
+    if (has_units && NULL != unit) {
+        if (__builtin_mul_overflow(*number, 1LL << (10 * (unit - units + 1)), number)) {
+            return false;
+        }
+        end++;
+    }
+    return '\0' == *end;
+}
+
+bool mca_coll_hier_parse_rate(const char* text, double* rate)
+{
+    char* end;
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if ((locale_t)0 == c) {
+        return false;
+    }
+    *rate = strtod_l(text, &end, c);
+    freelocale(c);
+    return end != text && '\0' == *end;
+}
