@@ -45,6 +45,21 @@ hier::Rates rates_of(const Machine& m)
     return rates;
 }
 
+hier::Rates small_rates_of(const Machine& m)
+{
+    hier::Rates rates = rates_of(m);
+    rates.message = m.message;
+    rates.nic_turn = m.nic_turn;
+    if (m.is_host) {
+        rates.small_latency = m.small_latency;
+        rates.small_bytes = m.small_bytes;
+        rates.broadcast_latency = m.broadcast_latency;
+        rates.broadcast_space = m.broadcast_space;
+        rates.broadcast_block = m.broadcast_block;
+    }
+    return rates;
+}
+
 namespace {
 
 // Memory of a run: ops with their tables, and events.
@@ -61,6 +76,20 @@ void check_memory(double ops)
 Symmetry symmetry_for(const Options& options, Symmetry wanted)
 {
     return options.is_full || !is_even(options.ranks_of()) ? Symmetry::none : wanted;
+}
+
+// What this call finds.
+Machine machine_for(const Machine& machine, std::size_t bytes, const hier::AllgatherChoice& choice)
+{
+    Machine m = machine;
+    m.is_eager = choice.eager;
+    if (!choice.eager) m.message = m.nic_turn = 0;
+    if (choice.broadcast) {
+        m.link_latency = m.broadcast_latency;
+    } else if (choice.eager && m.is_host && bytes <= m.small_bytes) {
+        m.link_latency = m.small_latency;
+    }
+    return m;
 }
 
 double hier_ops(const Topology& topology, std::size_t bytes, std::size_t chunk)
@@ -107,6 +136,8 @@ hier::AllgatherShape shape_of(const Options& options, std::span<const hier::Slic
             .in_place = options.is_in_place,
             .landing = has_landing,
             .depth = choice.depth,
+            .eager = choice.eager,
+            .broadcast = choice.broadcast,
             .own_whole = choice.own_whole,
             .copy_whole = choice.own_whole};
 }
@@ -120,7 +151,7 @@ Outcome run_hier(const Topology& topology, const Options& options, std::size_t b
     if (symmetry == Symmetry::none) {
         check_memory(hier_ops(topology, bytes, choice.chunk));
     }
-    return simulate(topology, options.machine, symmetry,
+    return simulate(topology, machine_for(options.machine, bytes, choice), symmetry,
                     [&](int rank) { return hier::plan_allgather(topology, rank, shape); });
 }
 
@@ -145,7 +176,7 @@ std::vector<Result> run_all(const Options& options, std::size_t bytes)
         routes = {std::nullopt};
         break;
     }
-    const hier::AllgatherCost cost(topology, rates_of(options.machine));
+    const hier::AllgatherCost cost(topology, small_rates_of(options.machine));
     std::vector<Result> results;
     for (const std::string& name : options.algorithms) {
         if (name != "hier") {
@@ -157,6 +188,7 @@ std::vector<Result> run_all(const Options& options, std::size_t bytes)
             wish.route = route;
             wish.chunk = options.chunk;
             wish.depth = options.machine.depth;
+            wish.eager_bytes = options.machine.eager_bytes;
             const auto choice = cost.choose(bytes, wish);
             results.push_back({std::string("hier-") + to_string(choice.route), choice,
                                run_hier(topology, options, bytes, choice)});

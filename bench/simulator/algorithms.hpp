@@ -20,6 +20,7 @@ struct Result {
 
 [[nodiscard]] hier::Topology make_topology(const std::vector<int>& ranks_of);
 [[nodiscard]] hier::Rates rates_of(const Machine& machine);
+[[nodiscard]] hier::Rates small_rates_of(const Machine& machine);  // and what small calls take
 [[nodiscard]] bool is_even(const std::vector<int>& ranks_of);
 
 // Ours, with the plans of the product.

@@ -33,6 +33,20 @@ struct Machine {
     double core_rate = 8e9;
     double memory_rate = 40e9;
 
+    // Small calls. Messages of up to `eager_bytes` (a rank's block, or a bundle) wait for nobody, and
+    // each takes the core at either end and the NIC, in either direction, for a time of its own.
+    std::size_t eager_bytes = 32 << 10;
+    bool is_eager = false;  // set by a call: these are such messages
+    double message = 0.5e-6;
+    double nic_turn = 0;
+    // In place of link_latency, in host memory: of blocks of up to small_bytes, and of those of them
+    // that go to all of a node at once.
+    double small_latency = 0.4e-6;
+    std::size_t small_bytes = 16 << 10;
+    double broadcast_latency = 0.15e-6;
+    // Bytes of a rank's broadcast, and how much more each block takes: src/transport/node_broadcast.hpp.
+    std::size_t broadcast_space = 32704, broadcast_block = 23;
+
     double overhead = 0;  // of a call, whatever its size
     double skew = 0;      // local rank l of every node enters l times this after the first
     int depth = 0;        // puts of a rank in flight to other nodes; 0: as the plan has it

@@ -158,6 +158,16 @@ const std::vector<Row>& rows()
         {"--host", "", [](Options& o, std::string_view) { return o.machine.is_host = true; }},
         {"--core-rate", bandwidth, rate(&Machine::core_rate)},
         {"--memory-rate", bandwidth, rate(&Machine::memory_rate)},
+        {"--eager", "a size (32k), or 0",
+         [](Options& o, std::string_view v) {
+             const auto size = v == "0" ? std::optional<std::size_t>(0) : parse_size(v);
+             o.machine.eager_bytes = size.value_or(0);
+             return size.has_value();
+         }},
+        {"--message", duration, time(&Machine::message)},
+        {"--nic-turn", duration, time(&Machine::nic_turn)},
+        {"--small-latency", duration, time(&Machine::small_latency)},
+        {"--broadcast-latency", duration, time(&Machine::broadcast_latency)},
         {"--overhead", duration, time(&Machine::overhead)},
         {"--skew", duration, time(&Machine::skew)},
         {"--in-place", "", flag(&Options::is_in_place)},
@@ -242,6 +252,10 @@ Runs the plans of an allgather in virtual time, and other algorithms on the same
   --copy-rate RATE     inside a GPU [2000GB]
   --staged             the network reaches host memory only; --stage-rate RATE [50GB]
   --host               host memory: --core-rate RATE [8GB], --memory-rate RATE of a node [40GB]
+  --eager SIZE         messages of up to this wait for nobody [32k]; each takes
+  --message TIME       a core at either end [0.5us], --nic-turn TIME a NIC [0us]
+  --small-latency TIME of a push of up to 16 KiB in host memory [0.4us], of one to all of a node
+                       --broadcast-latency TIME [0.15us]
   --overhead TIME      of every call [0us]
   --skew TIME          local rank l enters l times this later than the first [0us]
   --in-place           MPI_IN_PLACE

@@ -28,8 +28,11 @@ void Simulation::send(int number, OpIndex i)
 {
     const Op& op = rank(number).op(i);
     Time& port = egress_[nic_of(number)];
-    const Time start = std::max(now_, port);
-    port = start + duration(op.slice.length, machine_.nic_rate);
+    const Time start = std::max(on_core(number, machine_.message), port);
+    port = start + duration(op.slice.length, machine_.nic_rate) + from_seconds(machine_.nic_turn);
+    if (machine_.is_eager) {
+        schedule(port, Kind::sent, number, 0, i);
+    }
     network_bytes_[static_cast<std::size_t>(topology_.node_of(number))] +=
         static_cast<double>(op.slice.length);
     schedule(start + from_seconds(machine_.nic_latency), Kind::at_nic,
@@ -40,24 +43,36 @@ void Simulation::receive(const Event& event)
 {
     const Op& op = rank(event.peer).op(event.op);
     Time& port = ingress_[nic_of(event.rank)];
-    port = std::max(now_, port) + duration(op.slice.length, machine_.nic_rate);
+    port = std::max(now_, port) + duration(op.slice.length, machine_.nic_rate) +
+           from_seconds(machine_.nic_turn);
     schedule(port, Kind::landed, event.rank, event.peer, event.op);
-    schedule(port + from_seconds(machine_.nic_latency), Kind::sent, event.peer, 0, event.op);
+    if (!machine_.is_eager) {
+        schedule(port + from_seconds(machine_.nic_latency), Kind::sent, event.peer, 0, event.op);
+    }
 }
 
-void Simulation::enqueue_copy(int number, OpIndex i)
+// When the rank's core has done this, which it begins as soon as it can.
+Time Simulation::on_core(int number, double seconds)
+{
+    const Time taken = from_seconds(seconds);
+    if (taken == 0) return now_;
+    Time& core = rank(number).core;
+    return core = std::max(now_, core) + taken;
+}
+
+void Simulation::enqueue_copy(int number, OpIndex i, int reads)
 {
     Rank& r = rank(number);
     const Time issue = machine_.is_host ? 0 : from_seconds(machine_.copy_issue);
     r.last_issue = std::max(now_, r.last_issue) + issue;
-    r.queue.push_back({i, r.last_issue});
+    r.queue.push_back({i, r.last_issue, reads});
     wake(number);
 }
 
 void Simulation::wake(int number)
 {
     Rank& r = rank(number);
-    if (r.is_woken || r.free_streams == 0 || r.queue_head == r.queue.size()) {
+    if (r.is_woken || !r.has_entered || r.free_streams == 0 || r.queue_head == r.queue.size()) {
         return;
     }
     r.is_woken = true;
@@ -68,11 +83,16 @@ void Simulation::look_at_queue(int number)
 {
     Rank& r = rank(number);
     r.is_woken = false;
-    const OpIndex i = r.queue[r.queue_head++].op;
+    const Rank::Copying next = r.queue[r.queue_head++];
     r.free_streams--;
-    const Op& op = r.op(i);
-    const Time end = op.kind == Op::Kind::copy ? copy_end(number, op) : put_end(number, op);
-    schedule(end + from_seconds(machine_.link_latency), Kind::copied, number, 0, i);
+    const bool is_read = next.reads != Rank::nobody;
+    const Op& op = is_read ? rank(next.reads).op(next.op) : r.op(next.op);
+    const Time done = op.kind == Op::Kind::copy ? copy_end(number, op) : put_end(number, op);
+    const Time end = done + from_seconds(machine_.link_latency);
+    if (machine_.is_host) {
+        r.core = end;
+    }
+    schedule(end, is_read ? Kind::read : Kind::copied, number, is_read ? next.reads : 0, next.op);
     wake(number);
 }
 
@@ -94,9 +114,10 @@ Time Simulation::put_end(int number, const Op& op)
 {
     const std::size_t bytes = op.slice.length;
     if (machine_.is_host) {
+        const Time start = std::max(now_, rank(number).core);
         Time& memory = memory_[static_cast<std::size_t>(topology_.node_of(number))];
-        memory = std::max(now_, memory) + duration(bytes, machine_.memory_rate);
-        return std::max(memory, now_ + duration(bytes, machine_.core_rate));
+        memory = std::max(start, memory) + duration(bytes, machine_.memory_rate);
+        return std::max(memory, start + duration(bytes, machine_.core_rate));
     }
     Time& from = rank(number).egress;
     Time& to = rank(op.peer).ingress;

@@ -48,18 +48,22 @@ public:
     OpIndex remaining;
     int in_flight = 0;  // rail puts
     bool has_entered = false;
-    std::set<std::uint32_t> early;  // channels announced before that
+    std::set<std::uint32_t> early;          // channels announced before that
+    std::vector<std::uint32_t> early_puts;  // those of puts that were there before
 
+    static constexpr int nobody = -1;
     struct Copying {
         OpIndex op;
         Time issued;
+        int reads = nobody;  // whose put to all of the node `op` is
     };
-    std::vector<Copying> queue;  // copies and node puts
+    std::vector<Copying> queue;  // copies, node puts, and broadcasts to be read
     std::size_t queue_head = 0;
     Time last_issue = 0;
     int free_streams = 0;
     bool is_woken = false;                     // an event that looks at the queue is under way
-    Time egress = 0, ingress = 0;              // of the GPU's port: free from then on
+    Time core = 0;                             // free from then on
+    Time egress = 0, ingress = 0;              // of the GPU's port, likewise
     Time stage_egress = 0, stage_ingress = 0;  // to and from the landing buffer
     Time ended = 0;
 

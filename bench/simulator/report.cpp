@@ -66,7 +66,9 @@ void print_table(const Options& options, std::size_t bytes, const std::vector<Re
     for (const Result& r : results) {
         const bool is_ours = r.choice.chunk > 0;
         const std::string chunk = is_ours ? std::to_string(r.choice.chunk) : "-";
-        const std::string depth = is_ours ? std::to_string(r.choice.depth) : "-";
+        const std::string depth = !is_ours         ? "-"
+                                  : r.choice.eager ? "eager"
+                                                   : std::to_string(r.choice.depth);
         const double took = r.outcome.seconds;
         std::printf("%-12s %9s %6s %13.1f %8.3f %8.3f %8.3f %15.1f %10llu\n", r.algorithm.c_str(),
                     chunk.c_str(), depth.c_str(), took * us, ratio(took, bound.seconds()),

@@ -22,8 +22,10 @@ private:
         announced,  // at rank, on its channel `op`
         at_nic,     // the first byte at the ingress of rank's NIC: peer's op
         landed,     // at rank: peer's op, from another node
+        taken,      // by rank's core, likewise
         sent,       // rank's op
         copied,     // rank's op, and it has arrived
+        read,       // by rank: peer's op, which is for all of its node
         look,       // at rank's queue of copies
     };
     struct Event {
@@ -50,13 +52,15 @@ private:
     void finish(int number, OpIndex i);
     void announce(int number, OpIndex i);
     void announced(int number, std::uint32_t channel);
-    void arrived(int from, OpIndex i);
+    void arrived(int from, int to, OpIndex i);
+    void count_arrival(int number, std::uint32_t channel);
     void issue_rail(int number);
 
     // ports.cpp
     void send(int number, OpIndex i);
     void receive(const Event& event);
-    void enqueue_copy(int number, OpIndex i);
+    Time on_core(int number, double seconds);
+    void enqueue_copy(int number, OpIndex i, int reads = Rank::nobody);
     void wake(int number);
     void look_at_queue(int number);
     Time copy_end(int number, const hier::Op& op);

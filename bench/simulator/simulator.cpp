@@ -101,7 +101,11 @@ void Simulation::handle(const Event& event)
         receive(event);
         break;
     case Kind::landed:
-        arrived(event.peer, event.op);
+        schedule(on_core(event.rank, machine_.message), Kind::taken, event.rank, event.peer,
+                 event.op);
+        break;
+    case Kind::taken:
+        arrived(event.peer, rank(event.peer).op(event.op).peer, event.op);
         issue_rail(event.rank);
         break;
     case Kind::sent:
@@ -114,13 +118,25 @@ void Simulation::handle(const Event& event)
         const Op& op = rank(event.rank).op(event.op);
         finish(event.rank, event.op);
         issue_rail(event.rank);
-        if (op.kind == Op::Kind::put) {
-            arrived(event.rank, event.op);
+        if (op.kind == Op::Kind::put && op.peer == Op::every_peer) {
+            for (const int peer : topology_.ranks_on(topology_.node_of(event.rank))) {
+                if (peer != event.rank) {
+                    enqueue_copy(peer, event.op, event.rank);
+                }
+            }
+        } else if (op.kind == Op::Kind::put) {
+            arrived(event.rank, op.peer, event.op);
             issue_rail(op.peer);
         }
         wake(event.rank);
         break;
     }
+    case Kind::read:
+        rank(event.rank).free_streams++;
+        arrived(event.peer, event.rank, event.op);
+        issue_rail(event.rank);
+        wake(event.rank);
+        break;
     case Kind::look:
         look_at_queue(event.rank);
         break;
@@ -143,6 +159,10 @@ void Simulation::enter(int number)
     for (const std::uint32_t channel : rank(number).early) {
         announced(number, channel);
     }
+    for (const std::uint32_t channel : rank(number).early_puts) {
+        count_arrival(number, channel);
+    }
+    wake(number);
     issue_rail(number);
 }
 
@@ -225,22 +245,34 @@ void Simulation::announced(int number, std::uint32_t channel)
     }
 }
 
-// A put of `from` at its receiver.
-void Simulation::arrived(int from, OpIndex i)
+// A put of `from` at `to`.
+void Simulation::arrived(int from, int to, OpIndex i)
 {
     const Op& op = rank(from).op(i);
-    const Delivery d = deliver(from, op.peer);
+    const Delivery d = deliver(from, to);
     Rank& receiver = rank(d.receiver);
     const std::uint32_t number = receiver.find(op.level, d.source);
     if (number == Rank::no_channel) {
         throw std::runtime_error("rank " + std::to_string(d.receiver) +
                                  " is written to by a rank that it does not expect");
     }
-    Channel& c = receiver.channel(number);
+    if (receiver.has_entered) {
+        count_arrival(d.receiver, number);
+    } else {
+        receiver.early_puts.push_back(number);
+    }
+}
+
+// Who has put something is in the call, announced or not.
+void Simulation::count_arrival(int number, std::uint32_t channel)
+{
+    announced(number, channel);
+    Rank& receiver = rank(number);
+    Channel& c = receiver.channel(channel);
     c.arrived++;
     while (c.next_await < c.awaits.size() &&
            receiver.op(c.awaits[c.next_await]).count <= c.arrived) {
-        finish(d.receiver, c.awaits[c.next_await++]);
+        finish(number, c.awaits[c.next_await++]);
     }
 }
 

@@ -95,11 +95,17 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     const double size = static_cast<double>(bytes);
     Rates spreading = r;
     if (r.link_alone > 0) spreading.link = r.link_alone;
-    const double stage = r.stage > 0 ? r.copy_issue + r.link_latency : 0;  // out, and in
+    const double stage =  // out, and in
+        r.stage > 0 ? r.copy_issue + r.link_latency + static_cast<double>(whole) / r.stage : 0;
     AllgatherChoice choice{Route::bundles, whole, std::clamp(busiest.out, 1, most_depth)};
     choice.eager = eager && nodes_ > 1;
     choice.broadcast = broadcast;
+    const double issue =
+        std::max((busiest.out + busiest.in) * r.nic_issue, busiest.nic_messages * r.nic_turn);
+    const double rail =
+        eager ? eager_time(bytes, Route::bundles, 1) : std::max(busiest.nic * size / r.nic, issue);
     double handshake = 0;  // beyond the gathering
+    double unhidden = 0;   // of the links' time
     for (const RouteLoad::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
         const Copies own{.pushes = peers, .pushed = size * peers, .own = 1, .owned = size};
@@ -107,15 +113,15 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
                               .pushed = node.shards * size * peers};
         const double gather = r.copy_issue + queue_time(r, own, node.members, size);
         const double fan = queue_time(spreading, entering, node.members, size);
+        const bool is_beneath = r.engines && node.entering > 0;
+        const double hidden =
+            is_beneath ? std::min(rail, fan) * (node.entering - 1) / node.entering : 0;
         choice.links = std::max(choice.links, gather + fan);
+        unhidden = std::max(unhidden, gather + fan - hidden);
         handshake = std::max(handshake, r.nic_latency - gather);
     }
-    const double issue =
-        std::max((busiest.out + busiest.in) * r.nic_issue, busiest.nic_messages * r.nic_turn);
-    const double rail =
-        eager ? eager_time(bytes, Route::bundles, 1) : std::max(busiest.nic * size / r.nic, issue);
     choice.network = (eager ? 0 : handshake) + rail + r.nic_latency + 2 * stage;
-    choice.seconds = r.overhead + choice.links + choice.network;
+    choice.seconds = r.overhead + unhidden + choice.network;
     return choice;
 }
 
@@ -201,11 +207,13 @@ bool AllgatherCost::is_eager(std::size_t bytes, Route route, const AllgatherWish
     return nodes_ > 1 && bytes <= wish.eager_bytes / shards;
 }
 
-// Larger bundles were the fastest on 4 nodes of 8 ranks alone, and on others slow out of all
-// proportion: several of 64 KiB at a time into one node of a cluster over TCP.
+// Over TCP larger bundles were the fastest on 4 nodes of 8 ranks alone, and on others slow out of all
+// proportion: several of 64 KiB at a time into one node. Copy engines, whose starts cost more than
+// such bytes, have fewer copies to make of them.
 bool AllgatherCost::is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const
 {
-    return route != Route::bundles || is_eager(bytes, route, wish);
+    const bool is_cheap_to_spread = rates_.engines && rates_.nic_turn <= 0;
+    return route != Route::bundles || is_cheap_to_spread || is_eager(bytes, route, wish);
 }
 
 bool AllgatherCost::is_in_turn() const
@@ -271,6 +279,8 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wi
     // More chunks cost what the formula does not see, and so do puts that all come at once: a gain
     // that is less than this is none.
     constexpr double worthwhile = 0.99;
+    // With a handshake a bundle's hops are one after the other, and each may be late.
+    constexpr double worth_a_hop = 0.8;
     AllgatherChoice best;
     const auto consider = [&](std::size_t chunk) {
         // A ring of two is nothing but direct puts. With two neighbours only, no link has to take
@@ -287,7 +297,9 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wi
             const int depth = window(bytes, route, chunk);
             const AllgatherChoice choice =
                 predict(bytes, route, chunk, depth, is_eager(bytes, route, wish));
-            if (best.chunk == 0 || choice.seconds < best.seconds * worthwhile) best = choice;
+            const bool is_hop = route == Route::bundles && !choice.eager;
+            const double share = is_hop ? worth_a_hop : worthwhile;
+            if (best.chunk == 0 || choice.seconds < best.seconds * share) best = choice;
         }
     };
     // Only now: the window is a rank's own affair, and the rest must be the same on all of them.

@@ -107,6 +107,11 @@ for shape in "4 2" "3 2" "3 1"; do
         -- gpu --expect hier --meetings 5 --large 1 --direct 2
     ((turn++))
 done
+for which in all odd; do
+    case_ "gpu-direct-bundles-$which" ranks=4 node_size=2 gpu=20 direct="$which" \
+        mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter bundles" \
+        -- gpu --expect hier --meetings 5 --large 1 --direct $([[ $which == all ]] && echo 1 || echo 2)
+done
 case_ gpu-direct-lifetime ranks=4 node_size=2 gpu=20 direct=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_chunk_bytes 5000" -- gpu_lifetime --expect hier
 case_ gpu-direct-auto ranks=4 node_size=2 gpu=20 direct=all mca="coll_hier_verbose 1" \
     says="device memory through pinned memory \(tcp is no RDMA\)" -- gpu --expect hier --meetings 1 --large 0

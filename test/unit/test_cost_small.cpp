@@ -86,6 +86,60 @@ const char* predictions_are_as_measured()
 
 void test_measured(void**) { expect_no_reason(predictions_are_as_measured()); }
 
+AllgatherChoice choose_on_gpus(const Options& options, std::size_t bytes, AllgatherWish wish = {})
+{
+    wish.eager_bytes = options.machine.eager_bytes;
+    return AllgatherCost(make_topology(options.layout), small_rates_of(options.machine))
+        .choose(bytes, wish);
+}
+
+// Plans in virtual time: what is chosen takes at most a fifth more than what any route would.
+const char* gpus_take_the_fastest_route()
+{
+    for (const int nodes : {2, 3, 4, 8, 16, 64}) {
+        for (const int ranks : {1, 8}) {
+            Options options;
+            options.layout = std::vector<int>(static_cast<std::size_t>(nodes), ranks);
+            const auto topology = make_topology(options.layout);
+            const auto seconds = [&](const AllgatherChoice& choice, std::size_t bytes) {
+                return run_hier(topology, options, bytes, choice).seconds;
+            };
+            for (std::size_t bytes = 4 * kilo; bytes <= 4096 * kilo; bytes *= 2) {
+                const double chosen = seconds(choose_on_gpus(options, bytes), bytes);
+                for (const Route route : hier::all_routes) {
+                    AllgatherWish wish;
+                    wish.route = route;
+                    const double other = seconds(choose_on_gpus(options, bytes, wish), bytes);
+                    if (chosen > 1.2 * other)
+                        return keep(std::to_string(nodes) + " nodes of " + std::to_string(ranks) +
+                                    ", " + std::to_string(bytes) +
+                                    " bytes: " + std::to_string(chosen * 1e6) + " us, " +
+                                    to_string(route) + " " + std::to_string(other * 1e6));
+                }
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_gpus(void**) { expect_no_reason(gpus_take_the_fastest_route()); }
+
+// Copy engines hand on a bundle as fast as a block of it, and cores its bytes; over TCP large ones
+// were slow.
+void test_bundles_with_a_handshake_are_for_copy_engines(void**)
+{
+    Options options;
+    options.layout = std::vector<int>(64, 8);
+    assert_true(choose_on_gpus(options, 32 * kilo).route == Route::bundles);
+    assert_false(choose_on_gpus(options, 32 * kilo).eager);
+    assert_true(choose_on_gpus(options, 2048 * kilo).route != Route::bundles);
+    Options tcp_options = options, host = options;
+    tcp_options.machine.nic_turn = 5.5e-6;
+    host.machine.is_host = true;
+    assert_true(choose_on_gpus(tcp_options, 32 * kilo).route != Route::bundles);
+    assert_true(choose_on_gpus(host, 32 * kilo).route != Route::bundles);
+}
+
 // What waits at a receiver that is not in the call yet is bounded.
 void test_a_large_bundle_is_not_eager(void**)
 {
@@ -233,6 +287,8 @@ int main()
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_bundles_are_for_many_small_messages),
         cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_gpus),
+        cmocka_unit_test(test_bundles_with_a_handshake_are_for_copy_engines),
         cmocka_unit_test(test_a_large_bundle_is_not_eager),
         cmocka_unit_test(test_a_bundle_is_one_chunk),
         cmocka_unit_test(test_strewn_ranks),
