@@ -1,0 +1,163 @@
+// What is on its way in the fake network: copies and puts until they are done, parcels until they land.
+#include "fake_network.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hier::test {
+
+Status FakeTransport::start(const Flight& flight)
+{
+    if (!bound_) blame("a transfer outside of begin and end");
+    if (raised_) blame("a transfer started after a failure");
+    const Slice& slice = flight.transfer.slice;
+    if (slice.offset + slice.length > binding_.receive.length)
+        blame("a transfer beyond the end of the buffer");
+    const auto& w = network_.weather();
+    if (flight.fails || !flights_.empty() || !network_.chance(w.immediate)) {
+        flights_.push_back(flight);
+        return Status::in_progress;
+    }
+    perform(flight);
+    return Status::ok;
+}
+
+const std::byte* FakeTransport::source(const Transfer& transfer) const
+{
+    return binding_.at(transfer.from, transfer.slice.offset);
+}
+
+// The moment at which the source is read.
+void FakeTransport::perform(const Flight& flight)
+{
+    const Transfer& transfer = flight.transfer;
+    const Slice slice = transfer.slice;
+    switch (flight.call) {
+    case Call::copy:
+        std::memmove(binding_.at(transfer.to, slice.offset), source(transfer), slice.length);
+        break;
+    case Call::drain: {
+        Lane& lane = to(transfer.peer);
+        std::move(lane.road.begin(), lane.road.end(), std::back_inserter(lane.arriving));
+        lane.road.clear();
+        break;
+    }
+    case Call::put:
+        if (stopped_) blame("a put after the last");
+        send(flight);
+        break;
+    case Call::begin:
+    case Call::announce:
+    case Call::ready:
+    case Call::progress:
+        blame("not a transfer");
+        break;
+    }
+}
+
+void FakeTransport::send(const Flight& flight)
+{
+    const Transfer& transfer = flight.transfer;
+    const std::byte* from = source(transfer);
+    std::size_t number = 0;
+    for (Lane* lane : lanes_to(transfer.peer)) {
+        const std::size_t after = flight.after[number++];
+        if (lane->lost) continue;
+        const bool is_gone =
+            !is_broadcast() &&
+            group_.places[static_cast<std::size_t>(transfer.peer)] == FakeGroup::Place::gone;
+        if (is_gone && !lane->announced.stays) blame("a put to a rank that has left its call");
+        auto& queue = level_ == Level::rail ? lane->road : lane->arriving;
+        queue.push_back({{from, from + transfer.slice.length},
+                         transfer.slice.offset,
+                         binding_.sequence,
+                         transfer.count,
+                         binding_.receive.length,
+                         lane->sent++,
+                         after,
+                         is_broadcast()});
+    }
+}
+
+std::uint32_t FakeTransport::arrived(int peer)
+{
+    return Signal::count(group_.lanes[me_][static_cast<std::size_t>(peer)].signal,
+                         binding_.sequence);
+}
+
+// Puts of one rail channel are done in their order, all else in any.
+bool FakeTransport::may_go(std::size_t flight) const
+{
+    const Flight& f = flights_[flight];
+    return level_ == Level::node ||
+           std::none_of(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(flight),
+                        [&](const Flight& o) { return o.transfer.peer == f.transfer.peer; });
+}
+
+void FakeTransport::fly(Completions& completions)
+{
+    for (std::size_t turns = network_.below(4); turns > 0 && !flights_.empty(); turns--) {
+        const std::size_t i = network_.below(flights_.size());
+        if (!may_go(i)) continue;
+        const Flight flight = flights_[i];
+        flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(i));
+        if (!flight.fails) perform(flight);
+        completions.complete(flight.transfer.op,
+                             flight.fails ? Status::transport_error : Status::ok);
+    }
+}
+
+void FakeTransport::move_road()
+{
+    for (auto& receiver : group_.lanes) {
+        Lane& lane = receiver[me_];
+        for (std::size_t n = network_.below(3); n > 0 && !lane.road.empty(); n--) {
+            lane.arriving.push_back(std::move(lane.road.front()));
+            lane.road.pop_front();
+        }
+    }
+}
+
+void FakeTransport::land(Lane& lane, std::size_t parcel)
+{
+    const Parcel p = std::move(lane.arriving[parcel]);
+    lane.arriving.erase(lane.arriving.begin() + static_cast<std::ptrdiff_t>(parcel));
+    if (!bound_ || p.sequence != binding_.sequence)
+        return blame("bytes came after the end of their call");
+    lane.differs = is_broadcast() && p.total != binding_.receive.length;
+    std::byte* const into = is_broadcast() ? binding_.receive.base : lane.announced.into.base;
+    if (!lane.differs) std::memcpy(into + p.offset, p.bytes.data(), p.bytes.size());
+    const std::uint32_t before = Signal::count(lane.signal, p.sequence);
+    if (level_ == Level::rail && p.count != before + 1) blame("a rail put out of order");
+    lane.signal = Signal::encode(p.sequence, before + 1);
+}
+
+// For a call in which this rank is not yet.
+bool FakeTransport::is_early(const Lane& lane, std::size_t parcel) const
+{
+    return lane.arriving[parcel].is_kept && lane.arriving[parcel].sequence > binding_.sequence;
+}
+
+// On the node level in any order, but for what was done when another put began: that comes first.
+bool FakeTransport::may_land(const Lane& lane, std::size_t parcel)
+{
+    const std::size_t after = lane.arriving[parcel].after;
+    return std::none_of(lane.arriving.begin(), lane.arriving.end(),
+                        [&](const auto& other) { return other.number < after; });
+}
+
+void FakeTransport::land()
+{
+    for (Lane& lane : group_.lanes[me_]) {
+        for (std::size_t n = network_.below(3); n > 0 && !lane.arriving.empty(); n--) {
+            const std::size_t any = network_.below(lane.arriving.size());
+            if (level_ == Level::rail) {
+                land(lane, 0);
+            } else if (may_land(lane, any) && !is_early(lane, any)) {
+                land(lane, any);
+            }
+        }
+    }
+}
+
+}  // namespace hier::test
