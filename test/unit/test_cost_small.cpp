@@ -133,6 +133,12 @@ void test_bundles_with_a_handshake_are_for_copy_engines(void**)
     assert_true(choose_on_gpus(options, 32 * kilo).route == Route::bundles);
     assert_false(choose_on_gpus(options, 32 * kilo).eager);
     assert_true(choose_on_gpus(options, 2048 * kilo).route != Route::bundles);
+    // On one node there is nobody to send one to.
+    Options one_node = options;
+    one_node.layout = {2};
+    one_node.machine.nic_latency = 0;
+    for (std::size_t bytes = 1; bytes < 4096 * kilo; bytes *= 4)
+        assert_true(choose_on_gpus(one_node, bytes).route != Route::bundles);
     Options tcp_options = options, host = options;
     tcp_options.machine.nic_turn = 5.5e-6;
     host.machine.is_host = true;
