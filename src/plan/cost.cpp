@@ -212,7 +212,9 @@ bool AllgatherCost::is_eager(std::size_t bytes, Route route, const AllgatherWish
 // such bytes, have fewer copies to make of them.
 bool AllgatherCost::is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const
 {
-    const bool is_cheap_to_spread = nodes_ > 1 && rates_.engines && rates_.nic_turn <= 0;
+    const bool is_whole = wish.chunk == 0 || bytes <= wish.chunk / index(most_members_);
+    const bool is_cheap_to_spread =
+        nodes_ > 1 && rates_.engines && rates_.nic_turn <= 0 && is_whole;
     return route != Route::bundles || is_cheap_to_spread || is_eager(bytes, route, wish);
 }
 

@@ -139,6 +139,12 @@ void test_bundles_with_a_handshake_are_for_copy_engines(void**)
     one_node.machine.nic_latency = 0;
     for (std::size_t bytes = 1; bytes < 4096 * kilo; bytes *= 4)
         assert_true(choose_on_gpus(one_node, bytes).route != Route::bundles);
+    // Cut, it would be as many copies as without.
+    AllgatherWish cut;
+    cut.chunk = 32 * kilo;
+    assert_true(choose_on_gpus(options, 32 * kilo, cut).route != Route::bundles);
+    cut.chunk = 8 * 32 * kilo;
+    assert_true(choose_on_gpus(options, 32 * kilo, cut).route == Route::bundles);
     Options tcp_options = options, host = options;
     tcp_options.machine.nic_turn = 5.5e-6;
     host.machine.is_host = true;
