@@ -1,5 +1,6 @@
 #include "coll_hier.h"
 
+#include "ompi/proc/proc.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
@@ -68,8 +69,6 @@ static int hier_open(void)
     mca_coll_hier_component.config.caller = CALLER;
     if (OMPI_SUCCESS == fault_of_params && 0 <= mca_coll_hier_component.priority) {
         mca_coll_hier_publish();
-    } else if (OMPI_SUCCESS == fault_of_params) {
-        log_line(1, "switched off: coll_hier_priority is -1");
     }
     return OMPI_SUCCESS;
 }
@@ -95,6 +94,9 @@ static int hier_init_query(bool progress_threads, bool mpi_threads)
 {
     if (OMPI_SUCCESS != fault_of_params) {
         return fault_of_params;
+    }
+    if (0 > mca_coll_hier_component.priority && 0 == ompi_proc_local()->super.proc_name.vpid) {
+        log_line(1, "switched off: coll_hier_priority is -1");
     }
     hier_init(&mca_coll_hier_component.config);
     mca_coll_hier_add_providers(progress_threads, mpi_threads);

@@ -11,6 +11,9 @@ bool mca_coll_hier_parse_number(const char* text, bool has_units, long long* num
 {
     static const char units[] = "kmg";
     char* end;
+    if (isspace((unsigned char)*text)) {
+        return false;
+    }
     errno = 0;
     *number = strtoll(text, &end, 0);
     if (end == text || 0 != errno) {
@@ -29,11 +32,16 @@ bool mca_coll_hier_parse_number(const char* text, bool has_units, long long* num
 bool mca_coll_hier_parse_rate(const char* text, double* rate)
 {
     char* end;
+    if (isspace((unsigned char)*text)) {
+        return false;
+    }
     const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if ((locale_t)0 == c) {
         return false;
     }
+    errno = 0;
     *rate = strtod_l(text, &end, c);
+    const bool is_in_range = 0 == errno;
     freelocale(c);
-    return end != text && '\0' == *end;
+    return is_in_range && end != text && '\0' == *end;
 }

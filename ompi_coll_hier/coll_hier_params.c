@@ -222,28 +222,32 @@ int mca_coll_hier_register(void)
     return rc;
 }
 
+static bool is_usable(const number_row_t* row, const char* text, long long* number)
+{
+    if (NULL != text && mca_coll_hier_parse_number(text, BYTES == row->type, number) &&
+        (*number == row->initial || (*number >= row->least && *number <= row->most))) {
+        return true;
+    }
+    opal_output(0,
+                "coll:hier: coll_hier_%s is \"%s\", but must be a whole number, %s%lld to %lld: "
+                "coll/hier is not used",
+                row->name, NULL == text ? "" : text,
+                row->initial < row->least ? "0 or from " : "from ", row->least, row->most);
+    return false;
+}
+
 static bool read_number(const number_row_t* row)
 {
-    char name[64];
-    const char* text = row->text;
+    char text[64];
     long long number;
     if (is_settable(row)) {
-        snprintf(name, sizeof name, "OMPI_MCA_coll_hier_%s", row->name);
-        text = getenv(name);
-        if (NULL == text) { /* of a file, say */
-            snprintf(name, sizeof name, "%d", *(int*)row->value);
-            text = name;
-        }
+        /* Its number is there, and may be MPI_T's by now. */
+        snprintf(text, sizeof text, "OMPI_MCA_coll_hier_%s", row->name);
+        const char* const given = getenv(text);
+        snprintf(text, sizeof text, "%d", *(int*)row->value);
+        return (NULL == given || is_usable(row, given, &number)) && is_usable(row, text, &number);
     }
-    text = NULL == text ? "" : text;
-    const bool is_number = mca_coll_hier_parse_number(text, BYTES == row->type, &number);
-    const bool is_initial = is_number && number == row->initial;
-    if (!is_number || (!is_initial && (number < row->least || number > row->most))) {
-        opal_output(0,
-                    "coll:hier: coll_hier_%s is \"%s\", but must be a whole number, %s%lld to "
-                    "%lld: coll/hier is not used",
-                    row->name, text, row->initial < row->least ? "0 or from " : "from ", row->least,
-                    row->most);
+    if (!is_usable(row, row->text, &number)) {
         return false;
     }
     if (COUNT == row->type) {

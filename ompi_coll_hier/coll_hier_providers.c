@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "ompi/proc/proc.h"
 #include "opal/mca/base/mca_base_component_repository.h"
 #include "opal/util/argv.h"
 #include "opal/util/output.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "executor.hpp"
@@ -96,8 +96,7 @@ private:
     Status broken_ = Status::ok;  // the error of an earlier collective
     std::atomic<Status> status_{Status::ok};
     std::string description_;
-    std::set<std::pair<std::size_t, bool>>
-        told_;  // of which calls: bytes, through a landing buffer
+    std::set<std::tuple<std::size_t, bool, bool>> told_;  // bytes, landing buffer, device memory
 };
 
 }  // namespace hier

@@ -72,7 +72,7 @@ void Team::report(const Call& call, const AllgatherChoice& choice)
 {
     if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;
     const std::size_t bytes = call.bytes_per_rank;
-    if (!told_.emplace(bytes, call.has_landing).second) return;
+    if (!told_.emplace(bytes, call.has_landing, call.is_on_device).second) return;
     if (topology_.nodes() == 1) {
         log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s", name_.c_str(), bytes,
             choice.broadcast ? "broadcast inside the node" : "to each rank of the node",
@@ -91,7 +91,7 @@ void Team::report(const Call& call, const AllgatherChoice& choice)
         why += format("%s%s: %s", why.empty() ? "; " : ", ", text_of(route).c_str(),
                       text_of(cost_->choose(bytes, other).seconds).c_str());
     }
-    const bool is_in_turn = choice.route == Route::bundles;
+    const bool are_added = choice.route == Route::bundles;
     log(HIER_LOG_INFO,
         "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s "
         "(network %s%s links %s%s)",
@@ -101,7 +101,7 @@ void Team::report(const Call& call, const AllgatherChoice& choice)
         : call.is_on_device ? ", through pinned memory"
                             : ", through memory that the network reaches",
         text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),
-        is_in_turn ? " and then" : ",", text_of(choice.links).c_str(), why.c_str());
+        are_added ? " and then" : ",", text_of(choice.links).c_str(), why.c_str());
 }
 
 }  // namespace hier

@@ -115,7 +115,7 @@ Outcome run_competitor(const std::string& name, const Topology& topology, const 
         const double ranks = topology.size();
         check_memory(is_doubling ? ranks * 64 : ranks * ranks * 2);
     }
-    return simulate(topology, options.machine, symmetry, [&](int rank) {
+    return simulate(topology, machine_for(options.machine, bytes, {}), symmetry, [&](int rank) {
         if (is_doubling) {
             return plan_doubling(task, rank);
         }

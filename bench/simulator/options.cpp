@@ -225,7 +225,10 @@ std::string parse_options(const std::vector<std::string>& arguments, Options& op
     if (!options.layout.empty() && has_nodes) {
         return "--layout says how many nodes and ranks there are, so --nodes and --gpus cannot";
     }
-    if (!options.csv.empty()) {
+    if (!options.csv.empty() && !options.calibrate.empty()) {
+        return "--calibrate prints a table and writes no rows, so --csv cannot be";
+    }
+    if (!options.csv.empty() && !options.help) {
         const int fault = fault_of_csv(options.csv);
         if (fault != 0) return "--csv " + options.csv + ": " + std::strerror(fault);
     }

@@ -48,8 +48,8 @@ public:
     OpIndex remaining;
     int in_flight = 0;  // rail puts
     bool has_entered = false;
-    std::set<std::uint32_t> early;          // channels announced before that
-    std::vector<std::uint32_t> early_puts;  // those of puts that were there before
+    std::set<std::uint32_t> early;                        // channels announced before that
+    std::vector<std::pair<int, OpIndex>> early_messages;  // whose puts were there before
 
     static constexpr int nobody = -1;
     struct Copying {

@@ -53,7 +53,7 @@ private:
     void announce(int number, OpIndex i);
     void announced(int number, std::uint32_t channel);
     void arrived(int from, int to, OpIndex i);
-    void count_arrival(int number, std::uint32_t channel);
+    void take_message(int number, int from, OpIndex i);
     void issue_rail(int number);
 
     // ports.cpp

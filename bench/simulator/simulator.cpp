@@ -101,8 +101,11 @@ void Simulation::handle(const Event& event)
         receive(event);
         break;
     case Kind::landed:
-        schedule(on_core(event.rank, machine_.message), Kind::taken, event.rank, event.peer,
-                 event.op);
+        if (rank(event.rank).has_entered) {
+            take_message(event.rank, event.peer, event.op);
+        } else {
+            rank(event.rank).early_messages.emplace_back(event.peer, event.op);
+        }
         break;
     case Kind::taken:
         arrived(event.peer, rank(event.peer).op(event.op).peer, event.op);
@@ -159,8 +162,8 @@ void Simulation::enter(int number)
     for (const std::uint32_t channel : rank(number).early) {
         announced(number, channel);
     }
-    for (const std::uint32_t channel : rank(number).early_puts) {
-        count_arrival(number, channel);
+    for (const auto& [from, op] : rank(number).early_messages) {
+        take_message(number, from, op);
     }
     wake(number);
     issue_rail(number);
@@ -256,24 +259,20 @@ void Simulation::arrived(int from, int to, OpIndex i)
         throw std::runtime_error("rank " + std::to_string(d.receiver) +
                                  " is written to by a rank that it does not expect");
     }
-    if (receiver.has_entered) {
-        count_arrival(d.receiver, number);
-    } else {
-        receiver.early_puts.push_back(number);
-    }
-}
-
-// Who has put something is in the call, announced or not.
-void Simulation::count_arrival(int number, std::uint32_t channel)
-{
-    announced(number, channel);
-    Rank& receiver = rank(number);
-    Channel& c = receiver.channel(channel);
+    // Who has put something is in the call, announced or not.
+    announced(d.receiver, number);
+    Channel& c = receiver.channel(number);
     c.arrived++;
     while (c.next_await < c.awaits.size() &&
            receiver.op(c.awaits[c.next_await]).count <= c.arrived) {
-        finish(number, c.awaits[c.next_await++]);
+        finish(d.receiver, c.awaits[c.next_await++]);
     }
+}
+
+// From the network, by the rank's core.
+void Simulation::take_message(int number, int from, OpIndex i)
+{
+    schedule(on_core(number, machine_.message), Kind::taken, number, from, i);
 }
 
 void Simulation::issue_rail(int number)

@@ -34,8 +34,13 @@ double queue_time(const Rates& r, const Copies& n, int members, double c)
 AllgatherCost::AllgatherCost(const Topology& topology, const Rates& rates)
     : ranks_(topology.size()), nodes_(topology.nodes()), rates_(rates)
 {
-    for (int n = 0; n < nodes_; n++)
-        most_members_ = std::max(most_members_, static_cast<int>(topology.ranks_on(n).size()));
+    for (int n = 0; n < nodes_; n++) {
+        const auto ranks = topology.ranks_on(n);
+        const auto [first, last] = std::minmax_element(ranks.begin(), ranks.end());
+        const int members = static_cast<int>(ranks.size());
+        most_members_ = std::max(most_members_, members);
+        are_neighbours_ = are_neighbours_ && *last - *first + 1 == members;
+    }
     for (const Route route : all_routes)
         load_[static_cast<std::size_t>(route)] = route_load(topology, rates.nics, route);
 }
@@ -105,7 +110,6 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     const double rail =
         eager ? eager_time(bytes, Route::bundles, 1) : std::max(busiest.nic * size / r.nic, issue);
     double handshake = 0;  // beyond the gathering
-    double unhidden = 0;   // of the links' time
     for (const RouteLoad::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
         const Copies own{.pushes = peers, .pushed = size * peers, .own = 1, .owned = size};
@@ -116,12 +120,11 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
         const bool is_beneath = r.engines && node.entering > 0;
         const double hidden =
             is_beneath ? std::min(rail, fan) * (node.entering - 1) / node.entering : 0;
-        choice.links = std::max(choice.links, gather + fan);
-        unhidden = std::max(unhidden, gather + fan - hidden);
+        choice.links = std::max(choice.links, gather + fan - hidden);
         handshake = std::max(handshake, r.nic_latency - gather);
     }
     choice.network = (eager ? 0 : handshake) + rail + r.nic_latency + 2 * stage;
-    choice.seconds = r.overhead + unhidden + choice.network;
+    choice.seconds = r.overhead + choice.links + choice.network;
     return choice;
 }
 
@@ -207,15 +210,23 @@ bool AllgatherCost::is_eager(std::size_t bytes, Route route, const AllgatherWish
     return nodes_ > 1 && bytes <= wish.eager_bytes / shards;
 }
 
-// Over TCP larger bundles were the fastest on 4 nodes of 8 ranks alone, and on others slow out of all
-// proportion: several of 64 KiB at a time into one node. Copy engines, whose starts cost more than
-// such bytes, have fewer copies to make of them.
+// With a handshake, too? A block in a bundle costs copy engines no copy of its own, whose start takes
+// longer than the bytes, if the bundle lies side by side and is not cut. Cores save little; through a
+// landing buffer whole bundles go one step after the other; and over TCP they were the fastest on 4
+// nodes of 8 ranks alone, and on others slow out of all proportion: several of 64 KiB at a time into
+// one node.
+bool AllgatherCost::is_worth_bundling(std::size_t bytes, const AllgatherWish& wish) const
+{
+    constexpr std::size_t most = 16 << 20;  // of a bundle
+    const std::size_t whole = wish.chunk == 0 ? most : std::min(most, wish.chunk);
+    return nodes_ > 1 && most_members_ > 1 && are_neighbours_ && rates_.engines &&
+           rates_.stage <= 0 && rates_.nic_turn <= 0 && bytes <= whole / index(most_members_);
+}
+
 bool AllgatherCost::is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const
 {
-    const bool is_whole = wish.chunk == 0 || bytes <= wish.chunk / index(most_members_);
-    const bool is_cheap_to_spread =
-        nodes_ > 1 && rates_.engines && rates_.nic_turn <= 0 && is_whole;
-    return route != Route::bundles || is_cheap_to_spread || is_eager(bytes, route, wish);
+    return route != Route::bundles || is_eager(bytes, route, wish) ||
+           is_worth_bundling(bytes, wish);
 }
 
 bool AllgatherCost::is_in_turn() const

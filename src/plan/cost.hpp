@@ -119,8 +119,8 @@ public:
     // What the module before ours takes, roughly: recursive doubling or Bruck's algorithm over all
     // ranks, as Open MPI's tuned chooses them for small calls.
     double previous(std::size_t bytes) const;
-    // Is this route one of those that choose() takes without being told? Bundles that are not eager
-    // are not.
+    // Is this route one of those that choose() takes without being told? Bundles only where they are
+    // eager, or spread by copy engines.
     bool is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const;
 
     static constexpr int most_depth = 64;  // that is chosen
@@ -141,11 +141,13 @@ private:
     double links_time(const Rates& rates, const RouteLoad::Node& node, double size, double c) const;
     double largest_chunk(Route route) const;
     bool is_broadcast(std::size_t bytes, Route route, std::size_t chunk) const;
+    bool is_worth_bundling(std::size_t bytes, const AllgatherWish& wish) const;
     Rates rates_for(std::size_t bytes, bool is_broadcast) const;
 
     int ranks_;
     int nodes_;
-    int most_members_ = 1;  // of a node
+    int most_members_ = 1;        // of a node
+    bool are_neighbours_ = true;  // in rank order, those of each node
     Rates rates_;
     RouteLoad load_[std::size(all_routes)];
 };

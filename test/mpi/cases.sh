@@ -266,7 +266,8 @@ for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_rank
 done
 
 # What goes wrong must end, with an error, everywhere. (Of a killed rank mpirun hears first.)
-case_ fault-kill ranks=4 node_size=2 mca="coll_hier_timeout 3" status=error limit=60 -- fault --mode kill
+case_ fault-kill ranks=4 node_size=2 mca="coll_hier_timeout 3 coll_hier_verbose 1" status=error \
+    says="300007 bytes a rank: direct puts" limit=60 -- fault --mode kill --expect hier
 for mode in stop counts; do
     for way in cma shm; do
         case_ "fault-$mode-$way" ranks=4 node_size=2 mca="coll_hier_timeout 3 coll_hier_intra $way" status=error \
@@ -278,9 +279,10 @@ case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says=
 # In a series of calls whose blocks nobody asks for. (Who is stopped there has not entered the next one: that is late.)
 for size in 0 2; do
     case_ "fault-counts-small-by-$size" ranks=4 node_size="$size" mca="coll_hier_timeout 3" status=error \
-        says="survivor: error class" limit=60 -- fault --mode counts --bytes 200
+        says="ranks disagree on the size of an allgather" limit=60 -- fault --mode counts --expect hier --bytes 200
 done
-case_ fault-kill-small ranks=4 mca="coll_hier_timeout 3" status=error limit=60 -- fault --mode kill --bytes 200
+case_ fault-kill-small ranks=4 mca="coll_hier_timeout 3 coll_hier_verbose 1" status=error \
+    says="200 bytes a rank: broadcast" limit=60 -- fault --mode kill --expect hier --bytes 200
 case_ fault-late-small ranks=4 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
     -- fault --mode late --expect hier --bytes 200
 case_ fault-resume ranks=2 node_size=1 mca="coll_hier_timeout 1" limit=60 -- fault --mode resume

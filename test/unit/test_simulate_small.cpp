@@ -144,6 +144,18 @@ void test_choices(void**)
     assert_false(run_all(options, 16)[0].choice.broadcast);
 }
 
+// Others' algorithms have no such messages.
+void test_others(void**)
+{
+    Options options = host({2, 2, 2, 2});
+    options.algorithms = {"ring", "doubling", "leader"};
+    const auto before = run_all(options, 1000);
+    options.machine.message = options.machine.nic_turn = 1e-3;
+    const auto after = run_all(options, 1000);
+    for (std::size_t i = 0; i < before.size(); i++)
+        assert_true(before[i].outcome.seconds == after[i].outcome.seconds);
+}
+
 }  // namespace
 
 int main()
@@ -151,7 +163,7 @@ int main()
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_broadcast), cmocka_unit_test(test_eager),
         cmocka_unit_test(test_late),      cmocka_unit_test(test_symmetry),
-        cmocka_unit_test(test_choices),
+        cmocka_unit_test(test_choices),   cmocka_unit_test(test_others),
     };
     return cmocka_run_group_tests_name("simulate_small", tests, nullptr, nullptr);
 }
