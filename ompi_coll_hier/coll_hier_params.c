@@ -17,7 +17,7 @@ typedef struct {
     const char* name;
     enum { COUNT, BYTES } type; /* of *value: int, size_t */
     void* value;
-    long long initial, least, most; /* 0 may be given in any case if it is the initial one */
+    long long initial, least, most; /* the initial one may be given in any case */
     int level;
     const char* help;
     const char* text;

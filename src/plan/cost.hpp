@@ -90,7 +90,8 @@ struct AllgatherChoice {
     bool own_whole = false;
     bool eager = false;      // puts do not wait for their receivers
     bool broadcast = false;  // nor do those inside a node, each of which goes to all
-    // Predicted, in seconds; the first is `overhead` and the larger of the others, of bundles both.
+    // Predicted, in seconds; the first is `overhead` and the larger of the others, of bundles both, of
+    // whose links only what the network does not hide counts.
     double seconds = 0;
     double network = 0;
     double links = 0;
