@@ -67,7 +67,7 @@ Status DeviceRuntime::inspect(const void* address, Allocation& allocation) const
 
 bool DeviceRuntime::export_memory(const Allocation& allocation, IpcHandle& handle) const
 {
-    hipIpcMemHandle_t exported;
+    hipIpcMemHandle_t exported{};  // ROCm leaves its last bytes as they are, and handles are compared
     static_assert(sizeof exported == sizeof handle.bytes);
     const DeviceScope scope(allocation.device);
     hipError_t error = scope.error();

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "gpu/foreign.hpp"
 #include "gpu/platform.hpp"
 #include "gpu/report.hpp"
 
@@ -20,6 +21,16 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
 {
     hipPointerAttribute_t attributes{};
     allocation = {};
+    void* base = nullptr;
+    std::size_t length = 0;
+    const auto pointer = reinterpret_cast<hipDeviceptr_t>(const_cast<void*>(address));
+    const hipError_t range =
+        hipMemGetAddressRange(reinterpret_cast<hipDeviceptr_t*>(&base), &length, pointer);
+    if (range != hipSuccess) (void)hipGetLastError();
+    // (The next question would make HIP keep it as device 0's, and a process may hang at its end then:
+    // rocm-systems' issue 7099.)
+    if (range == hipSuccess && length == foreign_length)
+        return inspect_foreign(address, allocation);
     const hipError_t error = hipPointerGetAttributes(&attributes, address);
     if (error == hipErrorInvalidValue) {  // a pointer of the host, before 6.0
         (void)hipGetLastError();
@@ -42,12 +53,9 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     }
     allocation.device = attributes.device;
     if (allocation.kind != MemoryKind::device) return hipSuccess;
-    void* base = nullptr;
-    const auto pointer = reinterpret_cast<hipDeviceptr_t>(const_cast<void*>(address));
-    const hipError_t range = hipMemGetAddressRange(reinterpret_cast<hipDeviceptr_t*>(&base),
-                                                   &allocation.length, pointer);
     if (range != hipSuccess) return range;
     allocation.base = static_cast<std::byte*>(base);
+    allocation.length = length;
     // 32 bits of it are written.
     return hipPointerGetAttribute(&allocation.id, HIP_POINTER_ATTRIBUTE_BUFFER_ID, pointer);
 }
@@ -62,7 +70,8 @@ hipError_t inspect_piece(const std::byte* address, Piece& piece)
     Allocation found;
     const hipError_t error = inspect_pointer(address, found);
     piece = {found.base, found.length, found.id};
-    return error == hipSuccess && found.kind != MemoryKind::device ? hipErrorInvalidValue : error;
+    const bool is_found = found.kind == MemoryKind::device && found.is_exportable;
+    return error == hipSuccess && !is_found ? hipErrorInvalidValue : error;
 }
 
 DeviceScope::DeviceScope(int device)
@@ -231,7 +240,7 @@ bool can_store_words(int) { return false; }
 
 hipError_t store_words(hipStream_t, std::span<const Word>) { return hipErrorInvalidValue; }
 
-// The runtime has no call for it.
+// The runtime has no call for it, only (hipDeviceAttributeHdpMemFlushCntl) a register's address.
 RdmaFlush rdma_flush_of(int) { return RdmaFlush::by_read; }
 
 hipError_t flush_rdma_writes() { return hipErrorInvalidValue; }

@@ -75,7 +75,9 @@ Position position_of_pci(hwloc_topology* topology, const std::string& address)
 {
     Position position;
     const std::int64_t pci = parse_pci(address);
-    const hwloc_obj_t device = pci >= 0 ? find_pci(topology, pci) : nullptr;
+    hwloc_obj_t device = pci >= 0 ? find_pci(topology, pci) : nullptr;
+    // ROCm calls the parts of a GPU (CPX) functions of its device, and the bus has but the first.
+    if (device == nullptr && pci >= 0) device = find_pci(topology, pci & ~std::int64_t{7});
     if (device != nullptr)
         position =
             position_of_cores(topology, hwloc_get_non_io_ancestor_obj(topology, device)->cpuset);

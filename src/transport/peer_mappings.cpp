@@ -37,7 +37,7 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
         mapping = &*m;
         return Status::ok;
     }
-    close_overlapping(memory);
+    if (!close_overlapping(memory)) return Status::transport_error;
     close_oldest();
     std::byte* base = nullptr;
     const Status status = gpu::runtime()->map(memory.handle, device, base);
@@ -63,17 +63,20 @@ PeerMappings::Iterator PeerMappings::close(Iterator mapping)
 }
 
 // The other devices' mappings of the same allocation may stay.
-void PeerMappings::close_overlapping(const ExportedMemory& memory)
+bool PeerMappings::close_overlapping(const ExportedMemory& memory)
 {
+    bool all = true;
     for (Iterator m = mappings_.begin(); m != mappings_.end();) {
         const bool is_old = overlap(m->memory, memory) && !is_same(m->memory, memory);
         if (is_old && m->users == 0) {
             m = close(m);
         } else {
             m->is_stale = m->is_stale || is_old;
+            all = all && !is_old;
             ++m;
         }
     }
+    return all;
 }
 
 void PeerMappings::close_oldest()

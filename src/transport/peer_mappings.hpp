@@ -38,7 +38,9 @@ public:
     };
 
     // Gives the mapping to use until release(). An error has been logged, and is that of every
-    // attempt: GPUs may have no way to each other.
+    // attempt: GPUs may have no way to each other. While somebody still uses a mapping of what lay
+    // there before, an error, too: some runtimes would give it out again (ROCm's handles are made of
+    // the owner and the address).
     Status acquire(const ExportedMemory& memory, int device, Mapping*& mapping);
     void release(Mapping* mapping);
     // All that nobody uses.
@@ -51,7 +53,7 @@ public:
 private:
     using Iterator = std::list<Mapping>::iterator;
     Iterator close(Iterator mapping);
-    void close_overlapping(const ExportedMemory& memory);
+    bool close_overlapping(const ExportedMemory& memory);  // false: one is in use
     void close_oldest();
 
     std::mutex mutex_;

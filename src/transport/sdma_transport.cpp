@@ -82,17 +82,17 @@ void SdmaTransport::offer_device(NodeSlot& slot)
     const Region& into = binding().receive;
     const Allocation& memory = into.memory;
     const auto base = reinterpret_cast<std::uint64_t>(memory.base);
+    const bool is_shareable = memory.kind == MemoryKind::device && memory.is_exportable;
     if (exported_.base != base || exported_.length != memory.length || exported_.id != memory.id ||
         memory.id == 0) {
         exported_ = {base, memory.length, memory.id, static_cast<std::int32_t>(getpid()), 0, {}};
-        is_exportable_ = memory.kind == MemoryKind::device &&
-                         gpu::runtime()->export_memory(memory, exported_.handle);
+        is_exportable_ = is_shareable && gpu::runtime()->export_memory(memory, exported_.handle);
     }
     const bool is_whole = into.base + into.length <= memory.base + memory.length;
     if (is_exportable_ && is_whole) {
         slot.way = Way::by_device;
         slot.memory = exported_;
-    } else if (memory.kind == MemoryKind::device && share_pieces(slot.pieces)) {
+    } else if (is_shareable && share_pieces(slot.pieces)) {
         slot.way = Way::by_pieces;
     } else if (const ExportedMemory* lent = cells_->lend(memory.device); lent != nullptr) {
         slot.way = Way::by_device_cells;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calls.hpp"
+#include "hip_sim.h"
 #include "ipc.hpp"
 #include "memory.hpp"
 #include "stream.hpp"
@@ -134,6 +135,12 @@ hipError_t enter_host_memory(void* memory, std::size_t bytes, unsigned flags)
 }
 
 }  // namespace
+
+void* hip_sim_foreign(std::size_t bytes)
+{
+    void* memory = nullptr;
+    return allocate_device(&memory, bytes, Kind::foreign) == hipSuccess ? memory : nullptr;
+}
 
 hipError_t hipMalloc(void** memory, std::size_t bytes)
 {

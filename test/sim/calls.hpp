@@ -61,5 +61,6 @@ template <class Body> hipError_t uncounted(ForbiddenByCapture, Body&& body)
 
 // Of the calling thread.
 int current_device();
+int bus_of(int device);  // of PCI
 
 }  // namespace hip_sim

@@ -10,6 +10,8 @@ thread_local int device_of_thread = 0;
 
 int current_device() { return device_of_thread; }
 
+int bus_of(int device) { return 0x0b + 0x10 * device; }
+
 }  // namespace hip_sim
 
 using namespace hip_sim;
@@ -49,7 +51,7 @@ hipError_t hipDeviceGetPCIBusId(char* address, int length, int device)
         if (device < 0 || device >= options().devices) return hipErrorInvalidDevice;
         if (address == nullptr || length <= 0) return hipErrorInvalidValue;
         const int needed = std::snprintf(address, static_cast<std::size_t>(length),
-                                         "0000:%02x:00.0", 0x0b + 0x10 * device);
+                                         "0000:%02x:00.0", bus_of(device));
         return needed < length ? hipSuccess : hipErrorInvalidValue;
     });
 }

@@ -3,6 +3,7 @@
 #ifndef HIP_SIM_H
 #define HIP_SIM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -25,6 +26,9 @@ void hip_sim_fail_copy_at(uint64_t copy);
 /* The copy of this number stops half-way, and so does all that is behind it in its stream, until
  * another number is given; 0: none. In place of HIP_SIM_HANG_ASYNC. */
 void hip_sim_hang_copy_at(uint64_t copy);
+
+/* Memory of the current device that another library than HIP has allocated; it stays. NULL: none. */
+void* hip_sim_foreign(size_t bytes);
 
 /* How many there are now of: allocations, pinned, registrations, mappings, streams, events,
  * pieces (of hipMemMap), handles, reservations. */

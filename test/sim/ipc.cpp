@@ -9,6 +9,7 @@
 #include <string>
 
 #include "calls.hpp"
+#include "foreign.hpp"
 #include "memory.hpp"
 #include "stream.hpp"
 #include "window.hpp"
@@ -17,16 +18,15 @@ namespace hip_sim {
 
 namespace {
 
-// What a handle's 64 bytes are.
+// What a handle's 64 bytes begin with. The real runtimes leave the last ones as they are, too.
 struct Ticket {
     char magic[8];
     std::int32_t owner;
     std::int32_t fd;
     std::uint64_t bytes;
     std::uint64_t id;
-    std::byte zero[32];
 };
-static_assert(sizeof(Ticket) == sizeof(hipIpcMemHandle_t));
+static_assert(sizeof(Ticket) < sizeof(hipIpcMemHandle_t));
 constexpr char magic[8] = "hip_sim";
 
 std::string file_name(int owner, std::uint64_t id)
@@ -37,6 +37,7 @@ std::string file_name(int owner, std::uint64_t id)
 hipError_t export_memory(hipIpcMemHandle_t* handle, void* memory)
 {
     if (handle == nullptr) return hipErrorInvalidValue;
+    if (passes_for_foreign(memory)) give_up("hipIpcGetMemHandle of memory that is not HIP's");
     const auto block = find(memory);
     if (!block || block->kind != Kind::device) return hipErrorInvalidValue;
     // What the other side gets is the base in some releases and this address in others.

@@ -14,8 +14,9 @@ enum class Kind {
     managed,
     pinned,
     registered,
-    mapped,  // of another process
-    piece,   // of hipMemMap
+    mapped,   // of another process
+    piece,    // of hipMemMap
+    foreign,  // of a device, and not this runtime's but that of the layer below (OpenMP's, say)
 };
 
 struct Block {
@@ -35,7 +36,7 @@ struct Block {
     bool is_on_device() const
     {
         return kind == Kind::device || kind == Kind::pool || kind == Kind::mapped ||
-               kind == Kind::piece;
+               kind == Kind::piece || kind == Kind::foreign;
     }
 };
 

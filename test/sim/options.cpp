@@ -35,6 +35,7 @@ Options read()
     o.seed = static_cast<unsigned>(number("HIP_SIM_SEED", 1, 1000000) * 4096 + (rank & 4095));
     o.hidden = number("HIP_SIM_HIDDEN", 1, 1) != 0;
     o.version = static_cast<int>(number("HIP_SIM_VERSION", HIP_VERSION, INT32_MAX));
+    o.reaches_all = number("HIP_SIM_XNACK", 0, 1) != 0;
     o.has_no_cu_kind = number("HIP_SIM_NOCU", 0, 1) != 0;
     if (std::getenv("HIP_SIM_FAIL_RANK") == nullptr ||
         number("HIP_SIM_FAIL_RANK", 0, no_rank - 1) == rank) {

@@ -7,6 +7,8 @@
 //   HIP_SIM_HIDDEN=0         the CPU can reach device memory
 //   HIP_SIM_NOCU=1           hipMemcpyAsync takes hipMemcpyDeviceToDeviceNoCU, as from ROCm 6.1 on; from
 //                            HIP_SIM_VERSION 7.15 on it does nothing where that goes to a peer
+//   HIP_SIM_XNACK=1          memory that it does not know passes for a device's, as up to ROCm 5.6
+//                            where devices reach all memory (HSA_XNACK=1)
 //   HIP_SIM_VERSION=n        what hipRuntimeGetVersion tells (the headers')
 //   HIP_SIM_FAIL=n           the n-th counted call fails and does nothing
 //   HIP_SIM_FAIL_ASYNC=n     the n-th hipMemcpyAsync fails when it is done
@@ -26,6 +28,7 @@ struct Options {
     unsigned seed = 1;
     bool hidden = true;
     bool has_no_cu_kind = false;
+    bool reaches_all = false;
     int version = 0;
     std::uint64_t failing_call = 0;
     std::uint64_t failing_copy = 0;

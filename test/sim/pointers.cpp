@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "calls.hpp"
+#include "foreign.hpp"
 #include "memory.hpp"
 
 using namespace hip_sim;
@@ -11,6 +12,8 @@ namespace {
 hipError_t describe(hipPointerAttribute_t* out, const void* address)
 {
     if (out == nullptr || address == nullptr) return hipErrorInvalidValue;
+    // It would be of device 0, wherever it is, and with that device the runtime may hang at exit.
+    if (passes_for_foreign(address)) give_up("hipPointerGetAttributes of memory that is not HIP's");
     const auto block = find(address);
     if (!block) return hipErrorInvalidValue;
     const bool is_on_device = block->is_on_device();
@@ -40,6 +43,11 @@ hipError_t tell_id(void* out, hipPointer_attribute attribute, const void* addres
 hipError_t tell_range(hipDeviceptr_t* base, std::size_t* bytes, const void* address)
 {
     if (base == nullptr || bytes == nullptr) return hipErrorInvalidValue;
+    if (address != nullptr && passes_for_foreign(address)) {
+        *base = reinterpret_cast<hipDeviceptr_t>(std::uintptr_t{0x100});
+        *bytes = SIZE_MAX;
+        return hipSuccess;
+    }
     const auto block = find(address);
     if (!block) return hipErrorInvalidDevicePointer;
     *base = block->base;

@@ -63,6 +63,8 @@ const Place places[] = {
     {"two-sockets.xml", "0000:e1:00.0", "0000:e1:00.0 package -1 numa -1 bridge 14 port 15"},
     // Fast memory has the same cores, a GPU's memory none: neither is a device's node. No port.
     {"virtual-machine.xml", "0000:00:03.0", "0000:00:03.0 package 0 numa 0 bridge 0 port -1"},
+    // A part of a GPU is a function that the bus does not have.
+    {"two-sockets.xml", "0000:3b:00.5", "0000:3b:00.5 package 0 numa 0 bridge 6 port 7"},
     // Not there; no address.
     {"two-sockets.xml", "0000:0b:00.0", "0000:0b:00.0 package -1 numa -1 bridge -1 port -1"},
     {"two-sockets.xml", "0001:1b:00.0", "0001:1b:00.0 package -1 numa -1 bridge -1 port -1"},
@@ -92,6 +94,7 @@ struct Pair {
 const Pair pairs[] = {
     {"0000:1b:00.0", "0000:1c:00.0", Nearness::same_switch},
     {"0000:1b:00.0", "0000:1b:00.0", Nearness::same_switch},
+    {"0000:3b:00.0", "0000:3b:00.3", Nearness::same_switch},
     {"0000:1b:00.0", "0000:1f:00.0", Nearness::same_host_bridge},
     {"0000:1b:00.0", "0000:3b:00.0", Nearness::same_numa},
     {"0000:51:00.0", "0000:71:00.0", Nearness::same_package},

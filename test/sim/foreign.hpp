@@ -1,0 +1,8 @@
+// Memory that is not HIP's, and yet passes for a device's.
+#pragma once
+
+namespace hip_sim {
+
+bool passes_for_foreign(const void* address);
+
+}  // namespace hip_sim
