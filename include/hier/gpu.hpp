@@ -88,6 +88,12 @@ public:
     virtual bool stores_words() const = 0;
 };
 
+// Those of a thread, of which the first is the current one.
+struct Contexts {
+    std::array<void*, 8> all{};
+    std::size_t count = 0;
+};
+
 class Runtime {
 public:
     virtual ~Runtime() = default;
@@ -145,6 +151,10 @@ public:
     // rank's own queue (start() without copies), once all of it has arrived?
     virtual bool needs_acquire() const = 0;
 
+    // Takes what contexts the calling thread has, and gives them back. None where that means nothing.
+    virtual Contexts leave_contexts() const = 0;
+    virtual void enter_contexts(const Contexts& contexts) const = 0;
+
     virtual RdmaFlush rdma_flush(int device) const = 0;
     // by_runtime: makes visible what has landed so far. Waits for some us.
     virtual Status flush_rdma(int device) const = 0;
@@ -153,7 +163,7 @@ public:
 // What a module exports, under this name. nullptr: there is no device, or (`is_broken`) the runtime
 // does not say whether there is, and may the next time; `reason` tells. `log` takes what goes wrong
 // later.
-inline constexpr const char* entry_point = "hier_gpu_open_3";
+inline constexpr const char* entry_point = "hier_gpu_open_4";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);
 

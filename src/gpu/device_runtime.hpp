@@ -38,6 +38,8 @@ public:
     std::unique_ptr<Queue> make_queue(int device, std::chrono::milliseconds bound) const override;
     Status copy_plainly(std::span<const Copy> copies) const override;
     bool needs_acquire() const override { return platform_needs_acquire; }
+    Contexts leave_contexts() const override { return take_contexts(); }
+    void enter_contexts(const Contexts& contexts) const override { give_contexts(contexts); }
     RdmaFlush rdma_flush(int device) const override { return rdma_flush_of(device); }
     Status flush_rdma(int device) const override;
 

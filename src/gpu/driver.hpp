@@ -11,6 +11,8 @@ namespace hier::gpu {
 struct Driver {
     CUresult (*context_get)(CUcontext*);
     CUresult (*context_set)(CUcontext);
+    CUresult (*context_pop)(CUcontext*);
+    CUresult (*context_push)(CUcontext);
     CUresult (*context_get_flags)(unsigned*);
     CUresult (*context_set_flags)(unsigned);                     // from CUDA 12.1 on
     CUresult (*context_get_id)(CUcontext, unsigned long long*);  // from CUDA 12.0 on

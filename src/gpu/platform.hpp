@@ -49,6 +49,10 @@ std::uint64_t context_of(int device);
 // The same of the current device; quick.
 std::uint64_t current_context();
 
+// The calling thread's.
+Contexts take_contexts();
+void give_contexts(const Contexts& contexts);
+
 // Waits for all that the stream has been given, `bound` at most, 0 standing for ever. False: it is
 // still running. What has failed is over, too.
 bool finish(hipStream_t stream, std::chrono::milliseconds bound);

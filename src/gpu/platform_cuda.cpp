@@ -95,6 +95,8 @@ bool platform_open(const char*& cause)
     if (library != nullptr) (void)find(library, "cuCtxGetId", driver.context_get_id);
     return library != nullptr && find(library, "cuCtxGetCurrent", driver.context_get) &&
            find(library, "cuCtxSetCurrent", driver.context_set) &&
+           find(library, "cuCtxPopCurrent_v2", driver.context_pop) &&
+           find(library, "cuCtxPushCurrent_v2", driver.context_push) &&
            find(library, "cuCtxGetFlags", driver.context_get_flags) &&
            find(library, "cuDeviceGetAttribute", driver.device_get_attribute) &&
            find(library, "cuDevicePrimaryCtxGetState", driver.primary_context_get_state) &&
@@ -172,6 +174,21 @@ DeviceScope::DeviceScope(int device)
     error_ = runtime_error(driver.context_get(&context));
     saved_ = reinterpret_cast<std::intptr_t>(context);
     if (error_ == hipSuccess) error_ = hipSetDevice(device);
+}
+
+Contexts take_contexts()
+{
+    Contexts taken;
+    CUcontext context = nullptr;
+    while (taken.count < taken.all.size() && driver.context_pop(&context) == CUDA_SUCCESS)
+        taken.all[taken.count++] = context;
+    return taken;
+}
+
+void give_contexts(const Contexts& contexts)
+{
+    for (std::size_t i = contexts.count; i > 0; i--)
+        (void)driver.context_push(static_cast<CUcontext>(contexts.all[i - 1]));
 }
 
 DeviceScope::~DeviceScope() { driver.context_set(reinterpret_cast<CUcontext>(saved_)); }

@@ -158,6 +158,16 @@ Status inspect(const void* address, Allocation& allocation)
     return status;
 }
 
+ContextPause::ContextPause(bool is_wanted) : runtime_(is_wanted ? opened.load() : nullptr)
+{
+    if (runtime_ != nullptr) contexts_ = runtime_->leave_contexts();
+}
+
+ContextPause::~ContextPause()
+{
+    if (runtime_ != nullptr) runtime_->enter_contexts(contexts_);
+}
+
 int used_device() { return last_device.load(std::memory_order_relaxed); }
 
 Queue* queue(int device)

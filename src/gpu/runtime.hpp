@@ -26,6 +26,19 @@ Queue* queue(int device);
 void limit_waits(std::chrono::milliseconds bound);
 // Blocking, within that bound, each from or into memory of one and the same device.
 Status copy_now(std::span<const Copy> copies);
+// While it lives, this thread has no context, if that is wanted.
+class ContextPause {
+public:
+    explicit ContextPause(bool is_wanted);
+    ~ContextPause();
+    ContextPause(const ContextPause&) = delete;
+    ContextPause& operator=(const ContextPause&) = delete;
+
+private:
+    const Runtime* runtime_;
+    Contexts contexts_;
+};
+
 // Gives up what the process holds; nothing is running any more.
 void release_runtime();
 

@@ -18,7 +18,12 @@ FlushProbe::FlushProbe(UcxWorker& worker, const gpu::Runtime& runtime, int devic
     if (word_ == nullptr) throw SetupError("no device memory for a word");
     try {
         std::vector<std::byte> packed;
-        check(memory_.map(worker.context(), word_, bytes, type), "registering a word");
+        ucs_status_t status = UCS_OK;
+        {
+            const QuietUcx quiet;
+            status = memory_.map(worker.context(), word_, bytes, type);
+        }
+        check(status, "registering a word");
         check(memory_.pack_key(packed), "packing a word's key");
         endpoint_ = worker.connect(worker.address());
         check(key_.unpack(endpoint_, packed.data()), "unpacking a word's key");

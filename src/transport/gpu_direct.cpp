@@ -2,22 +2,20 @@
 
 #include "error.hpp"
 #include "hier/hier.h"
+#include "transport/ucx_config.hpp"
 
 namespace hier {
 
 std::string why_not_direct(int setting, const DirectFacts& facts)
 {
-    // Older ones copy what they do not send by zero-copy with the CPU, which device memory does not
-    // survive.
-    constexpr unsigned first_sound = 116;
     if (setting == HIER_GPU_DIRECT_OFF) return "coll_hier_gpu_direct is off";
     if (!facts.is_known) return format("UCX does not know %s memory here", facts.memory);
     if (setting == HIER_GPU_DIRECT_ON) return "";
     // UCX would take it all the same, and copy it piece by piece.
     if (!facts.is_rdma) return format("%s is no RDMA", facts.transports);
-    if (facts.ucx_version < first_sound)
+    if (facts.ucx_version < first_for_devices)
         return format("UCX %u.%u is older than %u.%u", facts.ucx_version / 100,
-                      facts.ucx_version % 100, first_sound / 100, first_sound % 100);
+                      facts.ucx_version % 100, first_for_devices / 100, first_for_devices % 100);
     return "";
 }
 

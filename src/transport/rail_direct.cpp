@@ -68,20 +68,31 @@ Region RailDirect::as_one(Region region)
     return region;
 }
 
+ucs_status_t RailDirect::map(const Region& region, UcxMemory& memory,
+                             std::vector<std::byte>& key) const
+{
+    const QuietUcx quiet;
+    const ucs_status_t status = memory.map(worker_->context(), region.base, region.length, type_);
+    return status == UCS_OK ? memory.pack_key(key) : status;
+}
+
 const char* RailDirect::fault_of(const Region& region, UcxMemory& memory,
                                  std::vector<std::byte>& key)
 {
     if (region.memory.id == 0) return "the runtime does not tell one allocation from the next";
     if (!contains({region.memory.base, region.memory.length, {}}, region))
         return "it lies in more than one allocation";
-    ucs_status_t status = memory.map(worker_->context(), region.base, region.length, type_);
-    if (status == UCS_OK) status = memory.pack_key(key);
+    constexpr int attempts = 4;
+    const ucs_status_t status = map(region, memory, key);
+    if (status != UCS_OK) is_hopeless_ = !has_registered_ && ++refusals_ == attempts;
+    if (is_hopeless_) return "the network device registers no such memory";
     if (status != UCS_OK) return ucs_status_string(status);
+    has_registered_ = true;
     if (key.size() > Announcement::max_key) return "its key is too long";
     // Over TCP, UCX copies what it sends and what arrives: nothing is registered for good.
     if (!is_rdma(worker_->choice())) return nullptr;
     is_hopeless_ = !is_registered_as(board_key_, key);
-    if (is_hopeless_) return "the network device cannot register such memory";
+    if (is_hopeless_) return "the network device registers no such memory";
     return keys_.take(region.memory, key) ? nullptr : "UCX gives the key of memory that was freed";
 }
 

@@ -57,6 +57,23 @@ bool knows(const ucp_config_t* config, const char* key)
     return found;
 }
 
+// From 1.18 on keys of a transport carry its name.
+std::string prefixed(const char* transport, const char* key)
+{
+    return ucx_version() >= 118 ? std::string(transport) + '_' + key : key;
+}
+
+// The old protocols put from device memory with the CPU. And for ROCm's memory UCX has to be told to
+// use what the kernel offers by itself (dmabuf), without a module of AMD's; a user may have said more.
+void configure_devices(ucp_config_t* config, const std::string& memory)
+{
+    if (ucx_version() < first_for_devices) return;
+    modify(config, "PROTO_ENABLE", "y");
+    if (memory.find("rocm_copy") != std::string::npos &&
+        std::getenv("UCX_ROCM_COPY_DMABUF") == nullptr)
+        modify(config, prefixed("ROCM_COPY", "DMABUF").c_str(), "try");
+}
+
 }  // namespace
 
 std::optional<std::size_t> most_lockable()
@@ -117,6 +134,7 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
     if (knows(config, "MAX_RMA_RAILS")) modify(config, "MAX_RMA_RAILS", "1");
     // Order on one lane is all we need; a strong fence waits for every peer.
     if (knows(config, "FENCE_MODE")) modify(config, "FENCE_MODE", "weak");
+    if (!choice.memory.empty()) configure_devices(config, choice.memory);
     // For few peers UCX chooses rc for all it sends; for many, DC, some of whose lanes are several.
     if (is_reliable_rdma(choice)) modify(config, "NUM_EPS", "1");
     // The cache gives nothing back when the rest is used up.
@@ -128,8 +146,7 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
         // UCX patches mmap under the feet of its own thread, and before 1.21 sometimes hangs
         // (openucx/ucx, pull request 11112).
         if (choice.memory.empty()) modify(config, "RCACHE_ENABLE", "n");
-        const bool prefixed = ucx_version() >= 118;  // keys of a transport carry its name
-        modify(config, prefixed ? "TCP_TX_SEG_SIZE" : "TX_SEG_SIZE", "64k");
+        modify(config, prefixed("TCP", "TX_SEG_SIZE").c_str(), "64k");
     }
 }
 

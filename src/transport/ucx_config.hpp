@@ -11,6 +11,9 @@
 namespace hier {
 
 unsigned ucx_version();  // 100 * major + minor
+// Older ones copy what they do not send by zero-copy with the CPU, which device memory does not
+// survive.
+inline constexpr unsigned first_for_devices = 116;
 // Does the weak fence of that version keep a put over RDMA behind those before?
 bool orders_by_weak_fence(unsigned version);
 

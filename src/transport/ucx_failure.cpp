@@ -27,14 +27,14 @@ void UcxRail::raise(Status status)
     }
 }
 
-// Nothing is in flight: what was flushed has landed, and for RDMA there is a fence. Over TCP the word is
-// sent twice, as only what comes behind shows that it has gone: who has failed makes no more calls.
+// Nothing is in flight. Over TCP the word is sent twice, as only what comes behind shows that it has
+// gone: who has failed makes no more calls.
 void UcxRail::stop()
 {
     static const std::uint64_t yes = 1;
     const std::lock_guard lock(worker_->mutex());
-    if (worker_->signal_order() == SignalOrder::by_fence) (void)ucp_worker_fence(worker_->handle());
-    const int words = worker_->signal_order() == SignalOrder::by_lane ? 2 : 1;
+    if (order_ != SignalOrder::by_lane) (void)ucp_worker_fence(worker_->handle());
+    const int words = order_ == SignalOrder::by_lane ? 2 : 1;
     for (std::size_t i = 0; i < peers_.size(); i++) {
         for (int word = 0; word < words && peers_[i].endpoint != nullptr; word++)
             put_word(static_cast<int>(i), peers_[i].board + offsetof(RailSlot, stopped), yes);

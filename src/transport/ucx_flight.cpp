@@ -43,11 +43,11 @@ Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std:
     flight.parts = 1;  // ours, so that a request that completes at once does not end the flight
     if (bytes > 0) {
         post(flight, data, bytes, to, key);
-        if (flight.signal_to != 0 && worker_->signal_order() == SignalOrder::by_flush) {
+        if (flight.signal_to != 0 && order_ == SignalOrder::by_flush) {
             flight.signal_after_flush = true;
             post_flush(flight);
-        } else if (flight.signal_to != 0 && worker_->signal_order() == SignalOrder::by_fence) {
-            track(flight, UCS_STATUS_PTR(ucp_worker_fence(worker_->handle())), "fence");
+        } else if (flight.signal_to != 0 && order_ == SignalOrder::by_fence) {
+            fence(flight);
         }
     }
     if (flight.signal_to != 0 && !flight.signal_after_flush && may_signal(flight)) {
@@ -55,14 +55,27 @@ Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std:
         (void)may_signal(flight);  // later, if this one has failed
     }
     if (--flight.parts > 0) return Status::in_progress;
-    if (flight.signal_after_flush && may_signal(flight)) {
-        flight.signal_after_flush = false;
-        if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key))
-            return Status::in_progress;
-    }
+    if (flight.signal_after_flush && !signal_flushed(flight)) return Status::in_progress;
     const Status status = flight.status;
     release(flight);
     return status;
+}
+
+void UcxRail::fence(Flight& flight)
+{
+    track(flight, UCS_STATUS_PTR(ucp_worker_fence(worker_->handle())), "fence");
+}
+
+// What was flushed has been acknowledged, but a host that orders loosely what devices write (PCI's
+// relaxed ordering) may still see the word before it: a word behind a fence is a strict write. True:
+// nothing of the flight is on its way.
+bool UcxRail::signal_flushed(Flight& flight)
+{
+    flight.signal_after_flush = false;
+    fence(flight);
+    const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
+    return !may_signal(flight) ||
+           post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key);
 }
 
 // One word into our slot on the peer's board.
@@ -161,12 +174,7 @@ void UcxRail::part_done(Flight& flight)
         return release(flight);
     }
     if (flight.is_probe) return probe_done(flight);
-    if (flight.signal_after_flush && may_signal(flight)) {
-        flight.signal_after_flush = false;
-        const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
-        if (!post(flight, &flight.signal, sizeof flight.signal, flight.signal_to, peer.board_key))
-            return;
-    }
+    if (flight.signal_after_flush && !signal_flushed(flight)) return;
     // A failed announcement has no op that waits for it.
     if (flight.op != no_op) {
         done_.push_back({flight.op, flight.status});

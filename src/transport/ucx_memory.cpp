@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "gpu/runtime.hpp"
+
 namespace hier {
 
 UcxMemory& UcxMemory::operator=(UcxMemory&& other) noexcept
@@ -19,17 +21,18 @@ UcxMemory& UcxMemory::operator=(UcxMemory&& other) noexcept
 }
 
 ucs_status_t UcxMemory::map(ucp_context_h context, void* base, std::size_t bytes,
-                            std::optional<ucs_memory_type_t> type)
+                            ucs_memory_type_t type)
 {
     reset();
     ucp_mem_map_params_t params{};
-    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
+                        UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
     params.address = base;
     params.length = bytes;
-    if (type) {
-        params.field_mask |= UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
-        params.memory_type = *type;
-    }
+    params.memory_type = type;
+    // Where a thread has a CUDA context, a UCX that knows CUDA pins the host's memory each time that it
+    // registers it (uct_cuda_copy_mem_reg, up to 1.22 at least), and has no cache for that.
+    const gpu::ContextPause pause(type == UCS_MEMORY_TYPE_HOST);
     const ucs_status_t status = ucp_mem_map(context, &params, &handle_);
     if (status == UCS_OK) {
         context_ = context;

@@ -4,7 +4,6 @@
 #include <ucp/api/ucp.h>
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 namespace hier {
@@ -19,9 +18,8 @@ public:
     ~UcxMemory() { reset(); }
 
     // Registers `bytes` bytes at `base`, through UCX's own cache: cheap when they are known
-    // already. `type`: what kind of memory that is; else UCX finds out.
-    ucs_status_t map(ucp_context_h context, void* base, std::size_t bytes,
-                     std::optional<ucs_memory_type_t> type = {});
+    // already. `type`: what kind of memory that is.
+    ucs_status_t map(ucp_context_h context, void* base, std::size_t bytes, ucs_memory_type_t type);
     // The key with which a peer may write there.
     ucs_status_t pack_key(std::vector<std::byte>& out) const;
     void reset();

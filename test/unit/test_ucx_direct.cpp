@@ -1,9 +1,13 @@
 // The network writes into device memory itself: what it wrote is flushed before it counts, memory
 // that it cannot reach is staged, and no key outlives its memory.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
 #include "direct_rank.hpp"
+#include "transport/ucx_config.hpp"
 
 #include "cmocka.hpp"
 
@@ -132,6 +136,51 @@ void test_memory_that_cannot_be_registered(void**)
     }
 }
 
+// A device whose memory no NIC here registers, as without a module for it in the kernel: UCX's errors
+// are nobody's, and one buffer after the other is asked for some times only.
+void test_memory_that_is_never_registered(void**)
+{
+    expect_no_reason(keep(first_fault(run_direct(2, [&](ForkedRank& self) -> std::string {
+        ucx.refuses_devices = true;
+        DirectRank rank(self);
+        const int words = memfd_create("words", 0);
+        const int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
+        dup2(words, STDOUT_FILENO);
+        dup2(words, STDERR_FILENO);
+        std::string fault;
+        std::size_t asked = 0;
+        for (int i = 0; i < 12 && fault.empty(); i++) {
+            rank.allocate_anew(true);
+            asked = ucx.calls(UcxCall::mem_map);
+            fault = rank.call();
+            asked = ucx.calls(UcxCall::mem_map) - asked;
+        }
+        dup2(out, STDOUT_FILENO);
+        dup2(err, STDERR_FILENO);
+        if (!fault.empty()) return fault;
+        if (lseek(words, 0, SEEK_END) != 0) return "UCX's words reach the user";
+        return asked == 1 ? "" : std::to_string(asked) + " registrations in the last call";
+    }))));
+}
+
+// What direct access needs, whatever the environment says.
+void test_configuration(void**)
+{
+    for (const char* memory : {"", "cuda_copy", "rocm_copy"}) {
+        expect_no_reason(keep(first_fault(run_ranks(1, [&](ForkedRank&) -> std::string {
+            ucp_config_t* config = nullptr;
+            if (ucp_config_read(nullptr, nullptr, &config) != UCS_OK) return "no configuration";
+            configure(config, {.devices = "lo", .transports = "rc", .memory = memory});
+            ucp_config_release(config);
+            const bool is_new = ucx_version() >= first_for_devices;
+            if ((ucx.settings["PROTO_ENABLE"] == "y") != (is_new && *memory != '\0'))
+                return "the old protocols";
+            const char* key = ucx_version() >= 118 ? "ROCM_COPY_DMABUF" : "DMABUF";
+            return (ucx.settings[key] == "try") == (is_new && *memory == 'r') ? "" : "dmabuf";
+        }))));
+    }
+}
+
 // ---- keys
 
 // Freed and allocated again at the same address, which UCX has noticed: it registers the memory
@@ -233,6 +282,8 @@ int main()
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_modes_differ),
         cmocka_unit_test(test_memory_that_cannot_be_registered),
+        cmocka_unit_test(test_memory_that_is_never_registered),
+        cmocka_unit_test(test_configuration),
         cmocka_unit_test(test_no_stale_rkey_after_the_same_address),
         cmocka_unit_test(test_stale_rkey_is_not_announced),
         cmocka_unit_test(test_stale_rkey_of_a_piece),

@@ -93,6 +93,33 @@ void test_signal_before_its_data_is_caught(void**)
     }
 }
 
+// A word behind a flush could still pass what has been acknowledged, where a host orders what
+// devices write loosely: with a fence it is a strict write. And a fence is of no use to puts that UCX
+// has no room to post yet: with more of them than that in flight, they are flushed.
+void test_flushed_words_are_fenced(void**)
+{
+    struct Row {
+        const char* transports;
+        int depth;
+        bool flushes;
+    };
+    for (const Row row : {Row{"tcp,self", 0, true}, {"rc,dc", 64, false}, {"rc,dc", 1024, true}}) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            ucx.transports = "tcp";
+            hier_config config = config_over(row.transports);
+            config.depth = row.depth;
+            TeamRank team(self, config);
+            const auto fault = make_calls(team, 5, 100000);
+            const std::size_t flushes = ucx.calls(UcxCall::flush);
+            const std::size_t fences = ucx.calls(UcxCall::fence);
+            team.end();
+            if (!fault.empty()) return fault;
+            if ((flushes > 0) != row.flushes) return std::to_string(flushes) + " flushes";
+            return fences > 0 && fences >= flushes ? "" : std::to_string(fences) + " fences";
+        }))));
+    }
+}
+
 // UCX's cache of registrations, whose making can hang, is made where there is something to keep.
 void test_no_cache_over_tcp(void**)
 {
@@ -246,6 +273,7 @@ int main()
         cmocka_unit_test(test_local_transports),
         cmocka_unit_test(test_no_signal_before_its_data),
         cmocka_unit_test(test_signal_before_its_data_is_caught),
+        cmocka_unit_test(test_flushed_words_are_fenced),
         cmocka_unit_test(test_no_cache_over_tcp),
         cmocka_unit_test(test_what_is_kept_back_is_sent_on),
         cmocka_unit_test(test_keys_follow_the_buffer),

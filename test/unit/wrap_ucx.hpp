@@ -106,6 +106,7 @@ struct WrappedUcx {
     bool keeps_back = false;    // what is sent: a flush of the worker is not done at once
     bool answers_puts = false;  // a put is done when its target has answered (UCX 1.18 over TCP)
     bool knows_rocm = false;    // what it says of itself
+    bool refuses_devices = false;  // their memory, each time with an error in UCX's own log
     // What a put writes to device memory is not there before a get has been done (wrap_ucx_device).
     bool hides_landings = false;
     void (*before_large_put)() = nullptr;

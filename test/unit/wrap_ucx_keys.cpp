@@ -1,6 +1,8 @@
 // Memory and keys. Where registrations are watched, a packed key is UCX's own behind a tag.
 #include <sys/mman.h>
 #include <ucp/api/ucp.h>
+#include <ucs/config/global_opts.h>
+#include <ucs/debug/log_def.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -122,6 +124,10 @@ ucs_status_t __wrap_ucp_mem_map(ucp_context_h context, const ucp_mem_map_params_
                                 ucp_mem_h* out)
 {
     if (ucx.fails(UcxCall::mem_map)) return failure;
+    if (ucx.refuses_devices && params->memory_type == UCS_MEMORY_TYPE_ROCM) {
+        ucs_log_component(UCS_LOG_LEVEL_ERROR, &ucs_global_opts.log_component, "no such memory");
+        return failure;
+    }
     ucp_mem_map_params_t actual = *params;
     const bool is_hidden = ucx.hides_landings && is_shadowed(*params);
     if (is_hidden) actual.address = shadow_of(*params);
