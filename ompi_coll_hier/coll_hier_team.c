@@ -6,6 +6,7 @@
 
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/mca/pml/base/base.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
@@ -83,6 +84,7 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
     config.progress = keep_alive;
     config.tcp_include = told_to_tcp("if_include");
     config.tcp_exclude = told_to_tcp("if_exclude");
+    config.messages = mca_pml_base_selected_component.pmlm_version.mca_component_name;
 
     const int rc = hier_team_create(&config, &bootstrap, &module->team);
     if (HIER_OK != rc) {

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
+#include "error.hpp"
 #include "gpu/runtime.hpp"
 #include "topology/discovery.hpp"
 #include "topology/nearness.hpp"
+#include "transport/network_wishes.hpp"
 #include "transport/tcp_interfaces.hpp"
 
 namespace hier {
@@ -77,24 +78,28 @@ int numa_node(const PeerRecord& record)
 
 int memory_node(const PeerRecord& self) { return numa_nodes() > 1 ? numa_node(self) : -1; }
 
-// UCX_NET_DEVICES, which users of UCX set, is as good as our own variable.
 std::vector<NetworkChoice> network_choices(const hier_config& config,
                                            const std::vector<PeerRecord>& records,
                                            const Topology& topology, int rank)
 {
-    const char* wanted = config.net_devices;
-    const char* of_ucx = std::getenv("UCX_NET_DEVICES");
-    if (of_ucx != nullptr && std::strcmp(of_ucx, "all") != 0 && std::strcmp(wanted, "auto") == 0) {
-        wanted = of_ucx;
-    }
+    const NetworkSettings wanted =
+        with_variables_of_ucx({config.net_devices, config.net_transports, config.nics},
+                              std::getenv("UCX_NET_DEVICES"), std::getenv("UCX_TLS"));
     const auto text = [](const char* list) { return list == nullptr ? "" : list; };
     const std::string interface =
         preferred_interface({text(config.tcp_include), text(config.tcp_exclude)},
                             default_route_interface(), ip_interfaces());
     const Sharing host = sharing(records, topology, rank);
     std::vector<NetworkChoice> choices =
-        choose_network(devices(), {wanted, config.net_transports, config.nics}, interface,
-                       host.positions, host.self);
+        choose_network(devices(), wanted, interface, host.positions, host.self);
+    const bool is_told = wanted.devices != "auto" || wanted.transports != "auto" ||
+                         *text(config.tcp_include) != '\0';
+    if (!is_told && is_tcp(choices.front())) {
+        const std::string cause = why_not_tcp(devices(), text(config.messages));
+        if (!cause.empty())
+            throw SetupError(cause + ", and this would be TCP on \"" + choices.front().devices +
+                             "\" (coll_hier_net_devices, coll_hier_net_transports)");
+    }
     const bool is_direct = config.gpu_direct == HIER_GPU_DIRECT_ON ||
                            (config.gpu_direct == HIER_GPU_DIRECT_AUTO && is_rdma(choices.front()));
     if (!is_direct || gpu::runtime() == nullptr) return choices;

@@ -53,6 +53,8 @@ typedef struct hier_config {
                               * comma-separated, whose first is taken for TCP; "" or NULL: that of
                               * the default route */
     const char* tcp_exclude; /* likewise: what is not taken then */
+    const char* messages; /* how the caller sends messages: the name of Open MPI's pml; "" or NULL: not
+                           * known. Where that is faster than the TCP which "auto" would take: no team */
     const char* trace;  /* a directory, or what the files' names begin with; "" or NULL: none */
     int trace_call;     /* the call of each team that is traced, from 1; 0: every one */
     const char* caller; /* name and version, for traces */

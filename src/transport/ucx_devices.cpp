@@ -92,6 +92,13 @@ bool is_listed(const std::string& list, const std::string& name)
     return (',' + list + ',').find(',' + name + ',') != std::string::npos;
 }
 
+// RDMA devices have ports ("mlx5_0:1"), which need not be named.
+bool is_named(const std::string& list, const NetworkDevice& device)
+{
+    return is_listed(list, device.name) ||
+           is_listed(list, device.name.substr(0, device.name.find(':')));
+}
+
 // In the list's order, as often as it names them.
 std::vector<NetworkDevice> in_order_of(const std::string& list,
                                        const std::vector<NetworkDevice>& devices)
@@ -116,6 +123,18 @@ void keep_fastest(std::vector<NetworkDevice>& devices)
     double fastest = 0;
     for (const auto& d : devices) fastest = std::max(fastest, rate_of(d));
     std::erase_if(devices, [&](const auto& d) { return rate_of(d) < fastest; });
+}
+
+// Ports of a storage network, or of the host's own Ethernet, do RDMA as well; ranks that took them, and
+// others that took the compute network's, would not reach each other.
+void keep_one_network(std::vector<NetworkDevice>& devices)
+{
+    const auto is_infiniband = [](const NetworkDevice& d) {
+        return d.link.find("InfiniBand") != std::string::npos;
+    };
+    if (std::any_of(devices.begin(), devices.end(), is_infiniband))
+        std::erase_if(devices, [&](const auto& d) { return !is_infiniband(d); });
+    keep_fastest(devices);
 }
 
 // RDMA's of a device: dc is Mellanox's alone, and UCX warns of a name that it does not find.
@@ -191,19 +210,27 @@ std::string memory_transports()
     return out;
 }
 
-std::vector<NetworkChoice> choose_network(const std::vector<NetworkDevice>& found,
-                                          const NetworkSettings& settings,
+std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,
+                                          NetworkSettings settings,
                                           const std::string& preferred_interface,
                                           std::span<const Position> ranks, int self)
 {
+    if (settings.devices.starts_with('^')) {
+        const std::string excluded = settings.devices.substr(1);
+        std::erase_if(found, [&](const auto& d) { return is_named(excluded, d); });
+        settings.devices = "auto";
+    }
     const bool any_device = settings.devices == "auto";
     const bool any_transport = settings.transports == "auto";
     NetworkChoice choice{any_device ? "" : settings.devices,
                          any_transport ? "" : settings.transports};
 
     auto rdma = select(found, is_rdma);
-    if (!any_device)
-        std::erase_if(rdma, [&](const auto& d) { return !is_listed(settings.devices, d.name); });
+    if (any_device) {
+        keep_one_network(rdma);
+    } else {
+        std::erase_if(rdma, [&](const auto& d) { return !is_named(settings.devices, d); });
+    }
     if (any_transport && !rdma.empty()) {
         auto choices = choices_for(rdma, "", settings.most, ranks, self);
         for (auto& c : choices) c.transports = reliable_transports(found, c.devices);
@@ -218,8 +245,8 @@ std::vector<NetworkChoice> choose_network(const std::vector<NetworkDevice>& foun
         if (!listed.empty()) return choices_for(listed, "tcp", settings.most, ranks, self);
     } else if (!tcp.empty()) {
         if (tcp.size() > 1) std::erase_if(tcp, [](const auto& d) { return d.name == "lo"; });
-        const bool routed = std::any_of(tcp.begin(), tcp.end(),
-                                        [&](const auto& d) { return d.name == preferred_interface; });
+        const bool routed = std::any_of(
+            tcp.begin(), tcp.end(), [&](const auto& d) { return d.name == preferred_interface; });
         choice.devices = routed ? preferred_interface : tcp.front().name;
     }
     return {choice};

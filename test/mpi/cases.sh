@@ -219,6 +219,13 @@ case_ devices-by-network layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_
 # A network that leads nowhere costs some seconds, once, and says so.
 case_ unreachable-network layout=1,1 mca="coll_hier_net_devices lo" \
     says="rail rank . cannot be reached: .*; is tcp on device .lo. the right network. .coll_hier_net_devices." -- exact --sizes 70001
+# Where Open MPI has a network of its own that UCX does not reach, TCP is not taken beside it, unless told.
+cm="pml cm mtl ofi mtl_ofi_provider_include tcp"
+if ompi_info --parsable 2>/dev/null | grep -q '^mca:mtl:ofi:'; then
+    case_ other-network ranks=2 node_size=1 mca="$cm" \
+        says="Open MPI sends by its pml cm, .* TCP on .*coll_hier_net_transports" -- exact --sizes 70001
+    case_ other-network-told ranks=2 node_size=1 mca="$cm coll_hier_net_transports tcp" -- exact --expect hier --sizes 70001
+fi
 # Many that look for one way to the same rank.
 case_ crowded-rail layout=20,1 -- exact --expect hier --sizes 1
 

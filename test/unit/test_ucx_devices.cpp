@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "transport/network_wishes.hpp"
 #include "transport/tcp_interfaces.hpp"
 #include "transport/ucx_devices.hpp"
 
@@ -43,6 +44,15 @@ const std::vector<NetworkDevice> pairs = {{"dc_mlx5", "mlx5_0:1", behind(1), "40
                                           {"dc_mlx5", "mlx5_2:1", behind(1), "400 Ethernet"},
                                           {"dc_mlx5", "mlx5_3:1", behind(5), "400 InfiniBand"},
                                           {"dc_mlx5", "mlx5_4:1", behind(5), "400 InfiniBand"}};
+// A storage network's port beside the compute network's.
+const std::vector<NetworkDevice> storage = {
+    {"rc_mlx5", "mlx5_0:1", behind(5), "400 Gb/sec (4X NDR) InfiniBand"},
+    {"rc_mlx5", "mlx5_1:1", behind(1), "100 Gb/sec (4X EDR) Ethernet"},
+    {"rc_mlx5", "mlx5_2:1", behind(1), "400 Gb/sec (4X NDR) Ethernet"}};
+const std::vector<NetworkDevice> clouds = {
+    {"rc_mlx5", "mlx5_an0:1", behind(1), "40 Gb/sec (4X QDR) Ethernet"},
+    {"rc_mlx5", "mlx5_ib0:1", behind(5), "400 Gb/sec (4X NDR) Ethernet"},
+    {"rc_mlx5", "mlx5_ib1:1", behind(5), "400 Gb/sec (4X NDR) Ethernet"}};
 // DC is not every vendor's, nor every device's of a host.
 const std::vector<NetworkDevice> mixed = {{"rc_verbs", "bnxt_re0:1", behind(1)},
                                           {"rc_verbs", "mlx5_0:1", behind(5)},
@@ -105,6 +115,11 @@ const Case cases[] = {
     {pairs, "mlx5_4:1,mlx5_1:1", "auto", "eth0", two_gpus, 1, "mlx5_1:1 rc,dc"},
     {pairs, "auto", "auto", "eth0", one, 0, "mlx5_0:1 mlx5_1:1 mlx5_3:1 mlx5_4:1 rc,dc"},
     {cluster, "auto", "auto", "eth0", one, 0, "mlx5_0:1 mlx5_1:1 rc,dc"},
+    // Unless told, one kind of network: InfiniBand where there is some, and the fastest of it.
+    {storage, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 rc"},
+    {storage, "mlx5_1:1", "auto", "eth0", two_gpus, 0, "mlx5_1:1 rc"},
+    {clouds, "auto", "auto", "eth0", two_gpus, 0, "mlx5_ib0:1 rc"},
+    {clouds, "auto", "auto", "eth0", two_gpus, 1, "mlx5_ib1:1 rc"},
     {mixed, "auto", "auto", "eth0", gpus, 2, "bnxt_re0:1 rc"},
     {mixed, "auto", "auto", "eth0", gpus, 0, "mlx5_0:1 rc,dc"},
     {wired, "eth1,eth0", "auto", "eth0", one, 0, "eth1 eth0 tcp"},
@@ -122,6 +137,11 @@ const Case cases[] = {
     {cluster, "eth0", "auto", "eth0", six, 1, "eth0 tcp"},
     {cluster, "mlx5_1:1", "auto", "eth0", six, 0, "mlx5_1:1 rc,dc"},
     {cluster, "lo", "tcp", "eth0", six, 0, "lo tcp"},
+    // As newer versions of UCX let it be said: without ports, or what not to take.
+    {cluster, "mlx5_1", "auto", "eth0", six, 0, "mlx5_1:1 rc,dc"},
+    {cluster, "^mlx5_0:1", "auto", "eth0", six, 0, "mlx5_1:1 rc,dc"},
+    {cluster, "^mlx5_0,mlx5_1", "auto", "eth0", six, 0, "eth0 tcp"},
+    {plain, "^eth1,lo", "auto", "eth1", six, 0, "eth0 tcp"},
     {cluster, "mlx5_0:1,eth0", "rc,tcp", "eth0", six, 0, "mlx5_0:1,eth0 rc,tcp"},
     // Transports that go without a network device: UCX finds its own.
     {cluster, "auto", "posix,cma", "eth0", six, 0, " posix,cma"},
@@ -144,6 +164,57 @@ const char* every_case_is_right()
 }
 
 void test_choice(void**) { expect_no_reason(every_case_is_right()); }
+
+struct Said {
+    const char* devices;  // ours
+    const char* transports;
+    const char* of_ucx;
+    const char* tls;
+    const char* wanted;  // devices and transports
+};
+
+// What is said to UCX counts where nothing is said to us.
+void test_variables_of_ucx(void**)
+{
+    for (const Said& s : {
+             Said{"auto", "auto", nullptr, nullptr, "auto auto"},
+             Said{"auto", "auto", "all", "all", "auto auto"},
+             Said{"auto", "auto", "mlx5_1:1", "", "mlx5_1:1 auto"},
+             Said{"eth0", "tcp", "mlx5_1:1", "rc", "eth0 tcp"},
+             Said{"auto", "auto", "mlx5_[0-2]:1,eth[10-11]", nullptr,
+                  "mlx5_0:1,mlx5_1:1,mlx5_2:1,eth10,eth11 auto"},
+             Said{"auto", "auto", "mlx5_[2-0]:1", nullptr, "mlx5_[2-0]:1 auto"},
+             Said{"auto", "auto", "mlx5_[0-9999999]:1", nullptr, "mlx5_[0-9999999]:1 auto"},
+             Said{"auto", "auto", nullptr, "rc,sm,self,cuda_copy", "auto auto"},
+             Said{"auto", "auto", nullptr, "self,ib", "auto auto"},
+             Said{"auto", "auto", nullptr, "dc_x,sm", "auto auto"},
+             Said{"auto", "auto", nullptr, "tcp,sm,self", "auto tcp"},
+             Said{"auto", "auto", nullptr, "ud,sm,self", "auto ud,sm,self"},
+             Said{"auto", "auto", nullptr, "sm,self", "auto auto"},
+             Said{"auto", "auto", nullptr, "^ud", "auto auto"},
+             Said{"auto", "auto", nullptr, "^rc", "auto tcp"},
+             Said{"auto", "auto", nullptr, "^ib,sm", "auto tcp"},
+             Said{"auto", "rc", nullptr, "^rc", "auto rc"},
+         }) {
+        const NetworkSettings found =
+            with_variables_of_ucx({s.devices, s.transports, 1}, s.of_ucx, s.tls);
+        const std::string text = found.devices + ' ' + found.transports;
+        expect_no_reason(text == s.wanted ? nullptr : keep(text + ", not " + s.wanted));
+    }
+}
+
+// Networks beside which TCP would be slow: Open MPI's own, and those of UCX that are not taken here.
+void test_networks_beside_tcp(void**)
+{
+    const std::vector<NetworkDevice> efa = {
+        {"srd", "rdmap0:1"}, {"ud_verbs", "rdmap0:1"}, {"tcp", "eth0"}};
+    assert_string_equal("", why_not_tcp(plain, "ob1").c_str());
+    assert_string_equal("", why_not_tcp(plain, "ucx").c_str());
+    assert_string_equal("", why_not_tcp(plain, "").c_str());
+    assert_string_equal("", why_not_tcp(efa, "ob1").c_str());
+    assert_true(why_not_tcp(plain, "cm").find("pml cm") != std::string::npos);
+    assert_true(why_not_tcp(efa, "ucx").find("srd on rdmap0:1") != std::string::npos);
+}
 
 struct Listing {
     const char* include;
@@ -209,6 +280,8 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_variables_of_ucx),
+        cmocka_unit_test(test_networks_beside_tcp),
         cmocka_unit_test(test_preferred_interface),
         cmocka_unit_test(test_devices_of_this_machine),
     };

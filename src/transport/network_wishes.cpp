@@ -1,0 +1,100 @@
+#include "transport/network_wishes.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+namespace hier {
+namespace {
+
+std::vector<std::string> words_of(const std::string& list)
+{
+    std::vector<std::string> words;
+    std::istringstream in(list);
+    for (std::string word; std::getline(in, word, ',');) words.push_back(word);
+    return words;
+}
+
+std::string list_of(const std::vector<std::string>& words)
+{
+    std::string out;
+    for (const std::string& word : words) out += (out.empty() ? "" : ",") + word;
+    return out;
+}
+
+bool read(const char*& at, const char* end, unsigned& number)
+{
+    const auto [behind, error] = std::from_chars(at, end, number);
+    at = behind;
+    return error == std::errc{};
+}
+
+// "mlx5_[0-3]:1": from 1.22 on, UCX takes that for four names. What is none stays as it is.
+void append_names(const std::string& word, std::vector<std::string>& out)
+{
+    constexpr unsigned most = 256;
+    const std::size_t open = word.find('['), close = word.find(']');
+    unsigned first = 0, last = 0;
+    bool is_range = open != std::string::npos && close != std::string::npos && open < close;
+    if (is_range) {
+        const char *at = word.data() + open + 1, *const end = word.data() + close;
+        is_range = read(at, end, first) && at < end && *at++ == '-' && read(at, end, last) &&
+                   at == end && first <= last && last - first < most;
+    }
+    if (!is_range) return out.push_back(word);
+    for (unsigned n = first; n <= last; n++)
+        out.push_back(word.substr(0, open) + std::to_string(n) + word.substr(close + 1));
+}
+
+bool starts_with_any(const std::string& word, const std::vector<const char*>& beginnings)
+{
+    return std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](const char* beginning) { return word.starts_with(beginning); });
+}
+
+bool is_reliable(const std::string& word)
+{
+    return word == "all" || word == "ib" || starts_with_any(word, {"rc", "dc"});
+}
+
+bool is_network(const std::string& word)
+{
+    return is_reliable(word) || word == "tcp" || starts_with_any(word, {"ud", "srd", "gga"});
+}
+
+std::string transports_of(const std::string& tls)
+{
+    const bool is_excluding = tls.starts_with('^');
+    const auto words = words_of(tls.substr(is_excluding ? 1 : 0));
+    const bool has_reliable = std::any_of(words.begin(), words.end(), is_reliable);
+    if (is_excluding) return has_reliable ? "tcp" : "auto";
+    if (has_reliable || std::none_of(words.begin(), words.end(), is_network)) return "auto";
+    return std::find(words.begin(), words.end(), "tcp") != words.end() ? "tcp" : tls;
+}
+
+}  // namespace
+
+NetworkSettings with_variables_of_ucx(NetworkSettings settings, const char* net_devices,
+                                      const char* tls)
+{
+    const std::string devices = net_devices == nullptr ? "" : net_devices;
+    if (settings.devices == "auto" && !devices.empty() && devices != "all") {
+        std::vector<std::string> names;
+        for (const std::string& word : words_of(devices)) append_names(word, names);
+        settings.devices = list_of(names);
+    }
+    if (settings.transports == "auto" && tls != nullptr) settings.transports = transports_of(tls);
+    return settings;
+}
+
+std::string why_not_tcp(const std::vector<NetworkDevice>& found, const std::string& messages)
+{
+    if (messages == "cm")
+        return "Open MPI sends by its pml cm, over a network that UCX does not reach";
+    const auto other = std::find_if(found.begin(), found.end(),
+                                    [](const NetworkDevice& d) { return d.transport != "tcp"; });
+    if (messages != "ucx" || other == found.end()) return "";
+    return "Open MPI sends by UCX, which has " + other->transport + " on " + other->name;
+}
+
+}  // namespace hier
