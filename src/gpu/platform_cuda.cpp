@@ -227,17 +227,22 @@ hipError_t platform_try(hipStream_t, std::chrono::milliseconds, TrialMemory&)
 }
 
 // Only the owner reads what lands: its kernels, and its copy engines, which push it on. (And, in a
-// ring, the NIC that brought it, whose reads do not pass its writes.)
+// ring, the NIC that brought it, whose reads do not pass its writes.) Beside a CPU that shares its page
+// tables (Grace), data may come to the GPU by PCI and signals to the CPU by another way: no order that
+// the GPU keeps says anything of these.
 RdmaFlush rdma_flush_of(int device)
 {
-    int ordering = 0, options = 0;
-    if (cudaDeviceGetAttribute(&ordering, cudaDevAttrGPUDirectRDMAWritesOrdering, device) !=
+    int ordering = 0, options = 0, shares_tables = 0;
+    if (cudaDeviceGetAttribute(&shares_tables, cudaDevAttrPageableMemoryAccessUsesHostPageTables,
+                               device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&ordering, cudaDevAttrGPUDirectRDMAWritesOrdering, device) !=
             cudaSuccess ||
         cudaDeviceGetAttribute(&options, cudaDevAttrGPUDirectRDMAFlushWritesOptions, device) !=
             cudaSuccess) {
         (void)cudaGetLastError();
         return RdmaFlush::by_read;
     }
+    if (shares_tables != 0) return RdmaFlush::by_read;
     if (ordering >= cudaGPUDirectRDMAWritesOrderingOwner) return RdmaFlush::none;
     const bool is_offered = (options & cudaFlushGPUDirectRDMAWritesOptionHost) != 0;
     return is_offered ? RdmaFlush::by_runtime : RdmaFlush::by_read;

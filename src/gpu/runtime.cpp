@@ -153,7 +153,11 @@ Status inspect(const void* address, Allocation& allocation)
         if (r == nullptr) return status;
     }
     const Status status = r->inspect(address, allocation);
-    if (allocation.kind != MemoryKind::host && allocation.device >= 0)
+    // (Pinned memory has the device that was current when it was made, often the first.)
+    int none = -1;
+    if (allocation.kind == MemoryKind::pinned)
+        last_device.compare_exchange_strong(none, allocation.device, std::memory_order_relaxed);
+    else if (allocation.kind != MemoryKind::host && allocation.device >= 0)
         last_device.store(allocation.device, std::memory_order_relaxed);
     return status;
 }

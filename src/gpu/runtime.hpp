@@ -17,8 +17,8 @@ Runtime* find_runtime(std::string& reason);
 
 // Memory that no runtime knows belongs to the host.
 Status inspect(const void* address, Allocation& allocation);
-// The device of the last memory that inspect() found to belong to one, on this thread or another;
-// -1: none yet.
+// The device of the last memory that inspect() found to belong to one, on this thread or another,
+// or else of the first pinned memory; -1: none yet.
 int used_device();
 // The process's queue of this device. nullptr: the cause has been logged.
 Queue* queue(int device);

@@ -142,6 +142,23 @@ void test_copy_that_is_not_started(void**)
     }));
 }
 
+// Pinned memory is of the device that was current when it was made, often the first.
+void test_the_device_that_is_used(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        void* pinned = nullptr;
+        gives_success(hipSetDevice(0), "hipSetDevice");
+        gives_success(hipHostMalloc(&pinned, 100, 0), "hipHostMalloc");
+        gives_success(hipSetDevice(self.rank()), "hipSetDevice");
+        Allocation found;
+        (void)gpu::inspect(pinned, found);
+        if (gpu::used_device() != 0) return "none yet";
+        (void)allocation_of(device_memory(100));
+        (void)gpu::inspect(pinned, found);
+        return gpu::used_device() == self.rank() ? "" : "where its pinned memory was made";
+    }));
+}
+
 }  // namespace
 
 int main()
@@ -150,6 +167,7 @@ int main()
         cmocka_unit_test(test_signals_follow_data), cmocka_unit_test(test_forced_copies),
         cmocka_unit_test(test_order_of_ops),        cmocka_unit_test(test_late_peer),
         cmocka_unit_test(test_failing_copy),        cmocka_unit_test(test_copy_that_is_not_started),
+        cmocka_unit_test(test_the_device_that_is_used),
     };
     return cmocka_run_group_tests_name("sdma_transport", tests, nullptr, nullptr);
 }
