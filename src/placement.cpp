@@ -92,8 +92,7 @@ std::vector<NetworkChoice> network_choices(const hier_config& config,
     const Sharing host = sharing(records, topology, rank);
     std::vector<NetworkChoice> choices =
         choose_network(devices(), wanted, interface, host.positions, host.self);
-    const bool is_told = wanted.devices != "auto" || wanted.transports != "auto" ||
-                         *text(config.tcp_include) != '\0';
+    const bool is_told = wanted.devices != "auto" || wanted.transports != "auto";
     if (!is_told && is_tcp(choices.front())) {
         const std::string cause = why_not_tcp(devices(), text(config.messages));
         if (!cause.empty())
