@@ -1,8 +1,10 @@
 #include <dlfcn.h>
 #include <hsa/hsa_ext_amd.h>
+#include <strings.h>
 
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 
 #include "gpu/foreign.hpp"
 

@@ -176,6 +176,8 @@ DeviceScope::DeviceScope(int device)
     if (error_ == hipSuccess) error_ = hipSetDevice(device);
 }
 
+DeviceScope::~DeviceScope() { driver.context_set(reinterpret_cast<CUcontext>(saved_)); }
+
 Contexts take_contexts()
 {
     Contexts taken;
@@ -190,8 +192,6 @@ void give_contexts(const Contexts& contexts)
     for (std::size_t i = contexts.count; i > 0; i--)
         (void)driver.context_push(static_cast<CUcontext>(contexts.all[i - 1]));
 }
-
-DeviceScope::~DeviceScope() { driver.context_set(reinterpret_cast<CUcontext>(saved_)); }
 
 namespace {
 

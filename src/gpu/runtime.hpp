@@ -26,6 +26,7 @@ Queue* queue(int device);
 void limit_waits(std::chrono::milliseconds bound);
 // Blocking, within that bound, each from or into memory of one and the same device.
 Status copy_now(std::span<const Copy> copies);
+
 // While it lives, this thread has no context, if that is wanted.
 class ContextPause {
 public:

@@ -66,9 +66,15 @@ std::string transports_of(const std::string& tls)
 {
     const bool is_excluding = tls.starts_with('^');
     const auto words = words_of(tls.substr(is_excluding ? 1 : 0));
-    const bool has_reliable = std::any_of(words.begin(), words.end(), is_reliable);
-    if (is_excluding) return has_reliable ? "tcp" : "auto";
-    if (has_reliable || std::none_of(words.begin(), words.end(), is_network)) return "auto";
+    const auto has = [&](bool (*wanted)(const std::string&)) {
+        return std::any_of(words.begin(), words.end(), wanted);
+    };
+    // (Without dc there is rc.)
+    if (is_excluding)
+        return has([](const auto& word) { return word == "ib" || word.starts_with("rc"); })
+                   ? "tcp"
+                   : "auto";
+    if (has(is_reliable) || !has(is_network)) return "auto";
     return std::find(words.begin(), words.end(), "tcp") != words.end() ? "tcp" : tls;
 }
 

@@ -192,6 +192,7 @@ void test_variables_of_ucx(void**)
              Said{"auto", "auto", nullptr, "ud,sm,self", "auto ud,sm,self"},
              Said{"auto", "auto", nullptr, "sm,self", "auto auto"},
              Said{"auto", "auto", nullptr, "^ud", "auto auto"},
+             Said{"auto", "auto", nullptr, "^dc_x", "auto auto"},
              Said{"auto", "auto", nullptr, "^rc", "auto tcp"},
              Said{"auto", "auto", nullptr, "^ib,sm", "auto tcp"},
              Said{"auto", "rc", nullptr, "^rc", "auto rc"},
