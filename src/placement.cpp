@@ -96,7 +96,7 @@ std::vector<NetworkChoice> network_choices(const hier_config& config,
     if (!is_told && is_tcp(choices.front())) {
         const std::string cause = why_not_tcp(devices(), text(config.messages));
         if (!cause.empty())
-            throw SetupError(cause + ", and this would be TCP on \"" + choices.front().devices +
+            throw SetupError(cause + " than TCP on \"" + choices.front().devices +
                              "\" (coll_hier_net_devices, coll_hier_net_transports)");
     }
     const bool is_direct = config.gpu_direct == HIER_GPU_DIRECT_ON ||

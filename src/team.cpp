@@ -119,6 +119,8 @@ void Team::make_rail(const Group& rail, const std::vector<PeerRecord>& records)
     rail_ = std::make_unique<RailLanes>(
         rail, choices, is_remote,
         RailSettings{depth, config_.gpu_direct, gpu::runtime(), config_.progress});
+    // (The rank's own affair. 0 stays 0.)
+    config_.depth = std::min(config_.depth, most_in_flight(rail_->choice()));
 }
 
 TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& records)

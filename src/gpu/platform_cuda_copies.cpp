@@ -33,9 +33,9 @@ bool has_batches()
 hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
 {
     constexpr std::size_t most = 64;
-    std::array<void*, most> to;
-    std::array<const void*, most> from;
-    std::array<std::size_t, most> bytes;
+    std::array<void*, most> to{};
+    std::array<const void*, most> from{};
+    std::array<std::size_t, most> bytes{};
     cudaMemcpyAttributes attributes{};
     attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
     // Copy engines between devices. (Inside one, CUDA makes it a kernel all the same.)

@@ -29,7 +29,7 @@ bool read(const char*& at, const char* end, unsigned& number)
     return error == std::errc{};
 }
 
-// "mlx5_[0-3]:1": from 1.22 on, UCX takes that for four names. What is none stays as it is.
+// "mlx5_[0-3]:1": from 1.22 on, UCX takes that for four names. What is no range stays as it is.
 void append_names(const std::string& word, std::vector<std::string>& out)
 {
     constexpr unsigned most = 256;
@@ -57,11 +57,6 @@ bool is_reliable(const std::string& word)
     return word == "all" || word == "ib" || starts_with_any(word, {"rc", "dc"});
 }
 
-bool is_network(const std::string& word)
-{
-    return is_reliable(word) || word == "tcp" || starts_with_any(word, {"ud", "srd", "gga"});
-}
-
 std::string transports_of(const std::string& tls)
 {
     const bool is_excluding = tls.starts_with('^');
@@ -74,8 +69,8 @@ std::string transports_of(const std::string& tls)
         return has([](const auto& word) { return word == "ib" || word.starts_with("rc"); })
                    ? "tcp"
                    : "auto";
-    if (has(is_reliable) || !has(is_network)) return "auto";
-    return std::find(words.begin(), words.end(), "tcp") != words.end() ? "tcp" : tls;
+    const bool is_tcp = has([](const auto& word) { return word == "tcp"; });
+    return is_tcp && !has(is_reliable) ? "tcp" : "auto";
 }
 
 }  // namespace
@@ -83,20 +78,23 @@ std::string transports_of(const std::string& tls)
 NetworkSettings with_variables_of_ucx(NetworkSettings settings, const char* net_devices,
                                       const char* tls)
 {
-    const std::string devices = net_devices == nullptr ? "" : net_devices;
-    if (settings.devices == "auto" && !devices.empty() && devices != "all") {
-        std::vector<std::string> names;
-        for (const std::string& word : words_of(devices)) append_names(word, names);
-        settings.devices = list_of(names);
-    }
-    if (settings.transports == "auto" && tls != nullptr) settings.transports = transports_of(tls);
+    std::string& devices = settings.devices;
+    if (devices == "auto" && settings.transports == "auto" && tls != nullptr)
+        settings.transports = transports_of(tls);
+    if (devices == "auto" && net_devices != nullptr && *net_devices != '\0' &&
+        net_devices != std::string("all"))
+        devices = net_devices;
+    const bool is_excluding = devices.starts_with('^');
+    std::vector<std::string> names;
+    for (const std::string& word : words_of(devices.substr(is_excluding ? 1 : 0)))
+        append_names(word, names);
+    devices = (is_excluding ? "^" : "") + list_of(names);
     return settings;
 }
 
 std::string why_not_tcp(const std::vector<NetworkDevice>& found, const std::string& messages)
 {
-    if (messages == "cm")
-        return "Open MPI sends by its pml cm, over a network that UCX does not reach";
+    if (messages == "cm") return "Open MPI sends by its pml cm, which may be faster";
     const auto other = std::find_if(found.begin(), found.end(),
                                     [](const NetworkDevice& d) { return d.transport != "tcp"; });
     if (messages != "ucx" || other == found.end()) return "";

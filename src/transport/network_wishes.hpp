@@ -8,14 +8,14 @@
 
 namespace hier {
 
-// Pure. UCX_NET_DEVICES and UCX_TLS, nullptr where they are not set, in place of an "auto". Of
-// transports that leave RDMA's reliable ones (rc, dc) out, tcp if it is among them, else themselves;
-// a list without any network says nothing of one.
+// Pure. UCX_NET_DEVICES, nullptr where it is not set, in place of an "auto", its ranges ("eth[0-3]", ours,
+// too) in full. Where nothing at all is said to us, tcp if UCX_TLS has that and leaves out RDMA's
+// reliable transports (rc, dc); of others we could not make use.
 NetworkSettings with_variables_of_ucx(NetworkSettings settings, const char* net_devices,
                                       const char* tls);
 
-// Pure. Why TCP is the wrong one to take by ourselves, in words; "": it is not. `messages`: the name
-// of Open MPI's pml.
+// Pure. What may be faster than the TCP that we would take by ourselves, in words; "": nothing.
+// `messages`: the name of Open MPI's pml.
 std::string why_not_tcp(const std::vector<NetworkDevice>& found, const std::string& messages);
 
 }  // namespace hier

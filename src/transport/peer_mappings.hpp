@@ -38,9 +38,9 @@ public:
     };
 
     // Gives the mapping to use until release(). An error has been logged, and is that of every
-    // attempt: GPUs may have no way to each other. While somebody still uses a mapping of what lay
-    // there before, an error, too: some runtimes would give it out again (ROCm's handles are made of
-    // the owner and the address).
+    // attempt: GPUs may have no way to each other. An error of this attempt alone, while somebody still
+    // uses a mapping of what lay there before: some runtimes would give that out again (ROCm's
+    // handles are made of the owner and the address).
     Status acquire(const ExportedMemory& memory, int device, Mapping*& mapping);
     void release(Mapping* mapping);
     // All that nobody uses.

@@ -46,11 +46,18 @@ bool RailDirect::take(const Binding& binding, UcxMemory& receive, std::vector<st
 bool RailDirect::enter(const Region& region, UcxMemory& memory, std::vector<std::byte>& key)
 {
     const Region known = as_one(region);
-    if (keys_.is_refused(known.memory)) return false;
+    if (keys_.is_refused(known.memory) || !may_try()) return false;
     const char* fault = fault_of(known, memory, key);
     if (fault == nullptr) return true;
     memory.reset();
     return refuse(known, fault);
+}
+
+// Where the kernel registers no device memory at all, each attempt costs time: then but now and then.
+bool RailDirect::may_try()
+{
+    constexpr unsigned attempts = 4, every = 64;
+    return has_registered_ || refusals_ < attempts || ++left_out_ % every == 0;
 }
 
 // Of the allocations that an application has mapped one behind the other, any may be freed.
@@ -82,10 +89,8 @@ const char* RailDirect::fault_of(const Region& region, UcxMemory& memory,
     if (region.memory.id == 0) return "the runtime does not tell one allocation from the next";
     if (!contains({region.memory.base, region.memory.length, {}}, region))
         return "it lies in more than one allocation";
-    constexpr int attempts = 4;
     const ucs_status_t status = map(region, memory, key);
-    if (status != UCS_OK) is_hopeless_ = !has_registered_ && ++refusals_ == attempts;
-    if (is_hopeless_) return "the network device registers no such memory";
+    if (status != UCS_OK) refusals_++;
     if (status != UCS_OK) return ucs_status_string(status);
     has_registered_ = true;
     if (key.size() > Announcement::max_key) return "its key is too long";

@@ -43,6 +43,7 @@ private:
     bool enter(const Region& region, UcxMemory& memory, std::vector<std::byte>& key);
     Region as_one(Region region);
     const char* fault_of(const Region& region, UcxMemory& memory, std::vector<std::byte>& key);
+    bool may_try();
     ucs_status_t map(const Region& region, UcxMemory& memory, std::vector<std::byte>& key) const;
     bool refuse(const Region& region, const char* cause);
 
@@ -53,7 +54,7 @@ private:
     int log_level_;
     bool is_hopeless_ = false;  // the network device registers no device memory
     bool has_registered_ = false;
-    int refusals_ = 0;
+    unsigned refusals_ = 0, left_out_ = 0;
     DeviceKeys keys_;
     std::vector<gpu::Piece> pieces_;  // of a region
     UcxMemory send_;

@@ -160,4 +160,10 @@ SignalOrder signal_order_for(const NetworkChoice& choice)
     return SignalOrder::by_flush;
 }
 
+int most_in_flight(const NetworkChoice& choice)
+{
+    return signal_order_for(choice) == SignalOrder::by_fence ? 100
+                                                             : std::numeric_limits<int>::max();
+}
+
 }  // namespace hier

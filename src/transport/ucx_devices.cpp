@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "error.hpp"
@@ -125,16 +126,25 @@ void keep_fastest(std::vector<NetworkDevice>& devices)
     std::erase_if(devices, [&](const auto& d) { return rate_of(d) < fastest; });
 }
 
-// Ports of a storage network, or of the host's own Ethernet, do RDMA as well; ranks that took them, and
-// others that took the compute network's, would not reach each other.
+// Ports of a storage network, or of the host's own Ethernet, do RDMA as well. A rank that is near to one
+// would not reach those that take the compute network's: all take the kind that moves most in all.
 void keep_one_network(std::vector<NetworkDevice>& devices)
 {
-    const auto is_infiniband = [](const NetworkDevice& d) {
-        return d.link.find("InfiniBand") != std::string::npos;
+    const auto kind = [](const NetworkDevice& d) {
+        return std::pair(d.link.find("InfiniBand") != std::string::npos, rate_of(d));
     };
-    if (std::any_of(devices.begin(), devices.end(), is_infiniband))
-        std::erase_if(devices, [&](const auto& d) { return !is_infiniband(d); });
-    keep_fastest(devices);
+    const auto weight = [&](const NetworkDevice& d) {
+        const auto same = std::count_if(devices.begin(), devices.end(),
+                                        [&](const auto& other) { return kind(other) == kind(d); });
+        const auto [is_infiniband, rate] = kind(d);
+        return std::tuple(static_cast<double>(same) * rate, is_infiniband, rate);
+    };
+    if (devices.empty()) return;
+    const auto best =
+        kind(*std::max_element(devices.begin(), devices.end(), [&](const auto& a, const auto& b) {
+            return weight(a) < weight(b);
+        }));
+    std::erase_if(devices, [&](const auto& d) { return kind(d) != best; });
 }
 
 // RDMA's of a device: dc is Mellanox's alone, and UCX warns of a name that it does not find.
@@ -218,6 +228,7 @@ std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,
     if (settings.devices.starts_with('^')) {
         const std::string excluded = settings.devices.substr(1);
         std::erase_if(found, [&](const auto& d) { return is_named(excluded, d); });
+        if (found.empty()) throw SetupError('"' + settings.devices + "\" leaves no network device");
         settings.devices = "auto";
     }
     const bool any_device = settings.devices == "auto";

@@ -54,10 +54,11 @@ struct NetworkSettings {
 };
 
 // Pure. One choice for each device of the self-th of `ranks`, which share this host; never none. A list
-// with '^' in front: all but these. `preferred_interface` is that of the default route, say, if any.
-// RDMA before TCP; of the fastest RDMA devices, InfiniBand where there is some, or of those of the list,
-// what assign_nics() gives the rank; likewise of a list's interfaces, of which only the fastest count and one that is named twice is two connections;
-// without a list the preferred one, and loopback only where there is nothing else.
+// with '^' in front: all but these; throws SetupError where that is none. `preferred_interface` is
+// that of the default route, say, if any. RDMA before TCP; of those RDMA devices of one kind that move
+// most in all, or of those of the list, what assign_nics() gives the rank; likewise of a list's
+// interfaces, of which only the fastest count and one that is named twice is two connections; without
+// a list the preferred one, and loopback only where there is nothing else.
 std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,
                                           NetworkSettings settings,
                                           const std::string& preferred_interface,

@@ -33,8 +33,8 @@ void UcxRail::stop()
 {
     static const std::uint64_t yes = 1;
     const std::lock_guard lock(worker_->mutex());
-    if (order_ != SignalOrder::by_lane) (void)ucp_worker_fence(worker_->handle());
-    const int words = order_ == SignalOrder::by_lane ? 2 : 1;
+    if (worker_->signal_order() != SignalOrder::by_lane) (void)ucp_worker_fence(worker_->handle());
+    const int words = worker_->signal_order() == SignalOrder::by_lane ? 2 : 1;
     for (std::size_t i = 0; i < peers_.size(); i++) {
         for (int word = 0; word < words && peers_[i].endpoint != nullptr; word++)
             put_word(static_cast<int>(i), peers_[i].board + offsetof(RailSlot, stopped), yes);

@@ -43,10 +43,10 @@ Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std:
     flight.parts = 1;  // ours, so that a request that completes at once does not end the flight
     if (bytes > 0) {
         post(flight, data, bytes, to, key);
-        if (flight.signal_to != 0 && order_ == SignalOrder::by_flush) {
+        if (flight.signal_to != 0 && worker_->signal_order() == SignalOrder::by_flush) {
             flight.signal_after_flush = true;
             post_flush(flight);
-        } else if (flight.signal_to != 0 && order_ == SignalOrder::by_fence) {
+        } else if (flight.signal_to != 0 && worker_->signal_order() == SignalOrder::by_fence) {
             fence(flight);
         }
     }

@@ -8,22 +8,11 @@
 #include "log.hpp"
 
 namespace hier {
-namespace {
-
-// A fence is spent on the first put that UCX posts after it. With no room among its requests on their
-// way (UCX_RC_TX_QUEUE_LEN: 256, two for each chunk) it posts data later than that.
-SignalOrder order_of(SignalOrder order, int depth)
-{
-    constexpr int most_fenced = 100;
-    return order == SignalOrder::by_fence && depth > most_fenced ? SignalOrder::by_flush : order;
-}
-
-}  // namespace
 
 UcxRail::UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_remote,
                  int depth)
-    : worker_(std::move(worker)), order_(order_of(worker_->signal_order(), depth)),
-      board_(std::move(board)), is_remote_(std::move(is_remote)), peers_(is_remote_.size())
+    : worker_(std::move(worker)), board_(std::move(board)), is_remote_(std::move(is_remote)),
+      peers_(is_remote_.size())
 {
     // Puts, and for each peer an announcement, a drain, a failure and two words that it was the last.
     const std::size_t most = static_cast<std::size_t>(depth) + 5 * peers_.size();
@@ -60,7 +49,7 @@ bool UcxRail::leave()
 {
     const std::lock_guard lock(worker_->mutex());
     if (UcxWorker::is_quiet()) return false;  // goes with the worker
-    const bool in_order = order_ == SignalOrder::by_lane;
+    const bool in_order = worker_->signal_order() == SignalOrder::by_lane;
     if (leaving_ == Leaving::no) leaving_ = Leaving::flushing;
     // Who had no memory for a flight goes on with it when he is asked again.
     for (; !in_order && flushed_peers_ < peers_.size(); flushed_peers_++) {

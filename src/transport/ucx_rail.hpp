@@ -76,7 +76,7 @@ public:
     bool may_write(int peer, std::uint32_t count) override;
     const NetworkChoice& choice() const { return worker_->choice(); }
     // Does what goes to a peer arrive there in its order?
-    bool is_in_order() const { return order_ != SignalOrder::by_flush; }
+    bool is_in_order() const { return worker_->signal_order() != SignalOrder::by_flush; }
     // May device memory be put from and to without landing in the host's?
     bool reaches_devices() const { return direct_ != nullptr; }
     // Of one put, by UCX's own account of the device; after connect().
@@ -173,7 +173,6 @@ private:
     void send_greetings();
 
     std::shared_ptr<UcxWorker> worker_;
-    SignalOrder order_;
     RailBoard board_;
     std::vector<bool> is_remote_;
     std::vector<Peer> peers_;

@@ -223,7 +223,7 @@ case_ unreachable-network layout=1,1 mca="coll_hier_net_devices lo" \
 cm="pml cm mtl ofi mtl_ofi_provider_include tcp"
 if ompi_info --parsable 2>/dev/null | grep -q '^mca:mtl:ofi:'; then
     case_ other-network ranks=2 node_size=1 mca="$cm" \
-        says="Open MPI sends by its pml cm, .* TCP on .*coll_hier_net_transports" -- exact --sizes 70001
+        says="Open MPI sends by its pml cm, .* than TCP on .*coll_hier_net_transports" -- exact --sizes 70001
     case_ other-network-told ranks=2 node_size=1 mca="$cm coll_hier_net_transports tcp" -- exact --expect hier --sizes 70001
 fi
 # Many that look for one way to the same rank.

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "error.hpp"
 #include "transport/network_wishes.hpp"
 #include "transport/tcp_interfaces.hpp"
 #include "transport/ucx_devices.hpp"
@@ -53,6 +54,12 @@ const std::vector<NetworkDevice> clouds = {
     {"rc_mlx5", "mlx5_an0:1", behind(1), "40 Gb/sec (4X QDR) Ethernet"},
     {"rc_mlx5", "mlx5_ib0:1", behind(5), "400 Gb/sec (4X NDR) Ethernet"},
     {"rc_mlx5", "mlx5_ib1:1", behind(5), "400 Gb/sec (4X NDR) Ethernet"}};
+// The compute network's are many, whatever a single one of another network does.
+const std::vector<NetworkDevice> many = {
+    {"rc_mlx5", "mlx5_0:1", behind(1), "200 Gb/sec (4X HDR) Ethernet"},
+    {"rc_mlx5", "mlx5_1:1", behind(3), "200 Gb/sec (4X HDR) Ethernet"},
+    {"rc_mlx5", "mlx5_2:1", behind(5), "200 Gb/sec (4X HDR) Ethernet"},
+    {"rc_mlx5", "mlx5_3:1", behind(5), "400 Gb/sec (4X NDR) InfiniBand"}};
 // DC is not every vendor's, nor every device's of a host.
 const std::vector<NetworkDevice> mixed = {{"rc_verbs", "bnxt_re0:1", behind(1)},
                                           {"rc_verbs", "mlx5_0:1", behind(5)},
@@ -115,7 +122,9 @@ const Case cases[] = {
     {pairs, "mlx5_4:1,mlx5_1:1", "auto", "eth0", two_gpus, 1, "mlx5_1:1 rc,dc"},
     {pairs, "auto", "auto", "eth0", one, 0, "mlx5_0:1 mlx5_1:1 mlx5_3:1 mlx5_4:1 rc,dc"},
     {cluster, "auto", "auto", "eth0", one, 0, "mlx5_0:1 mlx5_1:1 rc,dc"},
-    // Unless told, one kind of network: InfiniBand where there is some, and the fastest of it.
+    // Unless told, one kind of network: the one that moves most, InfiniBand of two that move as much.
+    {many, "auto", "auto", "eth0", two_gpus, 0, "mlx5_2:1 rc"},
+    {many, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 rc"},
     {storage, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 rc"},
     {storage, "mlx5_1:1", "auto", "eth0", two_gpus, 0, "mlx5_1:1 rc"},
     {clouds, "auto", "auto", "eth0", two_gpus, 0, "mlx5_ib0:1 rc"},
@@ -165,6 +174,17 @@ const char* every_case_is_right()
 
 void test_choice(void**) { expect_no_reason(every_case_is_right()); }
 
+void test_nothing_left(void**)
+{
+    std::string cause;
+    try {
+        (void)choose_network(plain, {"^eth0,eth1,lo", "auto", 1}, "eth0", one, 0);
+    } catch (const SetupError& e) {
+        cause = e.what();
+    }
+    assert_string_equal(cause.c_str(), "\"^eth0,eth1,lo\" leaves no network device");
+}
+
 struct Said {
     const char* devices;  // ours
     const char* transports;
@@ -189,7 +209,11 @@ void test_variables_of_ucx(void**)
              Said{"auto", "auto", nullptr, "self,ib", "auto auto"},
              Said{"auto", "auto", nullptr, "dc_x,sm", "auto auto"},
              Said{"auto", "auto", nullptr, "tcp,sm,self", "auto tcp"},
-             Said{"auto", "auto", nullptr, "ud,sm,self", "auto ud,sm,self"},
+             Said{"auto", "auto", nullptr, "ud,sm,self", "auto auto"},
+             Said{"auto", "auto", nullptr, "self,sm,ud:aux", "auto auto"},
+             Said{"eth0,eth1", "auto", nullptr, "tcp,sm,self", "eth0,eth1 auto"},
+             Said{"eth[0-1]", "auto", nullptr, nullptr, "eth0,eth1 auto"},
+             Said{"auto", "auto", "^mlx5_[0-1]:1", nullptr, "^mlx5_0:1,mlx5_1:1 auto"},
              Said{"auto", "auto", nullptr, "sm,self", "auto auto"},
              Said{"auto", "auto", nullptr, "^ud", "auto auto"},
              Said{"auto", "auto", nullptr, "^dc_x", "auto auto"},
@@ -281,6 +305,7 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_nothing_left),
         cmocka_unit_test(test_variables_of_ucx),
         cmocka_unit_test(test_networks_beside_tcp),
         cmocka_unit_test(test_preferred_interface),
