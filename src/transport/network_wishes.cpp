@@ -46,15 +46,9 @@ void append_names(const std::string& word, std::vector<std::string>& out)
         out.push_back(word.substr(0, open) + std::to_string(n) + word.substr(close + 1));
 }
 
-bool starts_with_any(const std::string& word, const std::vector<const char*>& beginnings)
-{
-    return std::any_of(beginnings.begin(), beginnings.end(),
-                       [&](const char* beginning) { return word.starts_with(beginning); });
-}
-
 bool is_reliable(const std::string& word)
 {
-    return word == "all" || word == "ib" || starts_with_any(word, {"rc", "dc"});
+    return word == "all" || word == "ib" || word.starts_with("rc") || word.starts_with("dc");
 }
 
 std::string transports_of(const std::string& tls)
@@ -98,7 +92,8 @@ std::string why_not_tcp(const std::vector<NetworkDevice>& found, const std::stri
     const auto other = std::find_if(found.begin(), found.end(),
                                     [](const NetworkDevice& d) { return d.transport != "tcp"; });
     if (messages != "ucx" || other == found.end()) return "";
-    return "Open MPI sends by UCX, which has " + other->transport + " on " + other->name;
+    return "Open MPI sends by UCX, which over " + other->transport + " on " + other->name +
+           " may be faster";
 }
 
 }  // namespace hier

@@ -14,7 +14,8 @@ namespace hier {
 NetworkSettings with_variables_of_ucx(NetworkSettings settings, const char* net_devices,
                                       const char* tls);
 
-// Pure. What may be faster than the TCP that we would take by ourselves, in words; "": nothing.
+// Pure. What "may be faster" than the TCP that we would take by ourselves, a sentence without its end;
+// "": nothing.
 // `messages`: the name of Open MPI's pml.
 std::string why_not_tcp(const std::vector<NetworkDevice>& found, const std::string& messages);
 

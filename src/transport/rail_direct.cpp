@@ -90,8 +90,10 @@ const char* RailDirect::fault_of(const Region& region, UcxMemory& memory,
     if (!contains({region.memory.base, region.memory.length, {}}, region))
         return "it lies in more than one allocation";
     const ucs_status_t status = map(region, memory, key);
-    if (status != UCS_OK) refusals_++;
-    if (status != UCS_OK) return ucs_status_string(status);
+    if (status != UCS_OK) {
+        refusals_++;
+        return ucs_status_string(status);
+    }
     has_registered_ = true;
     if (key.size() > Announcement::max_key) return "its key is too long";
     // Over TCP, UCX copies what it sends and what arrives: nothing is registered for good.

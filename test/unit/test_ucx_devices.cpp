@@ -3,7 +3,6 @@
 #include <vector>
 
 #include "error.hpp"
-#include "transport/network_wishes.hpp"
 #include "transport/tcp_interfaces.hpp"
 #include "transport/ucx_devices.hpp"
 
@@ -185,62 +184,6 @@ void test_nothing_left(void**)
     assert_string_equal(cause.c_str(), "\"^eth0,eth1,lo\" leaves no network device");
 }
 
-struct Said {
-    const char* devices;  // ours
-    const char* transports;
-    const char* of_ucx;
-    const char* tls;
-    const char* wanted;  // devices and transports
-};
-
-// What is said to UCX counts where nothing is said to us.
-void test_variables_of_ucx(void**)
-{
-    for (const Said& s : {
-             Said{"auto", "auto", nullptr, nullptr, "auto auto"},
-             Said{"auto", "auto", "all", "all", "auto auto"},
-             Said{"auto", "auto", "mlx5_1:1", "", "mlx5_1:1 auto"},
-             Said{"eth0", "tcp", "mlx5_1:1", "rc", "eth0 tcp"},
-             Said{"auto", "auto", "mlx5_[0-2]:1,eth[10-11]", nullptr,
-                  "mlx5_0:1,mlx5_1:1,mlx5_2:1,eth10,eth11 auto"},
-             Said{"auto", "auto", "mlx5_[2-0]:1", nullptr, "mlx5_[2-0]:1 auto"},
-             Said{"auto", "auto", "mlx5_[0-9999999]:1", nullptr, "mlx5_[0-9999999]:1 auto"},
-             Said{"auto", "auto", nullptr, "rc,sm,self,cuda_copy", "auto auto"},
-             Said{"auto", "auto", nullptr, "self,ib", "auto auto"},
-             Said{"auto", "auto", nullptr, "dc_x,sm", "auto auto"},
-             Said{"auto", "auto", nullptr, "tcp,sm,self", "auto tcp"},
-             Said{"auto", "auto", nullptr, "ud,sm,self", "auto auto"},
-             Said{"auto", "auto", nullptr, "self,sm,ud:aux", "auto auto"},
-             Said{"eth0,eth1", "auto", nullptr, "tcp,sm,self", "eth0,eth1 auto"},
-             Said{"eth[0-1]", "auto", nullptr, nullptr, "eth0,eth1 auto"},
-             Said{"auto", "auto", "^mlx5_[0-1]:1", nullptr, "^mlx5_0:1,mlx5_1:1 auto"},
-             Said{"auto", "auto", nullptr, "sm,self", "auto auto"},
-             Said{"auto", "auto", nullptr, "^ud", "auto auto"},
-             Said{"auto", "auto", nullptr, "^dc_x", "auto auto"},
-             Said{"auto", "auto", nullptr, "^rc", "auto tcp"},
-             Said{"auto", "auto", nullptr, "^ib,sm", "auto tcp"},
-             Said{"auto", "rc", nullptr, "^rc", "auto rc"},
-         }) {
-        const NetworkSettings found =
-            with_variables_of_ucx({s.devices, s.transports, 1}, s.of_ucx, s.tls);
-        const std::string text = found.devices + ' ' + found.transports;
-        expect_no_reason(text == s.wanted ? nullptr : keep(text + ", not " + s.wanted));
-    }
-}
-
-// Networks beside which TCP would be slow: Open MPI's own, and those of UCX that are not taken here.
-void test_networks_beside_tcp(void**)
-{
-    const std::vector<NetworkDevice> efa = {
-        {"srd", "rdmap0:1"}, {"ud_verbs", "rdmap0:1"}, {"tcp", "eth0"}};
-    assert_string_equal("", why_not_tcp(plain, "ob1").c_str());
-    assert_string_equal("", why_not_tcp(plain, "ucx").c_str());
-    assert_string_equal("", why_not_tcp(plain, "").c_str());
-    assert_string_equal("", why_not_tcp(efa, "ob1").c_str());
-    assert_true(why_not_tcp(plain, "cm").find("pml cm") != std::string::npos);
-    assert_true(why_not_tcp(efa, "ucx").find("srd on rdmap0:1") != std::string::npos);
-}
-
 struct Listing {
     const char* include;
     const char* exclude;
@@ -306,8 +249,6 @@ int main()
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_nothing_left),
-        cmocka_unit_test(test_variables_of_ucx),
-        cmocka_unit_test(test_networks_beside_tcp),
         cmocka_unit_test(test_preferred_interface),
         cmocka_unit_test(test_devices_of_this_machine),
     };
