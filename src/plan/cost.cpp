@@ -100,7 +100,7 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     const double size = static_cast<double>(bytes);
     Rates spreading = r;
     if (r.link_alone > 0) spreading.link = r.link_alone;
-    const double stage =  // out, and in
+    const double stage =  // out, and the last one's in
         r.stage > 0 ? r.copy_issue + r.link_latency + static_cast<double>(whole) / r.stage : 0;
     AllgatherChoice choice{Route::bundles, whole, std::clamp(busiest.out, 1, most_depth)};
     choice.eager = eager && nodes_ > 1;
@@ -114,9 +114,11 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
         const double peers = node.members - 1;
         const Copies own{.pushes = peers, .pushed = size * peers, .own = 1, .owned = size};
         const Copies entering{.pushes = node.entering * peers,
-                              .pushed = node.shards * size * peers};
+                              .pushed = node.shards * size * peers,
+                              .in = std::max(node.entering - 1.0, 0.0)};
         const double gather = r.copy_issue + queue_time(r, own, node.members, size);
-        const double fan = queue_time(spreading, entering, node.members, size);
+        const double fan =
+            queue_time(spreading, entering, node.members, static_cast<double>(whole));
         const bool is_beneath = r.engines && node.entering > 0;
         const double hidden =
             is_beneath ? std::min(rail, fan) * (node.entering - 1) / node.entering : 0;
@@ -211,16 +213,15 @@ bool AllgatherCost::is_eager(std::size_t bytes, Route route, const AllgatherWish
 }
 
 // With a handshake, too? A block in a bundle costs copy engines no copy of its own, whose start takes
-// longer than the bytes, if the bundle lies side by side and is not cut. Cores save little; through a
-// landing buffer whole bundles go one step after the other; and over TCP they were the fastest on 4
-// nodes of 8 ranks alone, and on others slow out of all proportion: several of 64 KiB at a time into
-// one node.
+// longer than the bytes, if the bundle lies side by side and is not cut. Cores save little; and over
+// TCP they were the fastest on 4 nodes of 8 ranks alone, and on others slow out of all proportion:
+// several of 64 KiB at a time into one node.
 bool AllgatherCost::is_worth_bundling(std::size_t bytes, const AllgatherWish& wish) const
 {
     constexpr std::size_t most = 16 << 20;  // of a bundle
     const std::size_t whole = wish.chunk == 0 ? most : std::min(most, wish.chunk);
     return nodes_ > 1 && most_members_ > 1 && are_neighbours_ && rates_.engines &&
-           rates_.stage <= 0 && rates_.nic_turn <= 0 && bytes <= whole / index(most_members_);
+           rates_.nic_turn <= 0 && bytes <= whole / index(most_members_);
 }
 
 bool AllgatherCost::is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const

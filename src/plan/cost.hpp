@@ -25,7 +25,8 @@
 //   gather    = i + Q(G-1 pushes of S)
 //   time      = max(gather, L; eager: gather) + rail of 2 f m messages + L + Q(f m (G-1) pushes of b/m)
 //
-// Copy engines spread one bundle while the next is on its way: less min(rail, Q) (f-1)/f.
+// Copy engines spread one bundle while the next is on its way: less min(rail, Q) (f-1)/f. Staged,
+// a bundle is copied out before the first leaves and the last one in behind the rail; Q has the others.
 //
 // Where nodes are alike and nothing is staged, own pushes and fan-outs come one after the other:
 //

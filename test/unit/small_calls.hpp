@@ -1,4 +1,4 @@
-// The machine of the small calls that were measured, and what the cost model chooses there.
+// The machine of the small calls that were measured, one with RDMA, and what the cost model chooses there.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +29,17 @@ inline Rates tcp()
     r.broadcast_latency = 0.15e-6;
     r.broadcast_space = 32704;
     r.broadcast_block = 23;
+    return r;
+}
+
+inline Rates rdma()
+{
+    Rates r = tcp();
+    r.nic = 50e9;
+    r.nic_latency = 1.5e-6;
+    r.nic_issue = r.message = 0.5e-6;
+    r.nic_turn = 0;
+    r.nics = 0;
     return r;
 }
 
