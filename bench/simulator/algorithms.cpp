@@ -27,12 +27,19 @@ bool is_even(const std::vector<int>& ranks_of)
                        [&](int ranks) { return ranks == ranks_of[0]; });
 }
 
+int lanes_of(const Machine& machine, const std::vector<int>& ranks_of)
+{
+    const int most = *std::max_element(ranks_of.begin(), ranks_of.end());
+    return std::max(1, machine.nics_of(most) / most);
+}
+
 hier::Rates rates_of(const Machine& m)
 {
     hier::Rates rates;
     rates.nic = m.nic_rate;
     rates.nic_latency = m.nic_latency;
     rates.nics = m.nics;
+    rates.lanes = m.lanes;
     rates.link = m.is_host ? m.core_rate : m.link_rate;
     rates.link_latency = m.link_latency;
     rates.copy_issue = m.is_host ? 0 : m.copy_issue;
@@ -79,9 +86,14 @@ Symmetry symmetry_for(const Options& options, Symmetry wanted)
 }
 
 // What this call finds.
-Machine machine_for(const Machine& machine, std::size_t bytes, const hier::AllgatherChoice& choice)
+Machine machine_for(const Options& options, std::size_t bytes, const hier::AllgatherChoice& choice)
 {
-    Machine m = machine;
+    Machine m = options.machine;
+    if (choice.chunk > 0 && !choice.eager) {
+        const std::size_t chunks = (bytes + choice.chunk - 1) / choice.chunk;
+        m.lanes = lanes_of(m, options.ranks_of());
+        if (chunks < static_cast<std::size_t>(m.lanes)) m.lanes = static_cast<int>(chunks);
+    }
     m.is_eager = choice.eager;
     if (!choice.eager) m.message = m.nic_turn = 0;
     if (choice.broadcast) {
@@ -115,7 +127,7 @@ Outcome run_competitor(const std::string& name, const Topology& topology, const 
         const double ranks = topology.size();
         check_memory(is_doubling ? ranks * 64 : ranks * ranks * 2);
     }
-    return simulate(topology, machine_for(options.machine, bytes, {}), symmetry, [&](int rank) {
+    return simulate(topology, machine_for(options, bytes, {}), symmetry, [&](int rank) {
         if (is_doubling) {
             return plan_doubling(task, rank);
         }
@@ -151,7 +163,7 @@ Outcome run_hier(const Topology& topology, const Options& options, std::size_t b
     if (symmetry == Symmetry::none) {
         check_memory(hier_ops(topology, bytes, choice.chunk));
     }
-    return simulate(topology, machine_for(options.machine, bytes, choice), symmetry,
+    return simulate(topology, machine_for(options, bytes, choice), symmetry,
                     [&](int rank) { return hier::plan_allgather(topology, rank, shape); });
 }
 
@@ -176,7 +188,9 @@ std::vector<Result> run_all(const Options& options, std::size_t bytes)
         routes = {std::nullopt};
         break;
     }
-    const hier::AllgatherCost cost(topology, small_rates_of(options.machine));
+    Machine machine = options.machine;
+    machine.lanes = lanes_of(machine, options.ranks_of());
+    const hier::AllgatherCost cost(topology, small_rates_of(machine));
     std::vector<Result> results;
     for (const std::string& name : options.algorithms) {
         if (name != "hier") {

@@ -19,6 +19,9 @@ struct Result {
 };
 
 [[nodiscard]] hier::Topology make_topology(const std::vector<int>& ranks_of);
+// NICs that every rank can have to itself, as the product gives them out.
+[[nodiscard]] int lanes_of(const Machine& machine, const std::vector<int>& ranks_of);
+// What the product's cost model is told of the machine.
 [[nodiscard]] hier::Rates rates_of(const Machine& machine);
 [[nodiscard]] hier::Rates small_rates_of(const Machine& machine);  // and what small calls take
 [[nodiscard]] bool is_even(const std::vector<int>& ranks_of);

@@ -55,6 +55,10 @@ Footprint footprint_of(const Options& options, std::size_t bytes,
     }
     footprint.segment =
         hier::cache_line + ranks * sizeof(hier::NodeSlot) + ranks * ranks * sizeof(hier::NodeFlag);
+    // A rail for each lane.
+    const auto lanes = static_cast<std::size_t>(lanes_of(options.machine, options.ranks_of()));
+    footprint.endpoints *= lanes;
+    footprint.board *= lanes;
     footprint.topology = static_cast<std::size_t>(topology.size()) * 5 * sizeof(int);
     return footprint;
 }

@@ -16,7 +16,10 @@ namespace bench::simulator {
 struct Machine {
     bool is_host = false;  // buffers in host memory: the ranks' cores copy
 
-    int nics = 0;  // of a node; 0: one a rank. Local rank l uses NIC l % nics
+    // Of a node; 0: one a rank. Ranks share them, or each has several, over which its puts to a peer go
+    // in turn (lanes).
+    int nics = 0;
+    int lanes = 1;  // of every rank, by a call. Local rank l uses NICs (l * lanes + lane) % nics
     double nic_rate = 50e9;
     double nic_latency = 5e-6;
 
@@ -51,7 +54,7 @@ struct Machine {
     double skew = 0;      // local rank l of every node enters l times this after the first
     int depth = 0;        // puts of a rank in flight to other nodes; 0: as the plan has it
 
-    [[nodiscard]] int nics_of(int ranks) const { return nics > 0 && nics < ranks ? nics : ranks; }
+    [[nodiscard]] int nics_of(int ranks) const { return nics > 0 ? nics : ranks; }
 };
 
 // The time that no algorithm beats; ranks_of[n] is the number of ranks on node n.

@@ -16,18 +16,19 @@ Time duration(std::size_t bytes, double rate)
     return std::max<Time>(1, from_seconds(static_cast<double>(bytes) / rate));
 }
 
-std::size_t Simulation::nic_of(int number) const
+std::size_t Simulation::nic_of(int number, const Op& put) const
 {
     const int node = topology_.node_of(number);
     const auto here = static_cast<int>(topology_.ranks_on(node).size());
-    const int nic = topology_.local_of(number) % machine_.nics_of(here);
-    return static_cast<std::size_t>(node) * nic_stride_ + static_cast<std::size_t>(nic);
+    const int nic = topology_.local_of(number) * machine_.lanes + lane_of(put, machine_.lanes);
+    return static_cast<std::size_t>(node) * nic_stride_ +
+           static_cast<std::size_t>(nic % machine_.nics_of(here));
 }
 
 void Simulation::send(int number, OpIndex i)
 {
     const Op& op = rank(number).op(i);
-    Time& port = egress_[nic_of(number)];
+    Time& port = egress_[nic_of(number, op)];
     const Time start = std::max(on_core(number, machine_.message), port);
     port = start + duration(op.slice.length, machine_.nic_rate) + from_seconds(machine_.nic_turn);
     if (machine_.is_eager) {
@@ -42,7 +43,7 @@ void Simulation::send(int number, OpIndex i)
 void Simulation::receive(const Event& event)
 {
     const Op& op = rank(event.peer).op(event.op);
-    Time& port = ingress_[nic_of(event.rank)];
+    Time& port = ingress_[nic_of(event.rank, op)];
     port = std::max(now_, port) + duration(op.slice.length, machine_.nic_rate) +
            from_seconds(machine_.nic_turn);
     schedule(port, Kind::landed, event.rank, event.peer, event.op);

@@ -7,11 +7,20 @@ namespace bench::simulator {
 using hier::Level;
 using hier::Op;
 
-Rank::Rank(hier::Plan plan, int number)
+std::uint32_t Channel::complete() const
+{
+    const auto lanes = static_cast<std::uint32_t>(arrived.size());
+    std::uint32_t least = ~0u;  // after which one is missing
+    for (std::uint32_t lane = 0; lane < lanes; lane++)
+        least = std::min(least, arrived[lane] * lanes + lane);
+    return least;
+}
+
+Rank::Rank(hier::Plan plan, int number, int lanes)
     : remaining(static_cast<OpIndex>(plan.ops.size())), plan_(std::move(plan))
 {
     link_successors();
-    build_channels(number);
+    build_channels(number, lanes);
     // Ops hold what is left to know.
     std::vector<OpIndex>().swap(plan_.dependencies);
 }
@@ -39,7 +48,7 @@ void Rank::link_successors()
     }
 }
 
-void Rank::build_channels(int number)
+void Rank::build_channels(int number, int lanes)
 {
     channel_.assign(size(), 0);
     for (OpIndex i = 0; i < size(); i++) {
@@ -50,7 +59,8 @@ void Rank::build_channels(int number)
         const auto next = static_cast<std::uint32_t>(channels_.size());
         const auto [it, is_new] = known_.try_emplace(key(o.level, o.peer), next);
         if (is_new) {
-            channels_.emplace_back();
+            channels_.emplace_back().arrived.resize(
+                o.level == Level::rail ? static_cast<std::size_t>(lanes) : 1);
         }
         channel_[i] = it->second;
         Channel& channel = channels_[it->second];

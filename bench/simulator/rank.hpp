@@ -19,13 +19,22 @@ struct Channel {
     std::vector<OpIndex> awaits;  // by count
     std::vector<OpIndex> readies;
     std::size_t next_put = 0, next_await = 0;
-    std::uint32_t arrived = 0;
+    std::vector<std::uint32_t> arrived;  // by lane
     bool is_ready = false;
+
+    // Puts, by their count, that have come with all those before them.
+    [[nodiscard]] std::uint32_t complete() const;
 };
+
+// Of a put of a channel.
+[[nodiscard]] inline int lane_of(const hier::Op& put, int lanes)
+{
+    return static_cast<int>((put.count - 1) % static_cast<std::uint32_t>(lanes));
+}
 
 class Rank {
 public:
-    Rank(hier::Plan plan, int number);
+    Rank(hier::Plan plan, int number, int lanes);
 
     [[nodiscard]] OpIndex size() const { return static_cast<OpIndex>(plan_.ops.size()); }
     [[nodiscard]] int depth() const { return plan_.depth; }
@@ -73,7 +82,7 @@ private:
         return static_cast<std::uint64_t>(peer) << 1 | static_cast<std::uint64_t>(level);
     }
     void link_successors();
-    void build_channels(int number);
+    void build_channels(int number, int lanes);
     void refresh(std::uint32_t channel);
 
     hier::Plan plan_;

@@ -28,7 +28,8 @@ Simulation::Simulation(const hier::Topology& topology, const Machine& machine, S
     std::size_t ranks = 0;
     for (std::size_t n = 0; n < nodes; n++) {
         const std::size_t here = topology.ranks_on(static_cast<int>(n)).size();
-        nic_stride_ = std::max(nic_stride_, here);
+        const auto nics = static_cast<std::size_t>(machine.nics_of(static_cast<int>(here)));
+        nic_stride_ = std::max(nic_stride_, nics);
         ranks += here;
     }
     egress_.assign(nodes * nic_stride_, 0);
@@ -37,7 +38,7 @@ Simulation::Simulation(const hier::Topology& topology, const Machine& machine, S
     network_bytes_.assign(nodes, 0);
     ranks_.reserve(ranks);
     for (int r = 0; r < static_cast<int>(ranks); r++) {
-        ranks_.emplace_back(planner(r), r);
+        ranks_.emplace_back(planner(r), r, machine.lanes);
         ranks_.back().free_streams = machine.is_host ? 1 : machine.streams;
         remaining_ += ranks_.back().size();
     }
@@ -262,9 +263,10 @@ void Simulation::arrived(int from, int to, OpIndex i)
     // Who has put something is in the call, announced or not.
     announced(d.receiver, number);
     Channel& c = receiver.channel(number);
-    c.arrived++;
+    const int lanes = static_cast<int>(c.arrived.size());
+    c.arrived[static_cast<std::size_t>(lane_of(op, lanes))]++;
     while (c.next_await < c.awaits.size() &&
-           receiver.op(c.awaits[c.next_await]).count <= c.arrived) {
+           receiver.op(c.awaits[c.next_await]).count <= c.complete()) {
         finish(d.receiver, c.awaits[c.next_await++]);
     }
 }

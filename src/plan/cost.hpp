@@ -6,10 +6,11 @@
 // start and issue of a copy.
 //
 //   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
-//   fan(c)    = Q(G-1 pushes) (+ l + c/stage out of the landing buffer)        one chunk's fan-out
+//   fan(c)    = Q(n (G-1) pushes) (+ l + c/stage out of the landing buffer)    of n chunks, one a lane,
+//                                                                              which land at once
 //   rail      = max(NIC's bytes / b, o k (c/B + 2L) / D, (o + e) k p, M k t)   window of D puts
 //   ring      : at least (N-1) (c/B + L), a chunk being handed on when it is there
-//   rail end  = L + rail + L + max(fan(c), L)                                  announce, last chunk
+//   rail end  = L + rail + L + max(fan(c), L)                                  announce, last chunks
 //   node end  = i + l + Q((k + e k) (G-1) pushes, own copy, staging)               it never rests
 //   time      = max(rail end, node end)
 //

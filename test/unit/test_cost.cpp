@@ -81,7 +81,9 @@ std::string judge(const Case& c, const std::vector<int>& layout, std::size_t byt
     options.layout = layout;
     options.machine = c.machine;
     const auto topology = make_topology(layout);
-    const AllgatherChoice choice = AllgatherCost(topology, rates_of(c.machine)).choose(bytes);
+    Machine machine = c.machine;
+    machine.lanes = lanes_of(machine, layout);
+    const AllgatherChoice choice = AllgatherCost(topology, rates_of(machine)).choose(bytes);
     const double chosen = run_hier(topology, options, bytes, choice).seconds;
     double best = chosen;
     std::string better;

@@ -1,12 +1,12 @@
 // Small calls in the simulator of bench/simulate: messages that wait for nobody, broadcasts inside a
 // node, and bundles. Cases by hand, and one node standing for all.
-#include <cmath>
 #include <string>
 #include <vector>
 
 #include "simulator/algorithms.hpp"
 
 #include "cmocka.hpp"
+#include "simulated_times.hpp"
 
 namespace {
 
@@ -38,14 +38,6 @@ AllgatherChoice small(Route route, std::size_t chunk)
 double seconds_of(const Options& options, const AllgatherChoice& choice)
 {
     return run_hier(make_topology(options.layout), options, bytes, choice).seconds;
-}
-
-std::string differs(const std::string& what, double got, double wanted)
-{
-    constexpr double rounding = 1e-11;  // some picoseconds
-    if (std::abs(got - wanted) <= rounding) return "";
-    return what + ": " + std::to_string(got * 1e6) + " us instead of " +
-           std::to_string(wanted * 1e6) + " us; ";
 }
 
 // Written, copied to the receive buffer, and then what each other rank has written.
