@@ -112,6 +112,16 @@ for which in all odd; do
         mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter bundles" \
         -- gpu --expect hier --meetings 5 --large 1 --direct $([[ $which == all ]] && echo 1 || echo 2)
 done
+# The same by CUDA's module, on a simulated CUDA.
+for shape in "1 0" "2 0" "4 2"; do
+    read -r ranks size <<<"$shape"
+    case_ "gpu-cuda-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 runtime=cuda \
+        -- gpu --expect hier --meetings $((ranks > 2 ? 5 : 36)) --large 1
+done
+case_ gpu-cuda-lifetime ranks=4 node_size=2 gpu=20 runtime=cuda leaves=anything -- gpu_lifetime --expect hier
+case_ gpu-cuda-datatypes ranks=3 gpu=2 runtime=cuda -- gpu_datatypes --expect hier
+case_ gpu-cuda-capture ranks=2 gpu=20 runtime=cuda -- gpu_capture --expect hier
+case_ gpu-cuda-late ranks=2 gpu=20 runtime=cuda -- gpu_late --expect hier
 case_ gpu-direct-lifetime ranks=4 node_size=2 gpu=20 direct=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_chunk_bytes 5000" -- gpu_lifetime --expect hier
 case_ gpu-direct-auto ranks=4 node_size=2 gpu=20 direct=all mca="coll_hier_verbose 1" \
     says="device memory through pinned memory \(tcp is no RDMA\)" -- gpu --expect hier --meetings 1 --large 0

@@ -1,0 +1,20 @@
+// What CUDA has and HIP has not: contexts, of each device its primary one, on a stack of each thread.
+#pragma once
+
+#include <cuda.h>
+
+namespace cuda_sim {
+
+// Of the runtime: makes a context for a thread that has none, that of its device.
+void enter_runtime();
+void set_device(int device);
+void end_context();  // this thread's
+
+bool is_initialized();  // by the process's first call of the runtime
+CUcontext current();    // of this thread; nullptr: none
+bool is_active(int device);
+
+// Whoever asks for what is not simulated must not be told anything.
+[[noreturn]] void give_up(const char* what);
+
+}  // namespace cuda_sim
