@@ -89,7 +89,8 @@ Status DeviceRuntime::map(const IpcHandle& handle, int device, std::byte*& base)
     hipError_t error = scope.error();
     if (error == hipSuccess)
         error = hipIpcOpenMemHandle(&mapped, imported, hipIpcMemLazyEnablePeerAccess);
-    if (error != hipSuccess) return failed_with(error, "mapping a peer's memory");
+    static std::atomic<bool> is_told{false};
+    if (error != hipSuccess) return refused_with(error, "mapping a peer's memory", is_told);
     base = static_cast<std::byte*>(mapped);
     return Status::ok;
 }
@@ -142,7 +143,9 @@ Status DeviceRuntime::register_host(int device, void* memory, std::size_t bytes)
     const DeviceScope scope(device);
     hipError_t error = scope.error();
     if (error == hipSuccess) error = hipHostRegister(memory, bytes, hipHostRegisterDefault);
-    return error == hipSuccess ? Status::ok : failed_with(error, "registering host memory");
+    static std::atomic<bool> is_told{false};
+    return error == hipSuccess ? Status::ok
+                               : refused_with(error, "registering host memory", is_told);
 }
 
 bool DeviceRuntime::unregister_host(int device, void* memory) const

@@ -62,7 +62,9 @@ Status DeviceRuntime::import_piece(int descriptor, int device, PieceHandle& hand
         error = hipMemImportFromShareableHandle(
             &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)),
             hipMemHandleTypePosixFileDescriptor);
-    if (error != hipSuccess) return failed_with(error, "importing a piece of a peer's memory");
+    static std::atomic<bool> is_told{false};
+    if (error != hipSuccess)
+        return refused_with(error, "importing a piece of a peer's memory", is_told);
     handle = (PieceHandle)imported;
     return Status::ok;
 }
@@ -95,7 +97,9 @@ Status DeviceRuntime::map_piece(PieceHandle handle, int device, std::byte* at,
     const DeviceScope scope(device);
     hipError_t error = scope.error();
     if (error == hipSuccess) error = hipMemMap(at, bytes, 0, native(handle), 0);
-    if (error != hipSuccess) return failed_with(error, "mapping a piece of a peer's memory");
+    static std::atomic<bool> is_told{false};
+    if (error != hipSuccess)
+        return refused_with(error, "mapping a piece of a peer's memory", is_told);
     hipMemAccessDesc access{};
     access.location.type = hipMemLocationTypeDevice;
     access.location.id = device;
@@ -103,7 +107,7 @@ Status DeviceRuntime::map_piece(PieceHandle handle, int device, std::byte* at,
     error = hipMemSetAccess(at, bytes, &access, 1);
     if (error == hipSuccess) return Status::ok;
     (void)hipMemUnmap(at, bytes);
-    return failed_with(error, "access to a piece of a peer's memory");
+    return refused_with(error, "access to a piece of a peer's memory", is_told);
 }
 
 bool DeviceRuntime::unmap_piece(std::byte* at, std::size_t bytes) const

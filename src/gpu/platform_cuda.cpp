@@ -56,10 +56,10 @@ hipError_t complete_copies_of(const Allocation& allocation, bool& by_context)
     const CUresult result = driver.pointer_set_attribute(
         &yes, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, reinterpret_cast<CUdeviceptr>(allocation.base));
     // Refused for what the application has mapped itself; taken, and without effect, for a pool's.
-    by_context = allocation.kind == MemoryKind::managed || is_of_pool(allocation) ||
-                 result == CUDA_ERROR_NOT_SUPPORTED || result == CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS && !by_context) return runtime_error(result);
+    by_context = result != CUDA_SUCCESS || allocation.kind == MemoryKind::managed ||
+                 is_of_pool(allocation);
     hipError_t error = by_context ? complete_copies_of_context() : hipSuccess;
+    if (allocation.device < 0) return error;  // managed memory of no device
     const DeviceScope scope(allocation.device);
     if (error == hipSuccess) error = scope.error();
     if (error == hipSuccess && by_context) error = complete_copies_of_context();
@@ -72,7 +72,8 @@ hipError_t complete_copies_of(const Allocation& allocation, bool& by_context)
 // contexts that they may come from, the device's and whichever is current when we are called.
 hipError_t adopt(const Allocation& allocation)
 {
-    static std::array<std::atomic<std::uint64_t>, 256> known{};
+    // Two in one place would evict each other, and wait, at every call.
+    static std::array<std::atomic<std::uint64_t>, 1 << 16> known{};
     auto& slot = known[allocation.id % known.size()];
     const std::uint64_t seen = slot.load(std::memory_order_relaxed);
     const std::uint64_t by_itself = allocation.id * 2 + 2;  // no id is the slots' first value
@@ -159,10 +160,15 @@ hipError_t inspect_piece(const std::byte* address, Piece& piece)
     const auto at = reinterpret_cast<CUdeviceptr>(address);
     CUdeviceptr base = 0;
     unsigned long long id = 0;
-    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_BUFFER_ID;
-    void* value = &id;
+    CUmemoryPool pool = nullptr;
+    std::array attributes{CU_POINTER_ATTRIBUTE_BUFFER_ID, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE};
+    std::array<void*, 2> values{&id, &pool};
     CUresult result = driver.memory_address_range(&base, &piece.length, at);
-    if (result == CUDA_SUCCESS) result = driver.pointer_get_attributes(1, &attribute, &value, at);
+    if (result == CUDA_SUCCESS)
+        result = driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(),
+                                               at);
+    // What could be exported would be all that the pool has there, and not what was allocated of it.
+    if (result == CUDA_SUCCESS && pool != nullptr) return hipErrorInvalidValue;
     piece.base = reinterpret_cast<std::byte*>(base);
     piece.id = id;
     return runtime_error(result);

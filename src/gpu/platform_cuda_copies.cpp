@@ -1,9 +1,12 @@
 // CUDA: what its streams are given to do.
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "gpu/driver.hpp"
 #include "gpu/platform.hpp"
+#include "gpu/report.hpp"
+#include "hier/hier.h"
 
 namespace hier::gpu {
 namespace {
@@ -22,12 +25,26 @@ hipError_t copy_each(hipStream_t stream, std::span<const Copy> copies)
     return hipSuccess;
 }
 
+bool uses_host_pointers(int device)
+{
+    int same_address = 0;
+    return driver.device_get_attribute(
+               &same_address, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM,
+               device) == CUDA_SUCCESS &&
+           same_address != 0;
+}
+
 #if CUDART_VERSION >= 12080
-// The driver may be older than the runtime, which then has none.
+// The driver may be older than the runtime, which then has none. And a batch takes registered memory
+// of the host by the device's address of it, which is another one under WSL (copies one by one do not).
 bool has_batches()
 {
-    int version = 0;
-    return cudaDriverGetVersion(&version) == cudaSuccess && version >= 12080;
+    int version = 0, devices = 0;
+    if (cudaDriverGetVersion(&version) != cudaSuccess || version < 12080 ||
+        cudaGetDeviceCount(&devices) != cudaSuccess)
+        return false;
+    while (devices > 0 && uses_host_pointers(devices - 1)) devices--;
+    return devices == 0;
 }
 
 hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
@@ -79,14 +96,20 @@ std::size_t stream_of(int lane)
 
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
 {
-    static const bool batches = has_batches();
+    static std::atomic<bool> batches{has_batches()};
     while (!copies.empty()) {
         const auto large = std::find_if(copies.begin(), copies.end(),
                                         [](const Copy& c) { return c.bytes > batched_most; });
         const auto small = static_cast<std::size_t>(large - copies.begin());
         const std::size_t count = std::max<std::size_t>(small, 1);
         const auto some = copies.first(count);
-        const hipError_t error = batches ? copy_batch(stream, some) : copy_each(stream, some);
+        hipError_t error = batches ? copy_batch(stream, some) : copy_each(stream, some);
+        if (error != hipSuccess && batches.exchange(false)) {
+            report(HIER_LOG_INFO, "CUDA refuses copies in batches (%s): one by one",
+                   hipGetErrorString(error));
+            (void)hipGetLastError();
+            error = copy_each(stream, some);  // some of them once more, with the same bytes
+        }
         if (error != hipSuccess) return error;
         copies = copies.subspan(count);
     }
@@ -95,11 +118,9 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
 
 bool can_store_words(int device)
 {
-    int words = 0, same_address = 0;
+    int words = 0;
     driver.device_get_attribute(&words, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device);
-    driver.device_get_attribute(
-        &same_address, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, device);
-    return words != 0 && same_address != 0;
+    return words != 0 && uses_host_pointers(device);
 }
 
 hipError_t store_words(hipStream_t stream, std::span<const Word> words)

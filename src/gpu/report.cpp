@@ -1,6 +1,5 @@
 #include "gpu/report.hpp"
 
-#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 
@@ -28,11 +27,21 @@ void report(int level, const char* text, ...)
     sink(level, line);
 }
 
-Status failed_with(hipError_t error, const char* what)
+static Status status_of(hipError_t error, const char* what, int level)
 {
     (void)hipGetLastError();
-    report(HIER_LOG_ERROR, "%s: %s: %s", platform_name, what, hipGetErrorString(error));
+    report(level, "%s: %s: %s", platform_name, what, hipGetErrorString(error));
     return error == hipErrorOutOfMemory ? Status::out_of_memory : Status::transport_error;
+}
+
+Status failed_with(hipError_t error, const char* what)
+{
+    return status_of(error, what, HIER_LOG_ERROR);
+}
+
+Status refused_with(hipError_t error, const char* what, std::atomic<bool>& is_told)
+{
+    return status_of(error, what, is_told.exchange(true) ? HIER_LOG_DEBUG : HIER_LOG_ERROR);
 }
 
 }  // namespace hier::gpu

@@ -40,11 +40,30 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
     if (!close_overlapping(memory)) return Status::transport_error;
     close_oldest();
     std::byte* base = nullptr;
-    const Status status = gpu::runtime()->map(memory.handle, device, base);
+    const Status status = map(memory, device, base);
+    if (status == Status::out_of_memory) return status;  // there may be some the next time
     mappings_.push_front({memory, device, base, failed(status) ? 0 : 1, false});
     if (failed(status)) return status;
     mapping = &mappings_.front();
     return Status::ok;
+}
+
+PeerMappings::Way& PeerMappings::way_to(std::int32_t owner, int device)
+{
+    const auto known = std::find_if(ways_.begin(), ways_.end(), [&](const Way& w) {
+        return w.owner == owner && w.device == device;
+    });
+    return known != ways_.end() ? *known : ways_.emplace_back(Way{owner, device});
+}
+
+Status PeerMappings::map(const ExportedMemory& memory, int device, std::byte*& base)
+{
+    Way& way = way_to(memory.owner, device);
+    if (!way.has_worked && way.refusals >= most_refusals) return Status::transport_error;
+    const Status status = gpu::runtime()->map(memory.handle, device, base);
+    way.has_worked = way.has_worked || !failed(status);
+    way.refusals += failed(status) && status != Status::out_of_memory;
+    return status;
 }
 
 void PeerMappings::release(Mapping* mapping)

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <vector>
 
 #include "hier/gpu.hpp"
 
@@ -49,6 +50,9 @@ public:
 
     // More are closed again, those first that were used longest ago.
     static constexpr std::size_t most = 256;
+    // Attempts for memory of one process by one device, where none has worked: they have no way to
+    // each other.
+    static constexpr int most_refusals = 3;
 
 private:
     using Iterator = std::list<Mapping>::iterator;
@@ -56,8 +60,19 @@ private:
     bool close_overlapping(const ExportedMemory& memory);  // false: one is in use
     void close_oldest();
 
+    // An owner, and a device that copies.
+    struct Way {
+        std::int32_t owner;
+        int device;
+        int refusals = 0;
+        bool has_worked = false;
+    };
+    Way& way_to(std::int32_t owner, int device);
+    Status map(const ExportedMemory& memory, int device, std::byte*& base);
+
     std::mutex mutex_;
     std::list<Mapping> mappings_;  // the one used last is first
+    std::vector<Way> ways_;
 };
 
 }  // namespace hier

@@ -50,13 +50,13 @@ std::atomic<std::uint64_t>& SdmaTransport::signal_to(int peer) const
 
 bool SdmaTransport::register_signals()
 {
-    if (registered_by_ < 0) {
+    if (registered_by_ < 0 && !is_register_refused_) {
         const SharedMemory& memory = segment().memory();
         const Status status = gpu::runtime()->register_host(device_, memory.data(), memory.size());
-        if (failed(status)) return false;
-        registered_by_ = device_;
+        is_register_refused_ = failed(status);
+        if (!is_register_refused_) registered_by_ = device_;
     }
-    return true;
+    return registered_by_ >= 0;
 }
 
 void SdmaTransport::submit(Completions& completions)
@@ -76,8 +76,7 @@ void SdmaTransport::start(Completions& completions)
         completions.started(item.op);
         has_peers = has_peers || item.peer >= 0;
     }
-    gathered_.is_told = has_peers && engines_->stores_words();
-    if (gathered_.is_told && !register_signals()) return give_up(Status::transport_error);
+    gathered_.is_told = has_peers && engines_->stores_words() && register_signals();
     for (const Item& item : items) {
         if (!gathered_.is_told || item.peer < 0) continue;
         const std::uint64_t signal = Signal::encode(

@@ -87,7 +87,7 @@ private:
     void start(Completions& completions);
     void give_up(Status status);
     void report(Completions& completions);
-    // Lets the device store signals.
+    // Lets the device store signals. False: report() does.
     bool register_signals();
 
     // None for a rank that is alone.
@@ -111,6 +111,7 @@ private:
     std::vector<Batch> spare_;
     Status failure_ = Status::ok;
     int registered_by_ = -1;
+    bool is_register_refused_ = false;
     bool has_hung_ = false;     // a copy may go on, however long
     bool is_writable_ = false;  // the receive buffer, pinned, by peers
     bool is_settling_ = false;

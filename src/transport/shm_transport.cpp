@@ -95,10 +95,10 @@ gpu::Queue* ShmTransport::engines_of(const Region& region)
 {
     if (!is_of_device(region.memory) || failed(failure_)) return nullptr;
     const int device = region.memory.device;
-    if (registered_by_ < 0) {
-        failure_ = gpu::runtime()->register_host(device, memory_.data(), memory_.size());
-        if (failed(failure_)) return nullptr;
-        registered_by_ = device;
+    if (registered_by_ < 0 && !is_register_refused_) {
+        is_register_refused_ =
+            failed(gpu::runtime()->register_host(device, memory_.data(), memory_.size()));
+        if (!is_register_refused_) registered_by_ = device;
     }
     gpu::Queue* engines = gpu::queue(device);
     if (engines == nullptr) failure_ = Status::transport_error;

@@ -103,10 +103,11 @@ private:
     CellShape shape_;
     SharedMemory memory_;
     std::vector<Cell> cells_;
-    std::vector<Outgoing> outgoing_;  // by peer
-    std::size_t unsent_ = 0;          // puts in all of outgoing_
-    std::vector<Incoming> incoming_;  // by peer
-    int registered_by_ = -1;          // the device for which memory_ was registered
+    std::vector<Outgoing> outgoing_;    // by peer
+    std::size_t unsent_ = 0;            // puts in all of outgoing_
+    std::vector<Incoming> incoming_;    // by peer
+    int registered_by_ = -1;            // the device for which memory_ was registered
+    bool is_register_refused_ = false;  // copies out of and into it are only slower then
     Status failure_ = Status::ok;
 };
 

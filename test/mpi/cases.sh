@@ -118,6 +118,13 @@ for shape in "1 0" "2 0" "4 2"; do
     case_ "gpu-cuda-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 runtime=cuda \
         -- gpu --expect hier --meetings $((ranks > 2 ? 5 : 36)) --large 1
 done
+for refused in batches registering mapping addresses; do
+    case_ "gpu-cuda-without-$refused" ranks=4 node_size=2 gpu=20 runtime=cuda refuses="$refused" \
+        -- gpu --expect hier --meetings 5 --large 1
+done
+case_ gpu-cuda-direct ranks=4 node_size=2 gpu=20 runtime=cuda direct=all \
+    mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1" says="UCX tcp on [^,]*, device memory directly" \
+    -- gpu --expect hier --meetings 5 --large 1 --direct 1
 case_ gpu-cuda-lifetime ranks=4 node_size=2 gpu=20 runtime=cuda leaves=anything -- gpu_lifetime --expect hier
 case_ gpu-cuda-datatypes ranks=3 gpu=2 runtime=cuda -- gpu_datatypes --expect hier
 case_ gpu-cuda-capture ranks=2 gpu=20 runtime=cuda -- gpu_capture --expect hier

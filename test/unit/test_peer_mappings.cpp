@@ -50,12 +50,14 @@ const char* run(std::string (*body)(const Pair&))
 
 PeerMappings& mappings() { return PeerMappings::instance(); }
 
-PeerMappings::Mapping* acquire(const ExportedMemory& memory)
+PeerMappings::Mapping* acquire_by(int device, const ExportedMemory& memory)
 {
     PeerMappings::Mapping* mapping = nullptr;
-    if (failed(mappings().acquire(memory, 0, mapping))) throw std::runtime_error("no mapping");
+    if (failed(mappings().acquire(memory, device, mapping))) throw std::runtime_error("no mapping");
     return mapping;
 }
+
+PeerMappings::Mapping* acquire(const ExportedMemory& memory) { return acquire_by(0, memory); }
 
 bool is_cached(const ExportedMemory& memory)
 {
@@ -220,6 +222,37 @@ void test_what_cannot_be_mapped(void**)
     }));
 }
 
+// Attempts for ever new memory would take time, and say so.
+void test_devices_without_a_way(void**)
+{
+    expect_no_reason(run([](const Pair& pair) -> std::string {
+        const ExportedMemory memory =
+            pair.exchange(pair.is_owner() ? device_memory(bytes) : nullptr);
+        std::string fault;
+        for (int i = 1; !pair.is_owner() && i <= PeerMappings::most_refusals; i++) {
+            ExportedMemory other = memory;
+            other.handle.bytes[0] ^= static_cast<std::byte>(i);
+            PeerMappings::Mapping* mapping = nullptr;
+            const auto calls = hip_sim_calls();
+            if (!failed(mappings().acquire(other, 0, mapping))) fault = "mapped";
+            if (hip_sim_calls() == calls) fault = "not tried";
+        }
+        if (!pair.is_owner()) {
+            PeerMappings::Mapping* mapping = nullptr;
+            const auto calls = hip_sim_calls();
+            if (!failed(mappings().acquire(memory, 0, mapping))) fault = "tried once more";
+            if (hip_sim_calls() != calls) fault = "asked once more";
+            mappings().release(acquire_by(1, memory));
+            const std::string lines = ForkedRank::log_lines();
+            const auto line = lines.find("mapping a peer's memory");
+            if (line == lines.npos || lines.find("mapping a peer's memory", line + 1) != lines.npos)
+                fault = "not told once: " + lines;
+        }
+        pair.meet();
+        return fault;
+    }));
+}
+
 }  // namespace
 
 int main()
@@ -231,6 +264,7 @@ int main()
         cmocka_unit_test(test_stale_mapping_in_use),
         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_what_cannot_be_mapped),
+        cmocka_unit_test(test_devices_without_a_way),
     };
     return cmocka_run_group_tests_name("peer_mappings", tests, nullptr, nullptr);
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "hip.hpp"
@@ -80,6 +81,12 @@ bool is_initialized() { return is_used; }
 CUcontext current() { return stack.empty() ? nullptr : context_of(stack.back()); }
 
 bool is_active(int device) { return contexts.at(static_cast<std::size_t>(device)).is_active; }
+
+bool refuses(const char* what)
+{
+    const char* words = std::getenv("CUDA_SIM_REFUSES");
+    return words != nullptr && std::strstr(words, what) != nullptr;
+}
 
 void give_up(const char* what)
 {

@@ -14,6 +14,10 @@ bool is_initialized();  // by the process's first call of the runtime
 CUcontext current();    // of this thread; nullptr: none
 bool is_active(int device);
 
+// Is this one of the words in CUDA_SIM_REFUSES? "batches" of copies, "registering" memory of the host,
+// "mapping" that of peers, and "addresses" of the host for its registered memory, as under WSL.
+bool refuses(const char* what);
+
 // Whoever asks for what is not simulated must not be told anything.
 [[noreturn]] void give_up(const char* what);
 

@@ -84,7 +84,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
     if (attribute != CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS &&
         attribute != CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM)
         cuda_sim::give_up("this attribute of a device");
-    *value = 1;
+    *value = cuda_sim::refuses("addresses") ? 0 : 1;
     return CUDA_SUCCESS;
 }
 

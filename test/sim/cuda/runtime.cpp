@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "../memory.hpp"
 #include "contexts.hpp"
 #include "hip.hpp"
 
@@ -19,6 +20,12 @@ cudaError_t call(Function function, Arguments... arguments)
 {
     cuda_sim::enter_runtime();
     return without_context(function, arguments...);
+}
+
+[[maybe_unused]] bool is_registered(const void* address)
+{
+    const auto block = hip_sim::find(address);
+    return block && block->kind == hip_sim::Kind::registered;
 }
 
 }  // namespace
@@ -117,6 +124,7 @@ cudaError_t cudaFreeHost(void* memory) { return call(hipHostFree, memory); }
 
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned flags)
 {
+    if (cuda_sim::refuses("registering")) return cudaErrorNotSupported;
     return call(hipHostRegister, memory, bytes, flags);
 }
 
@@ -130,6 +138,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory)
 cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned flags)
 {
     if (flags != cudaIpcMemLazyEnablePeerAccess) return cudaErrorInvalidValue;
+    if (cuda_sim::refuses("mapping")) return cudaErrorPeerAccessUnsupported;
     HipIpcHandle same{};
     static_assert(sizeof same == sizeof handle);
     std::memcpy(&same, &handle, sizeof same);
@@ -163,8 +172,11 @@ cudaError_t cudaMemcpyBatchAsync(void** to, void** from, std::size_t* bytes, std
     // As documented: not of the default stream, and none without bytes or attributes.
     if (stream == nullptr || count == 0 || attributes != 1 || first[0] != 0)
         return cudaErrorInvalidValue;
+    if (cuda_sim::refuses("batches")) return cudaErrorNotSupported;
     for (std::size_t i = 0; i < count; i++) {
         if (bytes[i] == 0) return cudaErrorInvalidValue;
+        if (cuda_sim::refuses("addresses") && (is_registered(to[i]) || is_registered(from[i])))
+            return cudaErrorIllegalAddress;
         const cudaError_t error =
             cudaMemcpyAsync(to[i], from[i], bytes[i], cudaMemcpyDefault, stream);
         if (error != cudaSuccess) return error;

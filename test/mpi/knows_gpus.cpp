@@ -1,10 +1,11 @@
-// Preloaded into MPI programs on the simulated runtime: UCX says that it knows ROCm's memory, and
-// takes it for the host's, which it is there for the CPU (HIP_SIM_HIDDEN=0), so that TCP can carry it.
-// HIER_TEST_DIRECT=odd: it says so on odd ranks alone.
+// Preloaded into MPI programs on a simulated runtime: UCX says that it knows ROCm's and CUDA's memory,
+// and takes it for the host's, which it is there for the CPU (HIP_SIM_HIDDEN=0), so that TCP can carry
+// it. HIER_TEST_DIRECT=odd: it says so on odd ranks alone.
 #include <dlfcn.h>
 #include <ucp/api/ucp.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -28,6 +29,15 @@ bool is_told()
     return !only_odd || rank == nullptr || std::atoi(rank) % 2 == 1;
 }
 
+bool has_cuda_context()
+{
+    using CurrentContext = int(void**);
+    static auto* const current =
+        reinterpret_cast<CurrentContext*>(dlsym(RTLD_DEFAULT, "cuCtxGetCurrent"));
+    void* context = nullptr;
+    return current != nullptr && current(&context) == 0 && context != nullptr;
+}
+
 }  // namespace
 
 extern "C" ucs_status_t ucp_context_query(ucp_context_h context, ucp_context_attr_t* attributes)
@@ -36,7 +46,8 @@ extern "C" ucs_status_t ucp_context_query(ucp_context_h context, ucp_context_att
     const ucs_status_t status = query(context, attributes);
     const bool is_asked = (attributes->field_mask & UCP_ATTR_FIELD_MEMORY_TYPES) != 0;
     if (status == UCS_OK && is_asked && is_told()) {
-        attributes->memory_types |= UCS_BIT(UCS_MEMORY_TYPE_ROCM);
+        attributes->memory_types |=
+            UCS_BIT(UCS_MEMORY_TYPE_ROCM) | UCS_BIT(UCS_MEMORY_TYPE_CUDA);
     }
     return status;
 }
@@ -45,6 +56,11 @@ extern "C" ucs_status_t ucp_mem_map(ucp_context_h context, const ucp_mem_map_par
                                     ucp_mem_h* memory)
 {
     static auto* const map = real<decltype(ucp_mem_map)>("ucp_mem_map");
+    // A UCX that knows CUDA would pin it by cuMemHostRegister, every time.
+    if (params->memory_type == UCS_MEMORY_TYPE_HOST && has_cuda_context()) {
+        std::fprintf(stderr, "memory of the host is registered under a CUDA context\n");
+        std::abort();
+    }
     ucp_mem_map_params_t plain = *params;
     plain.field_mask &= ~static_cast<std::uint64_t>(UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE);
     return map(context, &plain, memory);
