@@ -166,6 +166,21 @@ AC_DEFUN([HIER_OMPI_COMPONENT_DIR], [
     AC_SUBST([OMPI_COMPONENT_DIR])
 ])
 
+# HIER_PMIX_COMPONENT_DIR
+# Where PMIx's own parameters (Debian 13's do) have it look for components, its launcher tells every process so, Open
+# MPI's own as well, which then finds nothing that was installed for it. PMIX_COMPONENT_DIR is that place, or empty.
+AC_DEFUN([HIER_PMIX_COMPONENT_DIR], [
+    AC_MSG_CHECKING([whether PMIx's parameters hide Open MPI's components])
+    PMIX_COMPONENT_DIR=
+    hier_multiarch=`$CC -print-multiarch 2>/dev/null`
+    AS_CASE([$hier_ompi_version], [4.*], [], [
+        for hier_file in "/usr/lib/$hier_multiarch/pmix2/share/pmix-mca-params.conf" "/usr/lib/$hier_multiarch/pmix2/etc/pmix-mca-params.conf" /etc/pmix-mca-params.conf; do
+            AS_IF([test -z "$PMIX_COMPONENT_DIR" && test -r "$hier_file"],
+                [PMIX_COMPONENT_DIR=`$SED -n 's/^ *mca_base_component_path *= *//p' "$hier_file" | tail -n 1`])
+        done])
+    AS_IF([test -n "$PMIX_COMPONENT_DIR"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
+])
+
 # HIER_INSTALL_DIR
 # Without --prefix: where that Open MPI looks. A --prefix is a promise to install nothing outside it (packagers,
 # distcheck and users without root rely on that), so Open MPI's directory is taken only where it is inside.

@@ -128,6 +128,12 @@ static choice_row_t choice_rows[] = {
       {HIER_GPU_ROCM, "rocm"},
       {HIER_GPU_CUDA, "cuda"}},
      "Runtime of device memory: none, rocm, cuda, auto (the one that the application has loaded)"},
+    {"gpu_peers",
+     &self->config.gpu_peers,
+     "auto",
+     {{HIER_GPU_PEERS_AUTO, "auto"}, {HIER_GPU_PEERS_OFF, "off"}},
+     "Device memory inside a node: off (through shared memory of the host, for machines on which "
+     "what GPUs write into each other is lost), auto (copy engines of the peers write it)"},
     {"gpu_direct",
      &self->config.gpu_direct,
      "auto",

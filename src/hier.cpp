@@ -71,6 +71,7 @@ void hier_init(const hier_config* config)
     hier::set_log(config->log_level, config->log);
     hier::gpu::choose_runtime(config->gpu);
     hier::gpu::limit_waits(std::chrono::seconds(config->timeout));
+    hier::gpu::let_peers_write(config->gpu_peers != HIER_GPU_PEERS_OFF);
 }
 
 int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap, hier_team** team)

@@ -28,6 +28,7 @@ enum { HIER_INTER_AUTO = 0, HIER_INTER_DIRECT, HIER_INTER_RING, HIER_INTER_BUNDL
 enum { HIER_INTRA_AUTO = 0, HIER_INTRA_CMA, HIER_INTRA_SHM };
 
 enum { HIER_GPU_AUTO = 0, HIER_GPU_NONE, HIER_GPU_ROCM, HIER_GPU_CUDA };
+enum { HIER_GPU_PEERS_AUTO = 0, HIER_GPU_PEERS_OFF };
 enum { HIER_GPU_DIRECT_AUTO = 0, HIER_GPU_DIRECT_ON, HIER_GPU_DIRECT_OFF };
 
 enum { HIER_LOG_ERROR = 0, HIER_LOG_INFO = 1, HIER_LOG_DEBUG = 10 };
@@ -42,6 +43,7 @@ typedef struct hier_config {
     int inter;          /* HIER_INTER_*: route between nodes; auto: by the cost model */
     int intra;          /* HIER_INTRA_*: host memory inside a node */
     int gpu;        /* HIER_GPU_*: runtime of device memory; auto: the one that the process uses */
+    int gpu_peers;  /* HIER_GPU_PEERS_*: may the node's others write into this rank's device memory? */
     int gpu_direct; /* HIER_GPU_DIRECT_*: may the network read and write device memory itself? Each
                      * rank's own affair */
     int timeout; /* seconds without movement, all ranks being in the call, and of a copy on a device;

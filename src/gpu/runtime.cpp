@@ -23,6 +23,7 @@ std::atomic<bool> found_broken{false};
 // Not destroyed at exit: in a child of fork() the runtime may not be touched, and elsewhere it may have
 // been torn down before (ROCm from 6.2 on does that).
 std::map<int, std::unique_ptr<Queue>>& queues = *new std::map<int, std::unique_ptr<Queue>>;
+std::atomic<bool> may_peers_write{true};
 std::atomic<std::chrono::milliseconds> wait_bound{std::chrono::milliseconds(0)};
 
 // How many libraries this process has loaded so far.
@@ -84,6 +85,10 @@ Runtime* search(bool only_loaded, std::string& reasons)
 void choose_runtime(int choice) { chosen = choice; }
 
 void limit_waits(std::chrono::milliseconds bound) { wait_bound = bound; }
+
+void let_peers_write(bool may) { may_peers_write = may; }
+
+bool peers_may_write() { return may_peers_write.load(std::memory_order_relaxed); }
 
 static Runtime* runtime_among(unsigned long long loaded)
 {

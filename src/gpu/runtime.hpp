@@ -24,6 +24,9 @@ int used_device();
 Queue* queue(int device);
 // How long copies are waited for, by queues that are made from then on; 0: for ever.
 void limit_waits(std::chrono::milliseconds bound);
+// May other ranks of the node write into this one's device memory? Yes, unless said otherwise.
+void let_peers_write(bool may);
+bool peers_may_write();
 // Blocking, within that bound, each from or into memory of one and the same device.
 Status copy_now(std::span<const Copy> copies);
 

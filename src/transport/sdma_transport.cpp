@@ -74,7 +74,7 @@ void SdmaTransport::offer(NodeSlot& slot)
     const bool is_host =
         memory.kind == MemoryKind::host || (memory.kind == MemoryKind::pinned && is_writable_);
     slot.way = is_host && host_->has_cma() ? Way::by_cpu : Way::by_cells;
-    if (is_of_device(into)) offer_device(slot);
+    if (is_of_device(into) && gpu::peers_may_write()) offer_device(slot);
 }
 
 void SdmaTransport::offer_device(NodeSlot& slot)

@@ -71,10 +71,13 @@ std::string preferred_interface(const InterfaceLists& lists, const std::string& 
                                 std::span<const Interface> interfaces)
 {
     for (const std::string& entry : entries_of(lists.include)) {
-        const auto found =
-            std::find_if(interfaces.begin(), interfaces.end(),
-                         [&](const Interface& each) { return is_meant(each, entry); });
-        if (found != interfaces.end()) return found->name;
+        const Interface* found = nullptr;
+        for (const Interface& each : interfaces) {
+            if (!is_meant(each, entry)) continue;
+            if (each.name == routed) return routed;
+            if (found == nullptr || found->name == "lo") found = &each;
+        }
+        if (found != nullptr) return found->name;
     }
     // By any of its addresses.
     const auto excluded = entries_of(lists.exclude);

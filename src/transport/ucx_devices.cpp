@@ -255,10 +255,10 @@ std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,
         keep_fastest(listed);
         if (!listed.empty()) return choices_for(listed, "tcp", settings.most, ranks, self);
     } else if (!tcp.empty()) {
-        if (tcp.size() > 1) std::erase_if(tcp, [](const auto& d) { return d.name == "lo"; });
-        const bool routed = std::any_of(
+        const bool is_there = std::any_of(
             tcp.begin(), tcp.end(), [&](const auto& d) { return d.name == preferred_interface; });
-        choice.devices = routed ? preferred_interface : tcp.front().name;
+        if (tcp.size() > 1) std::erase_if(tcp, [](const auto& d) { return d.name == "lo"; });
+        choice.devices = is_there ? preferred_interface : tcp.front().name;
     }
     return {choice};
 }

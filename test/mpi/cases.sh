@@ -61,10 +61,10 @@ case_ "others-{3,1}" layout=3,1 order=reversed -- others --expect hier
 
 case_ lifetime-4-by-2 ranks=4 node_size=2 shm=private limit=150 -- lifetime --expect hier
 case_ lifetime-3-by-0 ranks=3 shm=private limit=150 -- lifetime --expect hier --count 200
-case_ no-dev-shm ranks=4 node_size=2 shm=16k mca="coll_hier_intra shm btl tcp,self" -- exact --expect hier
+case_ no-dev-shm ranks=4 node_size=2 shm=16k mca="coll_hier_intra shm btl tcp,self btl_tcp_if_include lo" -- exact --expect hier
 case_ lifetime-shm ranks=4 node_size=2 shm=private mca="coll_hier_intra shm" limit=150 -- lifetime --expect hier --count 200
 case_ "lifetime-{3,1}" layout=3,1 limit=150 -- lifetime --expect hier --count 100
-case_ starved ranks=2 mca="pml ob1 btl tcp,self" -- starved --expect hier
+case_ starved ranks=2 mca="pml ob1 btl tcp,self btl_tcp_if_include lo" -- starved --expect hier
 case_ threads-4-by-2 ranks=4 node_size=2 -- threads --expect hier
 case_ threads-2-by-0 ranks=2 -- threads --expect hier --threads 4
 case_ absent-2-by-1 ranks=2 node_size=1 -- absent --expect hier

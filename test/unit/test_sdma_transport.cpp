@@ -18,6 +18,18 @@ void test_signals_follow_data(void**)
     }));
 }
 
+// Each rank's own affair.
+void test_peers_that_may_not_write(void**)
+{
+    expect_no_reason(run(3, "20", [](ForkedRank& self) -> std::string {
+        gpu::let_peers_write(self.rank() != 1);
+        Rank rank(self);
+        const auto fault = exchange(rank, self, 1);
+        const std::uint64_t wanted = self.rank() == 1 ? 2 : 1;
+        return !fault.empty() || hip_sim_live("mappings") == wanted ? fault : "mapped all the same";
+    }));
+}
+
 // Copies that ask for an engine explicitly, where they are the better ones; later runtimes may lose them.
 void test_forced_copies(void**)
 {
@@ -164,9 +176,13 @@ void test_the_device_that_is_used(void**)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_signals_follow_data), cmocka_unit_test(test_forced_copies),
-        cmocka_unit_test(test_order_of_ops),        cmocka_unit_test(test_late_peer),
-        cmocka_unit_test(test_failing_copy),        cmocka_unit_test(test_copy_that_is_not_started),
+        cmocka_unit_test(test_signals_follow_data),
+        cmocka_unit_test(test_peers_that_may_not_write),
+        cmocka_unit_test(test_forced_copies),
+        cmocka_unit_test(test_order_of_ops),
+        cmocka_unit_test(test_late_peer),
+        cmocka_unit_test(test_failing_copy),
+        cmocka_unit_test(test_copy_that_is_not_started),
         cmocka_unit_test(test_the_device_that_is_used),
     };
     return cmocka_run_group_tests_name("sdma_transport", tests, nullptr, nullptr);

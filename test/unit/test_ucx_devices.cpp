@@ -93,12 +93,12 @@ std::string text_of(const std::vector<NetworkChoice>& choices)
 }
 
 const Case cases[] = {
-    // The default route's interface; without one the first, but no loopback if there is another.
+    // The preferred interface; without one the first, but no loopback if there is another.
     {plain, "auto", "auto", "eth1", six, 0, "eth1 tcp"},
     {plain, "auto", "auto", "eth1", six, 5, "eth1 tcp"},
     {plain, "auto", "auto", "", six, 0, "eth0 tcp"},
     {plain, "auto", "auto", "wlan7", six, 0, "eth0 tcp"},
-    {plain, "auto", "auto", "lo", six, 0, "eth0 tcp"},
+    {plain, "auto", "auto", "lo", six, 0, "lo tcp"},
     {loopback, "auto", "auto", "", six, 0, "lo tcp"},
     // RDMA before TCP; each local rank a device, in turn.
     {cluster, "auto", "auto", "eth0", six, 0, "mlx5_0:1 rc,dc"},
@@ -214,7 +214,11 @@ void test_preferred_interface(void**)
         {"10.0.0.0/8", "", "", "eth0"},
         {"10.77.2.0/24,192.168.0.5/32", "", "", "ib0"},
         {"10.77.1.0/31", "", "ib0", "ib0"},
-        {"0.0.0.0/0", "", "eth0", "lo"},
+        {"0.0.0.0/0", "", "eth0", "eth0"},
+        {"0.0.0.0/0", "", "", "br0"},
+        {"10.0.0.0/8", "", "eth1", "eth1"},
+        {"lo", "", "eth0", "lo"},
+        {"127.0.0.0/8", "", "eth0", "lo"},
         {"10.77.1.0/33", "", "ib0", "ib0"},
         {"10.77.1.0/", "", "ib0", "ib0"},
         {"10.77.1.0/24x", "", "ib0", "ib0"},

@@ -9,6 +9,7 @@
 #include "count_allocations.hpp"
 #include "forked.hpp"
 #include "team_rank.hpp"
+#include "transport/ucx_config.hpp"
 #include "wrap_ucx.hpp"
 
 #include "cmocka.hpp"
@@ -104,9 +105,11 @@ void test_flushed_words_are_fenced(void**)
         bool flushes;
         const char* says;
     };
+    // (Some versions' weak fences do not order: flushes again.)
+    const bool orders = orders_by_weak_fence(ucx_version());
     for (const Row row : {Row{"tcp,self", 1024, true, "1024 in flight"},
-                          {"rc,dc", 64, false, "64 in flight"},
-                          {"rc,dc", 1024, false, "100 in flight"}}) {
+                          {"rc,dc", 64, !orders, "64 in flight"},
+                          {"rc,dc", 1024, !orders, orders ? "100 in flight" : "1024 in flight"}}) {
         expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
             ucx.transports = "tcp";
             hier_config config = config_over(row.transports);
