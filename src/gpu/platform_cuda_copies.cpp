@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 
 #include "gpu/driver.hpp"
+#include "gpu/links.hpp"
 #include "gpu/platform.hpp"
 #include "gpu/report.hpp"
 #include "hier/hier.h"
@@ -13,8 +15,12 @@ namespace {
 
 // Copies of at most this size are given to the driver together: that is issued several times as
 // fast as one by one, and it takes them up side by side. Larger ones keep the staggered order that
-// the plan chose, each with the whole port to itself.
-constexpr std::size_t batched_most = 16 << 20;
+// the plan chose, each with the whole port to itself; but where every peer has links of its own, one
+// copy at a time would leave the others' idle. (By reasoning: no such board was at hand.)
+std::size_t batched_most()
+{
+    return has_direct_links() ? SIZE_MAX : 16 << 20;
+}
 
 hipError_t copy_each(hipStream_t stream, std::span<const Copy> copies)
 {
@@ -97,9 +103,10 @@ std::size_t stream_of(int lane)
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
 {
     static std::atomic<bool> batches{has_batches()};
+    const std::size_t most = copies.size() > 1 ? batched_most() : SIZE_MAX;
     while (!copies.empty()) {
         const auto large = std::find_if(copies.begin(), copies.end(),
-                                        [](const Copy& c) { return c.bytes > batched_most; });
+                                        [&](const Copy& c) { return c.bytes > most; });
         const auto small = static_cast<std::size_t>(large - copies.begin());
         const std::size_t count = std::max<std::size_t>(small, 1);
         const auto some = copies.first(count);

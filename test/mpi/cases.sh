@@ -122,6 +122,8 @@ for refused in batches registering mapping addresses; do
     case_ "gpu-cuda-without-$refused" ranks=4 node_size=2 gpu=20 runtime=cuda refuses="$refused" \
         -- gpu --expect hier --meetings 5 --large 1
 done
+case_ gpu-cuda-direct-links ranks=3 gpu=20 runtime=cuda gpu_links=direct mca="coll_hier_verbose 1" \
+    says="GPUs are linked one by one: copies to all peers at once" -- gpu --expect hier --meetings 1 --large 1
 case_ gpu-cuda-direct ranks=4 node_size=2 gpu=20 runtime=cuda direct=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1" says="UCX tcp on [^,]*, device memory directly" \
     -- gpu --expect hier --meetings 5 --large 1 --direct 1
