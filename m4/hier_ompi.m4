@@ -173,10 +173,10 @@ AC_DEFUN([HIER_PMIX_COMPONENT_DIR], [
     AC_MSG_CHECKING([whether PMIx's parameters hide Open MPI's components])
     PMIX_COMPONENT_DIR=
     hier_multiarch=`$CC -print-multiarch 2>/dev/null`
-    AS_CASE([$hier_ompi_version], [4.*], [], [
+    AS_CASE([$hier_ompi_version:$OMPI_COMPONENT_DIR], [4.*], [], [*:/usr/lib/*], [
         for hier_file in "/usr/lib/$hier_multiarch/pmix2/share/pmix-mca-params.conf" "/usr/lib/$hier_multiarch/pmix2/etc/pmix-mca-params.conf" /etc/pmix-mca-params.conf; do
             AS_IF([test -z "$PMIX_COMPONENT_DIR" && test -r "$hier_file"],
-                [PMIX_COMPONENT_DIR=`$SED -n 's/^ *mca_base_component_path *= *//p' "$hier_file" | tail -n 1`])
+                [PMIX_COMPONENT_DIR=`$SED -n 's/^@<:@@<:@:space:@:>@@:>@*mca_base_component_path@<:@@<:@:space:@:>@@:>@*=@<:@@<:@:space:@:>@@:>@*//p' "$hier_file" | tail -n 1`])
         done])
     AS_IF([test -n "$PMIX_COMPONENT_DIR"], [AC_MSG_RESULT([yes])], [AC_MSG_RESULT([no])])
 ])

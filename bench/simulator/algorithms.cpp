@@ -29,8 +29,9 @@ bool is_even(const std::vector<int>& ranks_of)
 
 int lanes_of(const Machine& machine, const std::vector<int>& ranks_of)
 {
-    const int most = *std::max_element(ranks_of.begin(), ranks_of.end());
-    return std::max(1, machine.nics_of(most) / most);
+    constexpr int most = 4;  // coll_hier_nics
+    const int ranks = *std::max_element(ranks_of.begin(), ranks_of.end());
+    return std::clamp(machine.nics_of(ranks) / ranks, 1, most);
 }
 
 hier::Rates rates_of(const Machine& m)

@@ -248,7 +248,7 @@ Runs the plans of an allgather in virtual time, and other algorithms on the same
   --nodes N --gpus N   nodes and ranks of each [2, 8]
   --layout LIST        ranks of each node: 4,2,1
   --bytes LIST         bytes a rank: 64k,256k,1m, or 1k:1m (doubling) [1m]
-  --nics N             of a node [one a rank]; more than ranks: each has several
+  --nics N             of a node [one a rank]; more than ranks: each has several, 4 at most
   --nic-rate RATE      [50GB]
   --nic-latency TIME   [5us]                       --depth N           puts in flight of a rank [model]
   --link-rate RATE     of a GPU's port [393GB]     --link-latency TIME of a copy [2us; host 1us]

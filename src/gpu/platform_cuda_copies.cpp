@@ -110,12 +110,14 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
         const auto small = static_cast<std::size_t>(large - copies.begin());
         const std::size_t count = std::max<std::size_t>(small, 1);
         const auto some = copies.first(count);
-        hipError_t error = batches ? copy_batch(stream, some) : copy_each(stream, some);
-        if (error != hipSuccess && batches.exchange(false)) {
-            report(HIER_LOG_INFO, "CUDA refuses copies in batches (%s): one by one",
-                   hipGetErrorString(error));
+        const bool is_batch = batches;
+        hipError_t error = is_batch ? copy_batch(stream, some) : copy_each(stream, some);
+        if (error != hipSuccess && is_batch) {
+            const char* const reason = hipGetErrorString(error);
             (void)hipGetLastError();
             error = copy_each(stream, some);  // some of them once more, with the same bytes
+            if (error == hipSuccess && batches.exchange(false))
+                report(HIER_LOG_INFO, "CUDA refuses copies in batches (%s): one by one", reason);
         }
         if (error != hipSuccess) return error;
         copies = copies.subspan(count);

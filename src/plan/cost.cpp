@@ -117,8 +117,8 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
                               .pushed = node.shards * size * peers,
                               .in = std::max(node.entering - 1.0, 0.0)};
         const double gather = r.copy_issue + queue_time(r, own, node.members, size);
-        const double fan =
-            queue_time(spreading, entering, node.members, static_cast<double>(whole));
+        const double message = node.shards * size / std::max(node.entering, 1);
+        const double fan = queue_time(spreading, entering, node.members, message);
         const bool is_beneath = r.engines && node.entering > 0;
         const double hidden =
             is_beneath ? std::min(rail, fan) * (node.entering - 1) / node.entering : 0;
@@ -187,7 +187,8 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
     const double last_arrival = std::max(out, eager ? 0 : latency) + rail + latency;
 
     // On several lanes as many chunks land at the same time, the last ones, too.
-    const double at_once = nodes_ > 1 ? static_cast<double>(std::min(index(r.lanes), chunks)) : 1;
+    const bool has_lanes = nodes_ > 1 && !eager;
+    const double at_once = has_lanes ? static_cast<double>(std::min(index(r.lanes), chunks)) : 1;
     // Ranks that share a NIC take turns.
     const double turns = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
     const double first_arrival = (eager ? 1 : 2) * latency + turns * wire;

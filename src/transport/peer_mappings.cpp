@@ -59,7 +59,8 @@ PeerMappings::Way& PeerMappings::way_to(std::int32_t owner, int device)
 Status PeerMappings::map(const ExportedMemory& memory, int device, std::byte*& base)
 {
     Way& way = way_to(memory.owner, device);
-    if (!way.has_worked && way.refusals >= most_refusals) return Status::transport_error;
+    if (!way.has_worked && way.refusals >= most_refusals && ++way.unasked % asked_again != 0)
+        return Status::transport_error;
     const Status status = gpu::runtime()->map(memory.handle, device, base);
     way.has_worked = way.has_worked || !failed(status);
     way.refusals += failed(status) && status != Status::out_of_memory;

@@ -38,8 +38,8 @@ public:
         bool is_stale;
     };
 
-    // Gives the mapping to use until release(). An error has been logged, and is that of every
-    // attempt: GPUs may have no way to each other. An error of this attempt alone, while somebody still
+    // Gives the mapping to use until release(). An error has been logged, and but for want of memory is
+    // that of every attempt: GPUs may have no way to each other. An error of this attempt alone, while somebody still
     // uses a mapping of what lay there before: some runtimes would give that out again (ROCm's
     // handles are made of the owner and the address).
     Status acquire(const ExportedMemory& memory, int device, Mapping*& mapping);
@@ -51,8 +51,9 @@ public:
     // More are closed again, those first that were used longest ago.
     static constexpr std::size_t most = 256;
     // Attempts for memory of one process by one device, where none has worked: they have no way to
-    // each other.
+    // each other. From then on one in so many is made.
     static constexpr int most_refusals = 3;
+    static constexpr unsigned asked_again = 64;
 
 private:
     using Iterator = std::list<Mapping>::iterator;
@@ -65,6 +66,7 @@ private:
         std::int32_t owner;
         int device;
         int refusals = 0;
+        unsigned unasked = 0;
         bool has_worked = false;
     };
     Way& way_to(std::int32_t owner, int device);

@@ -118,10 +118,17 @@ for shape in "1 0" "2 0" "4 2"; do
     case_ "gpu-cuda-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 runtime=cuda \
         -- gpu --expect hier --meetings $((ranks > 2 ? 5 : 36)) --large 1
 done
-for refused in batches registering mapping addresses; do
+while IFS=: read -r refused line; do
     case_ "gpu-cuda-without-$refused" ranks=4 node_size=2 gpu=20 runtime=cuda refuses="$refused" \
-        -- gpu --expect hier --meetings 5 --large 1
-done
+        mca="coll_hier_verbose 1" says="$line" -- gpu --expect hier --meetings 5 --large 1
+done <<'END'
+batches:CUDA refuses copies in batches
+registering:CUDA: registering host memory
+mapping:CUDA: mapping a peer's memory
+addresses:
+END
+case_ gpu-cuda-without-peers ranks=3 gpu=20 runtime=cuda mca="coll_hier_gpu_peers off" \
+    -- gpu --expect hier --meetings 5 --large 1 --mappings 0
 case_ gpu-cuda-direct-links ranks=3 gpu=20 runtime=cuda gpu_links=direct mca="coll_hier_verbose 1" \
     says="GPUs are linked one by one: copies to all peers at once" -- gpu --expect hier --meetings 1 --large 1
 case_ gpu-cuda-direct ranks=4 node_size=2 gpu=20 runtime=cuda direct=all \

@@ -157,11 +157,22 @@ void check_landing(Session& session, long direct)
                   static_cast<unsigned long long>(live("pinned")));
 }
 
+// Of the peers' device memory.
+void check_mappings(Session& session, long wanted)
+{
+    const auto live =
+        reinterpret_cast<decltype(&hip_sim_live)>(dlsym(RTLD_DEFAULT, "hip_sim_live"));
+    if (wanted >= 0 && live != nullptr) {
+        session.check(live("mappings") == static_cast<std::uint64_t>(wanted), "%llu mappings",
+                      static_cast<unsigned long long>(live("mappings")));
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
 {
-    Session session(argc, argv, "gpu", {"expect", "min-bytes", "meetings", "large", "direct"});
+    Session session(argc, argv, "gpu", {"expect", "min-bytes", "meetings", "large", "direct", "mappings"});
     Observer observer(session);
     Caller caller(session, observer);
     constexpr std::size_t small[] = {1, 3, 4097, 16384};
@@ -190,6 +201,7 @@ int main(int argc, char** argv)
         }
     }
     check_landing(session, direct);
+    check_mappings(session, session.number("mappings", -1));
     exact.avoid_managed(false);
     for (unsigned i = 0; direct != 0 && i < pairs; ++i) {
         exact.one(MPI_COMM_WORLD, exact.pick_case(i, 1, 4097));

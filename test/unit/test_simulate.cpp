@@ -209,7 +209,6 @@ void test_refusals(void**)
 int main()
 {
     const CMUnitTest tests[] = {
-
         cmocka_unit_test(test_symmetry),  cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_bandwidth), cmocka_unit_test(test_network_bytes),
         cmocka_unit_test(test_refusals),

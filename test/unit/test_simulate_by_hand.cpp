@@ -125,7 +125,8 @@ const char* the_fullest_node_says_how_many()
 {
     Machine m;
     std::string wrong;
-    for (const auto& [nics, lanes] : {std::pair{0, 1}, {1, 1}, {4, 1}, {7, 1}, {8, 2}, {12, 3}}) {
+    for (const auto& [nics, lanes] :
+         {std::pair{0, 1}, {1, 1}, {4, 1}, {7, 1}, {8, 2}, {12, 3}, {40, 4}}) {
         m.nics = nics;
         if (lanes_of(m, {1, 4, 2}) != lanes) wrong += std::to_string(nics) + " NICs; ";
     }

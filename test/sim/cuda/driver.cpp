@@ -79,6 +79,10 @@ void tell(CUpointer_attribute attribute, const Block& block, void* out)
 
 extern "C" {
 
+// For others than us who find a driver here: there is no device.
+CUresult cuInit(unsigned) { return CUDA_ERROR_NO_DEVICE; }
+CUresult cuDeviceGetCount(int*) { return CUDA_ERROR_NO_DEVICE; }
+
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice)
 {
     if (attribute != CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS &&
@@ -206,6 +210,8 @@ CUresult cuStreamBatchMemOp(CUstream stream, unsigned count, CUstreamBatchMemOpP
         const auto& write = operations[i].writeValue;
         if (write.operation != CU_STREAM_MEM_OP_WRITE_VALUE_64)
             cuda_sim::give_up("this operation of a stream");
+        if (cuda_sim::refuses("addresses"))
+            cuda_sim::give_up("a word at the host's address of registered memory");
         const int error =
             hipStreamWriteValue64(stream, pointer(write.address), write.value64, write.flags);
         if (error != 0) return result_of(error);

@@ -176,7 +176,7 @@ cudaError_t cudaMemcpyBatchAsync(void** to, void** from, std::size_t* bytes, std
     for (std::size_t i = 0; i < count; i++) {
         if (bytes[i] == 0) return cudaErrorInvalidValue;
         if (cuda_sim::refuses("addresses") && (is_registered(to[i]) || is_registered(from[i])))
-            return cudaErrorIllegalAddress;
+            cuda_sim::give_up("a batch with the host's address of registered memory");
         const cudaError_t error =
             cudaMemcpyAsync(to[i], from[i], bytes[i], cudaMemcpyDefault, stream);
         if (error != cudaSuccess) return error;
