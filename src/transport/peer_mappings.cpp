@@ -37,11 +37,14 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
         mapping = &*m;
         return Status::ok;
     }
-    if (!close_overlapping(memory)) return Status::transport_error;
+    Way& way = way_to(memory.owner, device);
+    if (!is_worth_asking(way) || !close_overlapping(memory)) return Status::transport_error;
     close_oldest();
     std::byte* base = nullptr;
-    const Status status = map(memory, device, base);
+    const Status status = gpu::runtime()->map(memory.handle, device, base);
     if (status == Status::out_of_memory) return status;  // there may be some the next time
+    way.has_worked = way.has_worked || !failed(status);
+    way.refusals += failed(status);
     mappings_.push_front({memory, device, base, failed(status) ? 0 : 1, false});
     if (failed(status)) return status;
     mapping = &mappings_.front();
@@ -56,15 +59,9 @@ PeerMappings::Way& PeerMappings::way_to(std::int32_t owner, int device)
     return known != ways_.end() ? *known : ways_.emplace_back(Way{owner, device});
 }
 
-Status PeerMappings::map(const ExportedMemory& memory, int device, std::byte*& base)
+bool PeerMappings::is_worth_asking(Way& way)
 {
-    Way& way = way_to(memory.owner, device);
-    if (!way.has_worked && way.refusals >= most_refusals && ++way.unasked % asked_again != 0)
-        return Status::transport_error;
-    const Status status = gpu::runtime()->map(memory.handle, device, base);
-    way.has_worked = way.has_worked || !failed(status);
-    way.refusals += failed(status) && status != Status::out_of_memory;
-    return status;
+    return way.has_worked || way.refusals < most_refusals || ++way.unasked % asked_again == 0;
 }
 
 void PeerMappings::release(Mapping* mapping)

@@ -38,10 +38,10 @@ public:
         bool is_stale;
     };
 
-    // Gives the mapping to use until release(). An error has been logged, and but for want of memory is
-    // that of every attempt: GPUs may have no way to each other. An error of this attempt alone, while somebody still
-    // uses a mapping of what lay there before: some runtimes would give that out again (ROCm's
-    // handles are made of the owner and the address).
+    // Gives the mapping to use until release(). What the runtime has refused it is not asked for again,
+    // but for want of memory: GPUs may have no way to each other. An error of this attempt alone, too,
+    // while somebody still uses a mapping of what lay there before: some runtimes would give that out
+    // again (ROCm's handles are made of the owner and the address).
     Status acquire(const ExportedMemory& memory, int device, Mapping*& mapping);
     void release(Mapping* mapping);
     // All that nobody uses.
@@ -70,7 +70,7 @@ private:
         bool has_worked = false;
     };
     Way& way_to(std::int32_t owner, int device);
-    Status map(const ExportedMemory& memory, int device, std::byte*& base);
+    static bool is_worth_asking(Way& way);
 
     std::mutex mutex_;
     std::list<Mapping> mappings_;  // the one used last is first
