@@ -50,13 +50,8 @@ std::atomic<std::uint64_t>& SdmaTransport::signal_to(int peer) const
 
 bool SdmaTransport::register_signals()
 {
-    if (registered_by_ < 0 && !is_register_refused_) {
-        const SharedMemory& memory = segment().memory();
-        const Status status = gpu::runtime()->register_host(device_, memory.data(), memory.size());
-        is_register_refused_ = failed(status);
-        if (!is_register_refused_) registered_by_ = device_;
-    }
-    return registered_by_ >= 0;
+    const SharedMemory& memory = segment().memory();
+    return signals_.ensure(device_, memory.data(), memory.size());
 }
 
 void SdmaTransport::submit(Completions& completions)

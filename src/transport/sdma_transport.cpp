@@ -29,9 +29,7 @@ SdmaTransport::SdmaTransport(std::shared_ptr<NodeSegment> segment,
 
 SdmaTransport::~SdmaTransport()
 {
-    if (registered_by_ >= 0 &&
-        !gpu::runtime()->unregister_host(registered_by_, segment().memory().data()))
-        keep_segment();
+    if (!signals_.release()) keep_segment();
 }
 
 const char* SdmaTransport::name() const { return name_.c_str(); }

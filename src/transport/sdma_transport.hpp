@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
+#include "memory/registration.hpp"
 #include "transport/device_cells.hpp"
 #include "transport/host_transport.hpp"
 #include "transport/peer_pieces.hpp"
@@ -110,8 +111,7 @@ private:
     std::vector<gpu::Word> words_;
     std::vector<Batch> spare_;
     Status failure_ = Status::ok;
-    int registered_by_ = -1;
-    bool is_register_refused_ = false;
+    Registration signals_;      // of the segment's
     bool has_hung_ = false;     // a copy may go on, however long
     bool is_writable_ = false;  // the receive buffer, pinned, by peers
     bool is_settling_ = false;

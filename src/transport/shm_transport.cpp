@@ -22,8 +22,7 @@ ShmTransport::ShmTransport(std::shared_ptr<NodeSegment> segment_in, const Group&
 
 ShmTransport::~ShmTransport()
 {
-    if (registered_by_ >= 0 && !gpu::runtime()->unregister_host(registered_by_, memory_.data()))
-        memory_.keep();
+    if (!registration_.release()) memory_.keep();
 }
 
 ShmTransport::Queue& ShmTransport::queue(int from, int to) const
@@ -95,11 +94,7 @@ gpu::Queue* ShmTransport::engines_of(const Region& region)
 {
     if (!is_of_device(region.memory) || failed(failure_)) return nullptr;
     const int device = region.memory.device;
-    if (registered_by_ < 0 && !is_register_refused_) {
-        is_register_refused_ =
-            failed(gpu::runtime()->register_host(device, memory_.data(), memory_.size()));
-        if (!is_register_refused_) registered_by_ = device;
-    }
+    (void)registration_.ensure(device, memory_.data(), memory_.size());
     gpu::Queue* engines = gpu::queue(device);
     if (engines == nullptr) failure_ = Status::transport_error;
     return engines;

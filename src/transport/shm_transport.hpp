@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
+#include "memory/registration.hpp"
 #include "transport/entry_ring.hpp"
 #include "transport/node_transport.hpp"
 
@@ -103,11 +104,10 @@ private:
     CellShape shape_;
     SharedMemory memory_;
     std::vector<Cell> cells_;
-    std::vector<Outgoing> outgoing_;    // by peer
-    std::size_t unsent_ = 0;            // puts in all of outgoing_
-    std::vector<Incoming> incoming_;    // by peer
-    int registered_by_ = -1;            // the device for which memory_ was registered
-    bool is_register_refused_ = false;  // copies out of and into it are only slower then
+    std::vector<Outgoing> outgoing_;  // by peer
+    std::size_t unsent_ = 0;          // puts in all of outgoing_
+    std::vector<Incoming> incoming_;  // by peer
+    Registration registration_;       // of memory_
     Status failure_ = Status::ok;
 };
 
