@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "transport/lane_counts.hpp"
+
 namespace bench::simulator {
 
 using hier::Level;
@@ -20,9 +22,11 @@ std::size_t Simulation::nic_of(int number, const Op& put) const
 {
     const int node = topology_.node_of(number);
     const auto here = static_cast<int>(topology_.ranks_on(node).size());
-    const int nic = topology_.local_of(number) * machine_.lanes + lane_of(put, machine_.lanes);
+    const auto lanes = static_cast<std::size_t>(machine_.lanes);
+    const std::size_t nic = static_cast<std::size_t>(topology_.local_of(number)) * lanes +
+                            hier::lane_of(put.count, lanes);
     return static_cast<std::size_t>(node) * nic_stride_ +
-           static_cast<std::size_t>(nic % machine_.nics_of(here));
+           nic % static_cast<std::size_t>(machine_.nics_of(here));
 }
 
 void Simulation::send(int number, OpIndex i)

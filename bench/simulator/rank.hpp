@@ -26,12 +26,6 @@ struct Channel {
     [[nodiscard]] std::uint32_t complete() const;
 };
 
-// Of a put of a channel.
-[[nodiscard]] inline int lane_of(const hier::Op& put, int lanes)
-{
-    return static_cast<int>((put.count - 1) % static_cast<std::uint32_t>(lanes));
-}
-
 class Rank {
 public:
     Rank(hier::Plan plan, int number, int lanes);

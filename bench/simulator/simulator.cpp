@@ -5,6 +5,8 @@
 #include <string>
 #include <tuple>
 
+#include "transport/lane_counts.hpp"
+
 namespace bench::simulator {
 
 using hier::Level;
@@ -263,8 +265,7 @@ void Simulation::arrived(int from, int to, OpIndex i)
     // Who has put something is in the call, announced or not.
     announced(d.receiver, number);
     Channel& c = receiver.channel(number);
-    const int lanes = static_cast<int>(c.arrived.size());
-    c.arrived[static_cast<std::size_t>(lane_of(op, lanes))]++;
+    c.arrived[hier::lane_of(op.count, c.arrived.size())]++;
     while (c.next_await < c.awaits.size() &&
            receiver.op(c.awaits[c.next_await]).count <= c.complete()) {
         finish(d.receiver, c.awaits[c.next_await++]);

@@ -20,26 +20,11 @@
 #include "hier/gpu.hpp"
 #include "hier/transport.hpp"
 #include "transport/joined_parts.hpp"
+#include "transport/lane_counts.hpp"
 #include "transport/retired_rails.hpp"
 #include "transport/ucx_devices.hpp"
 
 namespace hier {
-
-// The puts of a peer, counted from 1, that a lane has nothing missing of: `highest` is the count
-// that has arrived on it last, 0 for none.
-constexpr std::uint32_t unbroken(std::uint32_t highest, std::uint32_t lane, std::uint32_t lanes)
-{
-    return highest == 0 ? lane : highest + lanes - 1;
-}
-constexpr std::size_t lane_of(std::uint32_t count, std::size_t lanes)
-{
-    return (count - 1) % lanes;
-}
-// Of the puts 1 to `count`, the last that goes over a lane; 0: none.
-constexpr std::uint32_t last_on(std::uint32_t count, std::uint32_t lane, std::uint32_t lanes)
-{
-    return count <= lane ? 0 : lane + 1 + (count - 1 - lane) / lanes * lanes;
-}
 
 struct RailSettings {
     int depth;                       // puts in flight

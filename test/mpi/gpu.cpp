@@ -138,12 +138,17 @@ void host_first(Exact& exact, MPI_Comm comm)
     }
 }
 
+// Null on a real runtime.
+decltype(&hip_sim_live) find_live()
+{
+    return reinterpret_cast<decltype(&hip_sim_live)>(dlsym(RTLD_DEFAULT, "hip_sim_live"));
+}
+
 // Landing buffers are pinned memory; the test's own is one piece of it, and what a queue's streams store their words in
 // on CUDA another. `direct`: 1: no rank has more, 2: no odd one.
 void check_landing(Session& session, long direct)
 {
-    const auto live =
-        reinterpret_cast<decltype(&hip_sim_live)>(dlsym(RTLD_DEFAULT, "hip_sim_live"));
+    const auto live = find_live();
     if (direct == 0 || live == nullptr) {
         return;
     }
@@ -160,8 +165,7 @@ void check_landing(Session& session, long direct)
 // Of the peers' device memory.
 void check_mappings(Session& session, long wanted)
 {
-    const auto live =
-        reinterpret_cast<decltype(&hip_sim_live)>(dlsym(RTLD_DEFAULT, "hip_sim_live"));
+    const auto live = find_live();
     if (wanted >= 0 && live != nullptr) {
         session.check(live("mappings") == static_cast<std::uint64_t>(wanted), "%llu mappings",
                       static_cast<unsigned long long>(live("mappings")));
