@@ -111,6 +111,10 @@ int mca_coll_hier_pack(mca_coll_hier_staging_t* staging, size_t at, size_t bytes
 int mca_coll_hier_unpack(mca_coll_hier_staging_t* staging, size_t bytes,
                          const mca_coll_hier_elements_t* to);
 
+/* coll_hier_device_types.c: the same of elements in a device's memory. Blocking. */
+int mca_coll_hier_convert_on_device(char* packed, size_t bytes,
+                                    const mca_coll_hier_elements_t* elements, bool is_pack);
+
 /* coll_hier_stand_in.c: a buffer without memory. It has as many bytes as is said, from each rank where
  * it receives, all of them in the same few: read as zeros, or written to no purpose. No type: not even
  * for that there is memory. */

@@ -97,52 +97,15 @@ static int convert(opal_convertor_t* convertor, convert_fn_t step, char* packed,
     return OMPI_SUCCESS;
 }
 
-/* As above by a device's copy engines, piece by piece; gaps between elements are not touched. There
- * may be more elements than `bytes`. */
-static int convert_on_device(opal_convertor_t* convertor, char* packed, size_t bytes, bool is_pack)
-{
-    enum { pieces_at_once = 64 };
-    size_t done = 0;
-    int32_t complete = 0;
-    while (done < bytes && 1 != complete) {
-        struct iovec iov[pieces_at_once];
-        hier_memory_piece pieces[pieces_at_once];
-        uint32_t count = pieces_at_once;
-        size_t length = bytes - done;
-        complete = opal_convertor_raw(convertor, iov, &count, &length);
-        if (0 == count) {
-            return OMPI_ERROR;
-        }
-        uint32_t used = 0;
-        for (; used < count && done < bytes; used++) {
-            const size_t left = bytes - done;
-            hier_memory_piece* piece = &pieces[used];
-            piece->to = is_pack ? (void*)(packed + done) : iov[used].iov_base;
-            piece->from = is_pack ? iov[used].iov_base : (void*)(packed + done);
-            piece->bytes = iov[used].iov_len < left ? iov[used].iov_len : left;
-            done += piece->bytes;
-        }
-        const int rc = mca_coll_hier_to_mpi_error(hier_memory_copy(pieces, used));
-        if (OMPI_SUCCESS != rc) {
-            return rc;
-        }
-    }
-    return done == bytes ? OMPI_SUCCESS : OMPI_ERROR;
-}
-
 static int convert_elements(char* packed, size_t bytes, const mca_coll_hier_elements_t* elements,
                             bool is_pack)
 {
-    ptrdiff_t offset;
-    if (!elements->is_reachable &&
-        mca_coll_hier_is_dense(elements->type, elements->count, &offset)) {
-        char* const start = (char*)elements->base + offset;
-        const hier_memory_piece piece = {is_pack ? packed : start, is_pack ? start : packed, bytes};
-        return mca_coll_hier_to_mpi_error(hier_memory_copy(&piece, 1));
+    if (!elements->is_reachable) {
+        return mca_coll_hier_convert_on_device(packed, bytes, elements, is_pack);
     }
     opal_convertor_t convertor;
     OBJ_CONSTRUCT(&convertor, opal_convertor_t);
-    int rc = is_pack || !elements->is_reachable
+    int rc = is_pack
                  ? opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor,
                                                             &elements->type->super, elements->count,
                                                             elements->base, 0, &convertor)
@@ -150,10 +113,8 @@ static int convert_elements(char* packed, size_t bytes, const mca_coll_hier_elem
                                                             &elements->type->super, elements->count,
                                                             elements->base, 0, &convertor);
     if (OPAL_SUCCESS == rc) {
-        rc = !elements->is_reachable
-                 ? convert_on_device(&convertor, packed, bytes, is_pack)
-                 : convert(&convertor, is_pack ? opal_convertor_pack : opal_convertor_unpack,
-                           packed, bytes);
+        rc = convert(&convertor, is_pack ? opal_convertor_pack : opal_convertor_unpack, packed,
+                     bytes);
     }
     OBJ_DESTRUCT(&convertor);
     return rc;

@@ -171,8 +171,9 @@ int hier_memory_copy(const hier_memory_piece* pieces, size_t count)
         std::vector<hier::gpu::Copy> copies;
         copies.reserve(count);
         for (size_t i = 0; i < count; i++)
-            copies.push_back(
-                {pieces[i].to, pieces[i].from, pieces[i].bytes, hier::gpu::Copy::inside});
+            copies.push_back({pieces[i].to, pieces[i].from, pieces[i].bytes,
+                              hier::gpu::Copy::inside, pieces[i].rows, pieces[i].to_pitch,
+                              pieces[i].from_pitch});
         return code_of(hier::gpu::copy_now(copies));
     });
 }

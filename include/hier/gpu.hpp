@@ -52,6 +52,10 @@ struct Copy {
     std::size_t bytes;
     // Copies of one lane share a link: they are done in order. Lane k > 0 goes to peer k.
     int lane;
+    // So often, a pitch apart at either end. A pitch is at least `bytes`.
+    std::size_t rows = 1;
+    std::size_t to_pitch = 0;
+    std::size_t from_pitch = 0;
 
     static constexpr int inside = 0;    // a device, or between it and the host
     static constexpr int to_host = -1;  // of these there are many, small and pressing
@@ -163,7 +167,7 @@ public:
 // What a module exports, under this name. nullptr: there is no device, or (`is_broken`) the runtime
 // does not say whether there is, and may the next time; `reason` tells. `log` takes what goes wrong
 // later.
-inline constexpr const char* entry_point = "hier_gpu_open_4";
+inline constexpr const char* entry_point = "hier_gpu_open_5";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);
 

@@ -136,10 +136,13 @@ void hier_finalize(void);
  * has been logged, the kernel does. */
 int hier_memory_is_reachable(const void* address);
 
+/* `rows` times `bytes` bytes, a pitch apart at either end, which is at least `bytes`. */
 typedef struct hier_memory_piece {
     void* to;
     const void* from;
     size_t bytes;
+    size_t rows;
+    size_t to_pitch, from_pitch; /* of one row: any */
 } hier_memory_piece;
 
 /* Blocking copies; one end of each at least is device memory. After HIER_ERR_TIMEOUT they may go on

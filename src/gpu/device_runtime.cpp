@@ -30,7 +30,13 @@ hipError_t copy_by_default_stream(const Copy& c)
     if (!is_of_device(memory)) return hipErrorInvalidValue;
     const DeviceScope scope(memory.device);
     error = scope.error();
-    if (error == hipSuccess) error = hipMemcpy(c.to, c.from, c.bytes, hipMemcpyDefault);
+    auto* to = static_cast<std::byte*>(c.to);
+    const auto* from = static_cast<const std::byte*>(c.from);
+    for (std::size_t row = 0; row < c.rows && error == hipSuccess; row++) {
+        error = hipMemcpy(to, from, c.bytes, hipMemcpyDefault);
+        to += c.to_pitch;
+        from += c.from_pitch;
+    }
     return error == hipSuccess ? hipStreamSynchronize(nullptr) : error;
 }
 
@@ -187,10 +193,10 @@ Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
 
 // The one name that a module exports.
 extern "C" __attribute__((visibility("default"))) hier::gpu::Runtime*
-hier_gpu_open_4(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
+hier_gpu_open_5(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
                 bool& is_broken);
 
-extern "C" hier::gpu::Runtime* hier_gpu_open_4(void (*log)(int level, const char* line),
+extern "C" hier::gpu::Runtime* hier_gpu_open_5(void (*log)(int level, const char* line),
                                                char* reason, std::size_t reason_bytes,
                                                bool& is_broken)
 {

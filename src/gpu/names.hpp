@@ -49,6 +49,7 @@ constexpr auto hipErrorOutOfMemory = cudaErrorMemoryAllocation;
 #define hipIpcOpenMemHandle cudaIpcOpenMemHandle
 #define hipMalloc cudaMalloc
 #define hipMemcpy cudaMemcpy
+#define hipMemcpy2DAsync cudaMemcpy2DAsync
 #define hipMemcpyAsync cudaMemcpyAsync
 #define hipRuntimeGetVersion cudaRuntimeGetVersion
 #define hipSetDevice cudaSetDevice

@@ -70,6 +70,8 @@ std::size_t stream_of(int lane);
 
 // Asynchronous, in one stream. No compute unit takes part where the runtime allows that.
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies);
+// The rows of one.
+hipError_t copy_rows(hipStream_t stream, const Copy& copy);
 
 bool can_store_words(int device);
 // Behind everything that the stream has been given, by no kernel.

@@ -105,8 +105,15 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
     static std::atomic<bool> batches{has_batches()};
     const std::size_t most = copies.size() > 1 ? batched_most() : SIZE_MAX;
     while (!copies.empty()) {
-        const auto large = std::find_if(copies.begin(), copies.end(),
-                                        [&](const Copy& c) { return c.bytes > most; });
+        if (copies[0].rows > 1) {
+            const hipError_t error = copy_rows(stream, copies[0]);
+            if (error != hipSuccess) return error;
+            copies = copies.subspan(1);
+            continue;
+        }
+        const auto large = std::find_if(copies.begin(), copies.end(), [&](const Copy& c) {
+            return c.bytes > most || c.rows > 1;
+        });
         const auto small = static_cast<std::size_t>(large - copies.begin());
         const std::size_t count = std::max<std::size_t>(small, 1);
         const auto some = copies.first(count);

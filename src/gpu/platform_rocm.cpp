@@ -226,6 +226,11 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
     // A copy of 256 MiB in one piece has hung an MI355X.
     constexpr std::size_t largest = 128 << 20;
     for (const Copy& c : copies) {
+        if (c.rows > 1) {
+            const hipError_t error = copy_rows(stream, c);
+            if (error != hipSuccess) return error;
+            continue;
+        }
         const bool between_devices =
             has_no_compute_unit && is_on_device(c.to) && is_on_device(c.from);
         const hipMemcpyKind kind = between_devices ? no_compute_unit : hipMemcpyDefault;

@@ -3,6 +3,8 @@
 #include "gpu_memory.hpp"
 #include "layout.hpp"
 
+#include <dlfcn.h>
+
 #include <string>
 #include <vector>
 
@@ -197,6 +199,64 @@ private:
     int call_ = 0;
 };
 
+// Copies that the simulated runtime has been given; 0 on a real one.
+std::uint64_t copies()
+{
+    const auto count = reinterpret_cast<std::uint64_t (*)()>(dlsym(RTLD_DEFAULT, "hip_sim_copies"));
+    return count == nullptr ? 0 : count();
+}
+
+// Arrays' parts, each of some ten thousand pieces: a few copies do.
+void many_pieces(Caller& caller)
+{
+    constexpr int n = 12000;
+    constexpr std::size_t bytes = n * sizeof(int);
+    Session& session = caller.session();
+    const Layout i = Layout::basic(MPI_INT, sizeof(int));
+    const std::vector<Form> forms = {
+        {Layout::vector(n, 1, 3, i).called("a column"), 1},
+        {Layout::resized(0, sizeof(int), Layout::vector(n / 6, 1, 7, i)).called("columns"), 6},
+        {Layout::resized(0, 12, i).called("ints with gaps"), n},
+        {Layout::vector(2, 2, 3, i).called("small vectors"), n / 4},
+        {Layout::structure({{i, 0}, {Layout::contiguous(2, i), 12}, {i, 28}}).called("structs"),
+         n / 4},
+        {Layout::structure({{Layout::vector(10, 3, 4, i), 0},
+                            {Layout::vector(2, 10, 20, i), 200},
+                            {Layout::contiguous(50, i), 400}})
+             .called("mixed structs"),
+         n / 100},
+        {Layout::resized(
+             0, 2 * sizeof(int),
+             Layout::vector(100, 1, n / 200 * session.size() + 1, Layout::contiguous(2, i)))
+             .called("a plane's columns"),
+         n / 200},
+    };
+    for (const Form& form : forms) {
+        session.phase("many pieces, %s", form.layout.name.c_str());
+        const Placement placing(form.layout, form.items, session.size());
+        const Placement sending(form.layout, form.items, 1);
+        const Memory receive(Kind::device, placing.span());
+        const Memory send(Kind::device, sending.span());
+        Bytes mine(sending.span(), poison);
+        sending.scatter(0, Pattern(session.rank(), 1).bytes(bytes), mine.data());
+        send.write(0, mine);
+        Bytes expected(placing.span(), poison);
+        for (int rank = 0; rank < session.size(); ++rank) {
+            placing.scatter(rank, Pattern(rank, 1).bytes(bytes), expected.data());
+        }
+        const std::uint64_t before = copies();
+        session.ok(caller.allgather(sending.origin(send.data()), form.items, form.layout.type,
+                                    placing.origin(receive.data()), form.items, form.layout.type,
+                                    MPI_COMM_WORLD),
+                   "MPI_Allgather");
+        const std::uint64_t made = copies() - before;
+        session.check(made < 500, "%s: %llu copies", form.layout.name.c_str(),
+                      static_cast<unsigned long long>(made));
+        const std::string wrong = difference(receive.read(0, expected.size()), expected);
+        session.check(wrong.empty(), "%s: wrong %s", form.layout.name.c_str(), wrong.c_str());
+    }
+}
+
 // More bytes than an int counts. On one rank, because memory has to hold them six times.
 void more_than_an_int(Caller& caller)
 {
@@ -230,6 +290,7 @@ int main(int argc, char** argv)
     one.every_pair();
     one.mixed(40);
     Datatypes(caller, 7).mixed(16);
+    many_pieces(caller);
     // The stock modules leave it open what the other ranks see; the component promises more.
     if (observer.expect() == Expect::hier && session.size() > 1) {
         one.unequal(session.size() - 1);

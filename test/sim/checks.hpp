@@ -62,6 +62,7 @@ void test_memory_that_the_cpu_can_reach(void**);
 void test_attributes(void**);
 void test_unknown_memory(void**);
 void test_an_address_that_comes_back(void**);
+void test_copies_of_rows(void**);
 void test_kinds_of_copies(void**);
 void test_copies_without_compute_units(void**);
 void test_copies_out_of_bounds(void**);

@@ -54,6 +54,13 @@ bool locate(const void* address, std::size_t bytes, Place& place)
     return is_covered(*block, offset + bytes);
 }
 
+// HIP's copies of rows ask the memory of the first byte whether it has all of them.
+bool is_one_piece(const void* address, std::size_t bytes)
+{
+    const auto block = find(address);
+    return !block || static_cast<const std::byte*>(address) + bytes <= block->base + block->bytes;
+}
+
 bool does_kind_fit(int kind, const Place& to, const Place& from)
 {
     switch (kind) {
@@ -124,10 +131,30 @@ void hang(std::uint64_t copy)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+// So many rows of so many bytes.
+struct Shape {
+    std::size_t bytes;
+    std::size_t rows = 1;
+    std::size_t to_pitch = 0;
+    std::size_t from_pitch = 0;
+
+    std::size_t span(std::size_t pitch) const { return (rows - 1) * pitch + bytes; }
+};
+
 // A copy that fails or hangs does its first piece.
-bool transfer(std::byte* to, const std::byte* from, std::size_t bytes, bool fails,
+bool transfer(std::byte* to, const std::byte* from, const Shape& shape, bool fails,
               std::uint64_t number, Random& random)
 {
+    const std::size_t bytes = shape.bytes;
+    if (shape.rows > 1) {
+        in_pieces(shape.rows, random, [&](std::size_t first, std::size_t rows) {
+            for (std::size_t row = first; row < first + rows; row++)
+                std::memmove(to + row * shape.to_pitch, from + row * shape.from_pitch, bytes);
+            hang(number);
+            return !fails;
+        });
+        return !fails;
+    }
     if (bytes == sizeof(std::uint64_t) && !fails) hang(number);
     if (bytes == sizeof(std::uint64_t) && !fails && move_word(to, from)) return true;
     in_pieces(bytes, random, [&](std::size_t offset, std::size_t length) {
@@ -154,13 +181,16 @@ hipError_t start(hipStream_t stream, Operation operation, bool is_awaited)
     return is_awaited ? wait_for({mark}) : hipSuccess;
 }
 
-hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
+hipError_t copy(void* to, const void* from, const Shape& shape, hipMemcpyKind kind,
                 hipStream_t stream, bool is_asynchronous)
 {
-    if (bytes == 0) return is_stream(stream) ? hipSuccess : hipErrorInvalidHandle;
+    if (shape.bytes == 0 || shape.rows == 0)
+        return is_stream(stream) ? hipSuccess : hipErrorInvalidHandle;
     Place target;
     Place source;
-    if (!locate(to, bytes, target) || !locate(from, bytes, source)) return hipErrorInvalidValue;
+    if (!locate(to, shape.span(shape.to_pitch), target) ||
+        !locate(from, shape.span(shape.from_pitch), source))
+        return hipErrorInvalidValue;
     const int number = static_cast<int>(kind);
     if (!does_kind_fit(number, target, source)) return hipErrorInvalidValue;
     if (!is_asynchronous && number == no_cu) return hipErrorInvalidValue;
@@ -176,7 +206,7 @@ hipError_t copy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kin
     // Pageable memory is read whenever the stream gets there, and written before this returns.
     return start(stream,
                  {[=](Random& r) {
-                      return is_lost || transfer(target.at, source.at, bytes, fails, place, r);
+                      return is_lost || transfer(target.at, source.at, shape, fails, place, r);
                   },
                   {}},
                  !is_asynchronous || target.is_pageable);
@@ -219,13 +249,28 @@ void hip_sim_hang_copy_at(std::uint64_t copy) { hanging_copy() = copy; }
 hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind)
 {
     return counted(forbidden_by_capture, broken,
-                   [&] { return copy(to, from, bytes, kind, nullptr, false); });
+                   [&] { return copy(to, from, {bytes}, kind, nullptr, false); });
 }
 
 hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind,
                           hipStream_t stream)
 {
-    return counted(broken, [&] { return copy(to, from, bytes, kind, stream, true); });
+    return counted(broken, [&] { return copy(to, from, {bytes}, kind, stream, true); });
+}
+
+hipError_t hipMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                            std::size_t from_pitch, std::size_t bytes, std::size_t rows,
+                            hipMemcpyKind kind, hipStream_t stream)
+{
+    return counted(broken, [&] {
+        constexpr std::size_t largest = INT32_MAX;  // hipDeviceAttributeMaxPitch
+        if (bytes > to_pitch || bytes > from_pitch || to_pitch > largest || from_pitch > largest)
+            return hipErrorInvalidPitchValue;
+        if (rows > 0 && (!is_one_piece(to, (rows - 1) * to_pitch + bytes) ||
+                         !is_one_piece(from, (rows - 1) * from_pitch + bytes)))
+            return hipErrorInvalidValue;
+        return copy(to, from, {bytes, rows, to_pitch, from_pitch}, kind, stream, true);
+    });
 }
 
 hipError_t hipMemset(void* to, int value, std::size_t bytes)

@@ -17,8 +17,8 @@ uint64_t hip_sim_calls(void);
 /* The counted call of this number fails, the first being 1; 0: none. In place of HIP_SIM_FAIL. */
 void hip_sim_fail_at(uint64_t call);
 
-/* The same for copies by hipMemcpyAsync, which fail when they are done. In place of
- * HIP_SIM_FAIL_ASYNC. */
+/* The same for copies by hipMemcpyAsync and hipMemcpy2DAsync, which fail when they are done. In place
+ * of HIP_SIM_FAIL_ASYNC. */
 uint64_t hip_sim_copies(void);
 uint64_t hip_sim_forced_copies(void); /* of these by hipMemcpyDeviceToDeviceNoCU */
 void hip_sim_fail_copy_at(uint64_t copy);

@@ -131,6 +131,33 @@ void test_an_address_that_comes_back(void**)
     }));
 }
 
+void test_copies_of_rows(void**)
+{
+    expect_no_reason(run_alone({}, [] {
+        constexpr std::size_t rows = 20, width = 5, pitch = 9;
+        constexpr std::size_t span = (rows - 1) * pitch + width;  // the last row ends the memory
+        auto* const device = device_memory(span);
+        auto* const packed = pinned_memory(rows * width);
+        put(device, pattern(span, 1));
+        const auto copy = [&](std::size_t to_pitch, std::size_t from_pitch, std::size_t count) {
+            return hipMemcpy2DAsync(packed, to_pitch, device, from_pitch, width, count,
+                                    hipMemcpyDefault, nullptr);
+        };
+        gives(copy(width, pitch, rows));
+        gives(hipStreamSynchronize(nullptr));
+        for (std::size_t row = 0; row < rows; row++) {
+            const auto all = pattern(span, 1);
+            const Bytes wanted(all.begin() + row * pitch, all.begin() + row * pitch + width);
+            require(get(packed + row * width, width) == wanted);
+        }
+        gives(copy(width - 1, pitch, rows), hipErrorInvalidPitchValue);
+        gives(copy(width, width - 1, rows), hipErrorInvalidPitchValue);
+        gives(copy(width, std::size_t{1} << 31, 1), hipErrorInvalidPitchValue);
+        gives(copy(width, pitch, rows + 1), hipErrorInvalidValue);
+        gives(copy(width, pitch + 1, rows), hipErrorInvalidValue);
+    }));
+}
+
 void test_kinds_of_copies(void**)
 {
     expect_no_reason(run_alone({}, [] {

@@ -14,6 +14,7 @@ int main()
         cmocka_unit_test(test_attributes),
         cmocka_unit_test(test_unknown_memory),
         cmocka_unit_test(test_an_address_that_comes_back),
+        cmocka_unit_test(test_copies_of_rows),
         cmocka_unit_test(test_kinds_of_copies),
         cmocka_unit_test(test_copies_without_compute_units),
         cmocka_unit_test(test_copies_out_of_bounds),

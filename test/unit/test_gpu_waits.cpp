@@ -48,7 +48,7 @@ struct Process {
     }
     int copy() const
     {
-        const hier_memory_piece piece{pinned, device, bytes};
+        const hier_memory_piece piece{pinned, device, bytes, 1, 0, 0};
         return hier_memory_copy(&piece, 1);
     }
     bool is_there() const

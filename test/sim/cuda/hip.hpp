@@ -57,6 +57,8 @@ int hipMemRetainAllocationHandle(void**, void*);
 int hipMemSetAccess(void*, std::size_t, const void*, std::size_t);
 int hipMemUnmap(void*, std::size_t);
 int hipMemcpy(void*, const void*, std::size_t, int);
+int hipMemcpy2DAsync(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int,
+                     void*);
 int hipMemcpyAsync(void*, const void*, std::size_t, int, void*);
 int hipPeekAtLastError();
 int hipSetDevice(int);

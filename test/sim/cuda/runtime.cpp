@@ -158,6 +158,14 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return call(hipMemcpyAsync, to, from, bytes, static_cast<int>(kind), stream);
 }
 
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
+                              std::size_t from_pitch, std::size_t bytes, std::size_t rows,
+                              cudaMemcpyKind kind, cudaStream_t stream)
+{
+    return call(hipMemcpy2DAsync, to, to_pitch, from, from_pitch, bytes, rows,
+                static_cast<int>(kind), stream);
+}
+
 #if CUDART_VERSION >= 12080
 #if CUDART_VERSION >= 13000
 cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const std::size_t* bytes,
