@@ -121,6 +121,8 @@ public:
     // runtime does not share them.
     virtual bool find_pieces(const std::byte* address, std::size_t bytes, int device,
                              std::vector<Piece>& pieces) const = 0;
+    // Does the memory of this id still begin there? For pieces, and for what export_memory() exports.
+    virtual bool is_there(const Piece& memory, int device) const = 0;
     // A file descriptor for another process, to be closed by the caller. -1: it cannot be exported.
     virtual int export_piece(const Piece& piece) const = 0;
     // For copies by `device`.
@@ -167,7 +169,7 @@ public:
 // What a module exports, under this name. nullptr: there is no device, or (`is_broken`) the runtime
 // does not say whether there is, and may the next time; `reason` tells. `log` takes what goes wrong
 // later.
-inline constexpr const char* entry_point = "hier_gpu_open_5";
+inline constexpr const char* entry_point = "hier_gpu_open_6";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);
 

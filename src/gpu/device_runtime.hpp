@@ -21,6 +21,7 @@ public:
     void unmap(std::byte* base, int device) const override;
     bool find_pieces(const std::byte* address, std::size_t bytes, int device,
                      std::vector<Piece>& pieces) const override;
+    bool is_there(const Piece& memory, int device) const override;
     int export_piece(const Piece& piece) const override;
     Status import_piece(int descriptor, int device, PieceHandle& handle) const override;
     void release_piece(PieceHandle handle) const override;

@@ -37,6 +37,16 @@ bool DeviceRuntime::find_pieces(const std::byte* address, std::size_t bytes, int
     return error == hipSuccess && !pieces.empty();
 }
 
+bool DeviceRuntime::is_there(const Piece& memory, int device) const
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    Piece now{};
+    if (error == hipSuccess) error = inspect_piece(memory.base, now);
+    if (error != hipSuccess) (void)hipGetLastError();
+    return error == hipSuccess && now.base == memory.base && now.id == memory.id;
+}
+
 int DeviceRuntime::export_piece(const Piece& piece) const
 {
     const CapturePass pass;

@@ -73,6 +73,21 @@ void PeerMappings::release(Mapping* mapping)
     close(m);
 }
 
+void PeerMappings::drop(std::int32_t owner, std::span<const PieceSocket::Entry> freed)
+{
+    const std::lock_guard lock(mutex_);
+    for (Iterator m = mappings_.begin(); m != mappings_.end();) {
+        const ExportedMemory& memory = m->memory;
+        const bool is_freed =
+            memory.owner == owner &&
+            std::any_of(freed.begin(), freed.end(), [&](const PieceSocket::Entry& f) {
+                return f.base == memory.base && f.length == memory.length && f.id == memory.id;
+            });
+        m->is_stale = m->is_stale || is_freed;
+        m = is_freed && m->users == 0 ? close(m) : std::next(m);
+    }
+}
+
 PeerMappings::Iterator PeerMappings::close(Iterator mapping)
 {
     if (mapping->base != nullptr) gpu::runtime()->unmap(mapping->base, mapping->device);

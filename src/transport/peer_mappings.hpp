@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "hier/gpu.hpp"
+#include "transport/piece_socket.hpp"
 
 namespace hier {
 
@@ -44,6 +46,8 @@ public:
     // again (ROCm's handles are made of the owner and the address).
     Status acquire(const ExportedMemory& memory, int device, Mapping*& mapping);
     void release(Mapping* mapping);
+    // These allocations are no more. What somebody uses is closed when he gives it up.
+    void drop(std::int32_t owner, std::span<const PieceSocket::Entry> freed);
     // All that nobody uses.
     void clear();
     std::size_t size();

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "gpu/runtime.hpp"
+#include "transport/peer_mappings.hpp"
 #include "transport/piece_digest.hpp"
 #include "transport/piece_exports.hpp"
 
@@ -105,6 +106,10 @@ void PeerPieces::take_in(int device)
     while (PieceSocket::instance().receive(message, descriptors)) {
         if (message.what == PieceSocket::What::lost)
             PieceExports::instance().forget(message.process);
+        if (message.what == PieceSocket::What::freed) {
+            PeerMappings::instance().drop(message.owner, {message.entries.data(), message.count});
+            continue;
+        }
         const bool is_mapped = message.what == PieceSocket::What::mapped;
         Pieces& pieces = processes_[message.process];
         for (std::uint32_t i = 0; i < message.count; i++) {

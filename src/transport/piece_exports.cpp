@@ -40,7 +40,7 @@ bool PieceExports::share(const Region& region, std::span<const PieceSocket::Addr
         is_told = !find(piece, device).is_refused && is_told;
         all.add(reinterpret_cast<std::uint64_t>(piece.base), piece.length, piece.id);
     }
-    tell_retired();
+    retired_.send();
     digest = all.value();
     const std::span pieces(pieces_);
     for (std::size_t i = 0; i < pieces.size() && is_told; i += PieceSocket::most)
@@ -102,7 +102,7 @@ bool PieceExports::tell(std::span<const gpu::Piece> pieces, const PieceSocket::A
 // What it has still to be told is no more lies where the new pieces may be.
 bool PieceExports::may_be_told(const PieceSocket::Address& peer)
 {
-    if (retired_.contains(peer.process) || !PieceSocket::instance().reaches(peer)) return false;
+    if (retired_.has(peer.process) || !PieceSocket::instance().reaches(peer)) return false;
     const auto lost = losses_.find(peer.process);
     return lost == losses_.end() || lost->second.count < most_losses ||
            shares_ - lost->second.last > pardoned_after;
@@ -110,43 +110,23 @@ bool PieceExports::may_be_told(const PieceSocket::Address& peer)
 
 void PieceExports::retire(Exports::iterator at)
 {
-    for (const auto& [process, peer] : at->second.told) {
-        retired_[process].peer = peer;
-        retired_[process].pieces.push_back(entry_of(at->second.piece));
-    }
+    for (const auto& [process, peer] : at->second.told)
+        retired_.add(peer, entry_of(at->second.piece));
     exports_.erase(at);
-}
-
-// Whose queue is full is told the next time.
-void PieceExports::tell_retired()
-{
-    for (auto at = retired_.begin(); at != retired_.end();) {
-        auto& [peer, pieces] = at->second;
-        while (!pieces.empty()) {
-            const std::size_t count = std::min(pieces.size(), PieceSocket::most);
-            const std::span last(pieces.end() - static_cast<std::ptrdiff_t>(count), pieces.end());
-            if (!PieceSocket::instance().send(peer, PieceSocket::What::unmapped, last, {})) break;
-            pieces.resize(pieces.size() - count);
-        }
-        at = pieces.empty() ? retired_.erase(at) : std::next(at);
-    }
 }
 
 // Some at a time: to ask takes a driver some 100 ns.
 void PieceExports::look_after()
 {
     const std::lock_guard lock(mutex_);
-    std::vector<gpu::Piece> now;
     for (std::size_t some = 4 + exports_.size() / 16; some > 0 && !exports_.empty(); some--) {
         auto at = exports_.upper_bound(looked_at_);
         if (at == exports_.end()) at = exports_.begin();
         const Export& known = at->second;
         looked_at_ = known.piece.base;
-        const bool is_there = gpu::runtime()->find_pieces(known.piece.base, 1, known.device, now) &&
-                              now[0].base == known.piece.base && now[0].id == known.piece.id;
-        if (!is_there) retire(at);
+        if (!gpu::runtime()->is_there(known.piece, known.device)) retire(at);
     }
-    tell_retired();
+    retired_.send();
 }
 
 void PieceExports::forget(std::uint64_t process)

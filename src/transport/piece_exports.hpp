@@ -8,7 +8,7 @@
 
 #include "hier/gpu.hpp"
 #include "hier/transport.hpp"
-#include "transport/piece_socket.hpp"
+#include "transport/memory_notices.hpp"
 
 namespace hier {
 
@@ -34,17 +34,11 @@ private:
     };
     using Exports = std::map<const std::byte*, Export>;  // by base
 
-    struct Retired {
-        PieceSocket::Address peer;
-        std::vector<PieceSocket::Entry> pieces;
-    };
-
     Export& find(const gpu::Piece& piece, int device);
     bool tell(std::span<const gpu::Piece> pieces, std::span<const PieceSocket::Address> peers);
     bool tell(std::span<const gpu::Piece> pieces, const PieceSocket::Address& peer,
               std::vector<int>& descriptors);
     void retire(Exports::iterator at);
-    void tell_retired();
 
     struct Losses {
         int count = 0;
@@ -61,7 +55,7 @@ private:
     std::uint64_t shares_ = 0;
     std::map<std::uint64_t, Losses> losses_;  // by process
     std::vector<gpu::Piece> pieces_;          // of the region
-    std::map<std::uint64_t, Retired> retired_;
+    MemoryNotices retired_{PieceSocket::What::unmapped};
 };
 
 }  // namespace hier

@@ -82,7 +82,8 @@ bool PieceSocket::send(const Address& to, What what, std::span<const Entry> entr
                        std::span<const int> descriptors)
 {
     if (!reaches(to)) return false;
-    Message message{address_.process, what, static_cast<std::uint32_t>(entries.size()), {}};
+    Message message{address_.process, what, static_cast<std::uint32_t>(entries.size()),
+                    getpid(),         0,    {}};
     std::copy(entries.begin(), entries.end(), message.entries.begin());
     sockaddr_un name;
     const socklen_t length = name_socket(to.process, name);

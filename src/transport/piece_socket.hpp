@@ -1,6 +1,6 @@
-// What processes of a node tell each other of device memory that an application has mapped piece by
-// piece, and the file descriptors by which the others map it: a datagram socket of the process, in
-// Linux's abstract namespace. Nothing blocks.
+// What processes of a node tell each other of device memory: what an application has mapped piece by
+// piece, with the file descriptors by which the others map it, and what has been freed. A datagram
+// socket of the process, in Linux's abstract namespace. Nothing blocks.
 #pragma once
 
 #include <array>
@@ -25,12 +25,15 @@ public:
         mapped,    // pieces, with a descriptor for each
         unmapped,  // pieces that are no more
         lost,      // what had been sent has not arrived, or is gone
+        freed,     // whole allocations that are no more
     };
     static constexpr std::size_t most = 128;  // in one message; Linux sends 253 descriptors
     struct Message {
         std::uint64_t process;  // the sender
         What what;
         std::uint32_t count;
+        std::int32_t owner;  // its process id
+        std::int32_t reserved;
         std::array<Entry, most> entries;
     };
 

@@ -4,6 +4,7 @@
 
 #include "gpu/runtime.hpp"
 #include "log.hpp"
+#include "transport/exported_allocations.hpp"
 #include "transport/piece_exports.hpp"
 
 namespace hier {
@@ -59,6 +60,7 @@ Status SdmaTransport::begin(const Binding& binding)
     if (cells_) cells_->begin(binding, engines_);
     if (cells_ && ++calls_ % 16 == 0) {  // now and then is enough, for memory to come free
         PieceExports::instance().look_after();
+        ExportedAllocations::instance().look_after();
         PeerPieces::instance().listen(device_);
     }
     return failure_;
@@ -85,6 +87,8 @@ void SdmaTransport::offer_device(NodeSlot& slot)
         memory.id == 0) {
         exported_ = {base, memory.length, memory.id, static_cast<std::int32_t>(getpid()), 0, {}};
         is_exportable_ = is_shareable && gpu::runtime()->export_memory(memory, exported_.handle);
+        if (is_exportable_)
+            ExportedAllocations::instance().note(exported_, memory.device, processes_);
     }
     const bool is_whole = into.base + into.length <= memory.base + memory.length;
     if (is_exportable_ && is_whole) {

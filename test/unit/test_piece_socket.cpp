@@ -115,7 +115,7 @@ void test_a_full_queue(void**)
 void test_what_is_no_message(void**)
 {
     expect_no_reason(run([](Told& t) -> std::string {
-        PieceSocket::Message forged{42, What::lost, 0, {}};
+        PieceSocket::Message forged{42, What::lost, 0, 0, 0, {}};
         const std::size_t header = offsetof(PieceSocket::Message, entries);
         if (t.is_teller) {
             forged.count = 1;
