@@ -44,8 +44,11 @@ void compare_settings(const Group& team, const hier_config& config)
     for (std::size_t r = 1; r < all.size(); r++) {
         const char* differs = first_difference(all[0], all[r]);
         if (differs == nullptr) continue;
-        throw SetupError(format(
-            "%s differs between rank 0 and rank %zu; give all ranks the same value", differs, r));
+        const std::string cause = format(
+            "%s differs between rank 0 and rank %zu; give all ranks the same value", differs, r);
+        // All see it; one tells.
+        if (team.rank() == 0) throw SetupError(cause);
+        throw KnownFailure(cause);
     }
 }
 

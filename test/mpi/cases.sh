@@ -233,6 +233,8 @@ case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_prior
 case_ priority-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=20 says="rank 1 of .*priority.*$no_hier" -- exact
 case_ refused-on-odd-ranks ranks=4 node_size=2 coll=- odd=OMPI_MCA_coll_hier_timeout=-1 \
     says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
+case_ chunk-bytes-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_chunk_bytes=5000 \
+    says="coll_hier_chunk_bytes differs between rank 0 and rank 1" -- exact
 case_ empty-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_trace= -- exact --expect hier --sizes 1,4097
 case_ min-bytes-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_min_bytes=5000 says="rank 1 of .*min_bytes.*$no_hier" -- exact
 

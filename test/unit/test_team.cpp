@@ -142,14 +142,17 @@ void test_settings_that_differ(void**)
             const auto fault = first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
                 hier_config config = config_for_tests();
                 config.ranks_per_node = 0;
+                config.log_level = HIER_LOG_ERROR;
                 if (self.rank() == odd) setting.change(config);
                 TeamRank team(self, config);
                 if (team.created() != HIER_ERR_SETUP) return hier_strerror(team.created());
-                return ForkedRank::is_logged(std::string(setting.name) +
-                                             " differs between rank 0 and rank " +
-                                             (odd == 0 ? "1" : std::to_string(odd)))
+                const std::string line = std::string(setting.name) +
+                                         " differs between rank 0 and rank " +
+                                         (odd == 0 ? "1" : std::to_string(odd));
+                // By one rank.
+                return ForkedRank::is_logged(line) == (self.rank() == 0)
                            ? ""
-                           : ForkedRank::log_lines();
+                           : "told by the wrong ranks: " + ForkedRank::log_lines();
             }));
             expect_no_reason(fault.empty() ? nullptr
                                            : keep(std::string(setting.name) + ": " + fault));
