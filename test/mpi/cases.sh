@@ -322,6 +322,10 @@ case_ fault-late-small ranks=4 mca="coll_hier_timeout 2" says="rank 3 has not en
     -- fault --mode late --expect hier --bytes 200
 case_ fault-resume ranks=2 node_size=1 mca="coll_hier_timeout 1" limit=60 -- fault --mode resume
 case_ fault-again ranks=4 node_size=2 mca="coll_hier_timeout 3" limit=60 -- fault --mode again
+for where in alone inside; do
+    case_ "sessions-$where" ranks=4 node_size=2 mca="coll_hier_verbose 1" limit=60 \
+        says="FROM GROUP: 4 ranks on 2 nodes" -- sessions "--$where"
+done
 case_ signals-2-by-1 ranks=2 node_size=1 -- signals --expect hier
 case_ signals-switched-off ranks=2 coll=- mca="coll_hier_priority -1" -- signals --expect none
 case_ children-4-by-2 ranks=4 node_size=2 -- children --expect hier
