@@ -7,7 +7,8 @@
  *                         such pieces and each element
  *   over the elements     the same piece of all elements, which are an extent apart: a copy a piece
  *
- * whichever takes fewer copies. Gaps are not touched. */
+ * whichever takes fewer copies; where one element goes on with the rows of the one before, it is one copy.
+ * Gaps are not touched. */
 #include "coll_hier.h"
 
 #include "ompi/datatype/ompi_datatype.h"
@@ -22,7 +23,8 @@ typedef struct {
     ptrdiff_t pitch;
 } run_t;
 
-enum { most_runs = 64, most_pieces = 256 };
+/* Of fewer rows each goes by itself: such copies are given to a driver many at a time. */
+enum { most_pieces = 256, least_rows = 8 };
 
 /* What is to be done with `count` elements. */
 typedef struct {
@@ -43,8 +45,8 @@ static int copy_pieces(conversion_t* conversion)
                      : mca_coll_hier_to_mpi_error(hier_memory_copy(conversion->pieces, used));
 }
 
-static int add_piece(conversion_t* conversion, char* at, size_t packed_at, size_t bytes,
-                     size_t rows, size_t pitch, size_t packed_pitch)
+static int add_rows(conversion_t* conversion, char* at, size_t packed_at, size_t bytes, size_t rows,
+                    size_t pitch, size_t packed_pitch)
 {
     char* const packed = conversion->packed + packed_at;
     const bool is_pack = conversion->is_pack;
@@ -58,13 +60,28 @@ static int add_piece(conversion_t* conversion, char* at, size_t packed_at, size_
     return most_pieces == conversion->used ? copy_pieces(conversion) : OMPI_SUCCESS;
 }
 
+static int add_pieces(conversion_t* conversion, char* at, size_t packed_at, size_t bytes,
+                      size_t rows, ptrdiff_t pitch, size_t packed_pitch)
+{
+    /* Elements may lie one upon the other, or backwards. */
+    if (rows >= least_rows && pitch >= (ptrdiff_t)bytes) {
+        return add_rows(conversion, at, packed_at, bytes, rows, (size_t)pitch, packed_pitch);
+    }
+    int rc = OMPI_SUCCESS;
+    for (size_t row = 0; row < rows && OMPI_SUCCESS == rc; row++) {
+        rc = add_rows(conversion, at + (ptrdiff_t)row * pitch, packed_at + row * packed_pitch,
+                      bytes, 1, 0, 0);
+    }
+    return rc;
+}
+
 static int inside_elements(conversion_t* conversion, const run_t* run)
 {
     int rc = OMPI_SUCCESS;
     for (size_t i = 0; i < conversion->count && OMPI_SUCCESS == rc; i++) {
-        rc = add_piece(conversion, run->at + (ptrdiff_t)i * conversion->extent,
-                       run->packed_at + i * conversion->packed_extent, run->bytes, run->rows,
-                       (size_t)run->pitch, run->bytes);
+        rc = add_pieces(conversion, run->at + (ptrdiff_t)i * conversion->extent,
+                        run->packed_at + i * conversion->packed_extent, run->bytes, run->rows,
+                        run->pitch, run->bytes);
     }
     return rc;
 }
@@ -73,19 +90,23 @@ static int over_elements(conversion_t* conversion, const run_t* run)
 {
     int rc = OMPI_SUCCESS;
     for (size_t row = 0; row < run->rows && OMPI_SUCCESS == rc; row++) {
-        rc = add_piece(conversion, run->at + (ptrdiff_t)row * run->pitch,
-                       run->packed_at + row * run->bytes, run->bytes, conversion->count,
-                       (size_t)conversion->extent, conversion->packed_extent);
+        rc = add_pieces(conversion, run->at + (ptrdiff_t)row * run->pitch,
+                        run->packed_at + row * run->bytes, run->bytes, conversion->count,
+                        conversion->extent, conversion->packed_extent);
     }
     return rc;
 }
 
 static int convert_run(conversion_t* conversion, const run_t* run)
 {
-    /* Elements may lie one upon the other, or backwards. */
-    const bool may_be_rows = conversion->extent >= (ptrdiff_t)run->bytes;
-    return may_be_rows && run->rows < conversion->count ? over_elements(conversion, run)
-                                                        : inside_elements(conversion, run);
+    const bool is_whole = run->bytes * run->rows == conversion->packed_extent;
+    if (is_whole && conversion->extent == (ptrdiff_t)run->rows * run->pitch) {
+        /* The next element goes on with it. */
+        return add_pieces(conversion, run->at, run->packed_at, run->bytes,
+                          run->rows * conversion->count, run->pitch, run->bytes);
+    }
+    return run->rows < conversion->count ? over_elements(conversion, run)
+                                         : inside_elements(conversion, run);
 }
 
 /* Does the next piece go on with the run? Then it is in it. */
@@ -160,7 +181,7 @@ int mca_coll_hier_convert_on_device(char* packed, size_t bytes,
     const size_t rest = bytes % conversion.packed_extent;
     int rc = OMPI_SUCCESS;
     if (mca_coll_hier_is_dense(elements->type, elements->count, &offset)) {
-        rc = add_piece(&conversion, base + offset, 0, bytes, 1, 0, 0);
+        rc = add_rows(&conversion, base + offset, 0, bytes, 1, 0, 0);
         return OMPI_SUCCESS == rc ? copy_pieces(&conversion) : rc;
     }
     if (0 < whole) {

@@ -20,6 +20,16 @@ Copy some_of(const Copy& copy, std::size_t first, std::size_t rows)
     return some;
 }
 
+// Do the first and the last row lie in the same allocation? Datatypes join what they like, and what a
+// driver makes of rows in several allocations, or in a device's memory and the host's, nobody says.
+bool is_in_one(const void* base, std::size_t pitch, std::size_t rows)
+{
+    Allocation first, last;
+    return inspect_pointer(base, first) == hipSuccess &&
+           inspect_pointer(at(base, (rows - 1) * pitch), last) == hipSuccess &&
+           first.kind == last.kind && first.base == last.base && first.id == last.id;
+}
+
 hipError_t one_by_one(hipStream_t stream, const Copy& copy)
 {
     for (std::size_t row = 0; row < copy.rows; row++) {
@@ -37,7 +47,10 @@ hipError_t one_by_one(hipStream_t stream, const Copy& copy)
 hipError_t copy_rows(hipStream_t stream, const Copy& copy)
 {
     constexpr std::size_t at_once = 128 << 20;  // bytes: of more an MI355X has hung
-    const std::size_t rows = std::max<std::size_t>(at_once / copy.bytes, 1);
+    if (copy.bytes == 0 || copy.bytes > at_once || !is_in_one(copy.to, copy.to_pitch, copy.rows) ||
+        !is_in_one(copy.from, copy.from_pitch, copy.rows))
+        return one_by_one(stream, copy);
+    const std::size_t rows = at_once / copy.bytes;
     for (std::size_t done = 0; done < copy.rows; done += rows) {
         const Copy some = some_of(copy, done, std::min(rows, copy.rows - done));
         hipError_t error = hipMemcpy2DAsync(some.to, some.to_pitch, some.from, some.from_pitch,

@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <span>
-#include <vector>
 
 #include "transport/memory_notices.hpp"
 #include "transport/peer_mappings.hpp"
@@ -17,15 +16,11 @@ class ExportedAllocations {
 public:
     static ExportedAllocations& instance();
 
+    // Before the peers are told where `memory` is. If it is new, those who may have mapped what is no
+    // more hear of that first: to map this one they may have to give that up.
     void note(const ExportedMemory& memory, int device,
               std::span<const PieceSocket::Address> peers);
-    // Looks at some of them, and tells those who have mapped what is no more, once that is worth it:
-    // to close a mapping is to wait for the device's kernels.
-    void look_after();
-
-    static constexpr std::uint64_t worth_telling = 256 << 20;  // bytes
-    // Peers keep no more mappings than that (PeerMappings::most).
-    static constexpr std::size_t most_freed = PeerMappings::most;
+    std::size_t size();
 
 private:
     struct Export {
@@ -33,16 +28,11 @@ private:
         int device;
         std::map<std::uint64_t, PieceSocket::Address> told;  // by process
     };
-    using Exports = std::map<std::uint64_t, Export>;  // by base
 
-    Exports::iterator forget(Exports::iterator at);
-    void tell_of_freed();
+    void look_for_freed();
 
     std::mutex mutex_;
-    Exports exports_;
-    std::uint64_t looked_at_ = 0;
-    std::vector<Export> freed_;  // of which nobody has been told
-    std::uint64_t freed_bytes_ = 0;
+    std::map<std::uint64_t, Export> exports_;  // by base
     MemoryNotices notices_{PieceSocket::What::freed};
 };
 

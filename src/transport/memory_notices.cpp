@@ -18,7 +18,8 @@ void MemoryNotices::send()
         while (!memory.empty()) {
             const std::size_t count = std::min(memory.size(), PieceSocket::most);
             const std::span last(memory.end() - static_cast<std::ptrdiff_t>(count), memory.end());
-            if (!PieceSocket::instance().send(peer, what_, last, {})) break;
+            const auto sent = PieceSocket::instance().try_send(peer, what_, last, {});
+            if (sent == PieceSocket::Sent::not_now) break;
             memory.resize(memory.size() - count);
         }
         at = memory.empty() ? due_.erase(at) : std::next(at);

@@ -13,7 +13,7 @@ public:
     explicit MemoryNotices(PieceSocket::What what) : what_(what) {}
 
     void add(const PieceSocket::Address& peer, const PieceSocket::Entry& memory);
-    // Whose queue is full is told the next time.
+    // Whose queue is full is told the next time, and who is gone not at all.
     void send();
     // Is there anything that this process has still to be told?
     bool has(std::uint64_t process) const { return due_.contains(process); }

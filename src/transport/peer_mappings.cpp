@@ -29,9 +29,9 @@ PeerMappings& PeerMappings::instance()
 Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*& mapping)
 {
     const std::lock_guard lock(mutex_);
-    for (Iterator m = mappings_.begin(); m != mappings_.end(); ++m) {
-        if (m->is_stale || m->device != device || !is_same(m->memory, memory)) continue;
+    if (const Iterator m = find(memory, device); m != mappings_.end()) {
         mappings_.splice(mappings_.begin(), mappings_, m);
+        m->is_freed = false;                                     // its owner has just offered it
         if (m->base == nullptr) return Status::transport_error;  // as at the first attempt
         m->users++;
         mapping = &*m;
@@ -39,16 +39,30 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
     }
     Way& way = way_to(memory.owner, device);
     if (!is_worth_asking(way) || !close_overlapping(memory)) return Status::transport_error;
+    close_freed();
     close_oldest();
     std::byte* base = nullptr;
     const Status status = gpu::runtime()->map(memory.handle, device, base);
     if (status == Status::out_of_memory) return status;  // there may be some the next time
     way.has_worked = way.has_worked || !failed(status);
     way.refusals += failed(status);
-    mappings_.push_front({memory, device, base, failed(status) ? 0 : 1, false});
+    mappings_.push_front({memory, device, base, failed(status) ? 0 : 1, false, false});
     if (failed(status)) return status;
     mapping = &mappings_.front();
     return Status::ok;
+}
+
+PeerMappings::Iterator PeerMappings::find(const ExportedMemory& memory, int device)
+{
+    return std::find_if(mappings_.begin(), mappings_.end(), [&](const Mapping& m) {
+        return !m.is_stale && m.device == device && is_same(m.memory, memory);
+    });
+}
+
+bool PeerMappings::has(const ExportedMemory& memory, int device)
+{
+    const std::lock_guard lock(mutex_);
+    return find(memory, device) != mappings_.end();
 }
 
 PeerMappings::Way& PeerMappings::way_to(std::int32_t owner, int device)
@@ -73,18 +87,16 @@ void PeerMappings::release(Mapping* mapping)
     close(m);
 }
 
-void PeerMappings::drop(std::int32_t owner, std::span<const PieceSocket::Entry> freed)
+void PeerMappings::note_freed(std::int32_t owner, std::span<const PieceSocket::Entry> freed)
 {
     const std::lock_guard lock(mutex_);
-    for (Iterator m = mappings_.begin(); m != mappings_.end();) {
-        const ExportedMemory& memory = m->memory;
-        const bool is_freed =
-            memory.owner == owner &&
-            std::any_of(freed.begin(), freed.end(), [&](const PieceSocket::Entry& f) {
-                return f.base == memory.base && f.length == memory.length && f.id == memory.id;
-            });
-        m->is_stale = m->is_stale || is_freed;
-        m = is_freed && m->users == 0 ? close(m) : std::next(m);
+    for (Mapping& m : mappings_) {
+        const ExportedMemory& memory = m.memory;
+        const auto is_it = [&](const PieceSocket::Entry& f) {
+            return f.base == memory.base && f.length == memory.length && f.id == memory.id;
+        };
+        if (memory.owner == owner && std::any_of(freed.begin(), freed.end(), is_it))
+            m.is_freed = true;
     }
 }
 
@@ -117,6 +129,15 @@ void PeerMappings::close_oldest()
         --m;
         if (m->users == 0) m = close(m);
     }
+}
+
+void PeerMappings::close_freed()
+{
+    std::uint64_t bytes = 0;
+    for (const Mapping& m : mappings_) bytes += m.is_freed ? m.memory.length : 0;
+    if (bytes < most_freed) return;
+    for (Iterator m = mappings_.begin(); m != mappings_.end();)
+        m = m->is_freed && m->users == 0 ? close(m) : std::next(m);
 }
 
 void PeerMappings::clear()

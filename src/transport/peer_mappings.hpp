@@ -3,8 +3,9 @@
 //
 // A mapping dies with its allocation: when the owner's memory is given back and allocated anew at
 // the same address, the new allocation has another id, and every old mapping that overlaps it is
-// closed before the new one is opened. Closing waits for all the device's streams, so the mappings
-// of a call stay open until it ends.
+// closed before the new one is opened. So are those of memory that its owner says is freed, since it
+// stays taken meanwhile. Closing waits for all the device's streams, so the mappings of a call stay
+// open until it ends, and others until there is a reason.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ public:
         int device;       // for whose copies
         std::byte* base;  // here; null: it cannot be mapped
         int users;
-        bool is_stale;
+        bool is_stale;  // other memory is there now
+        bool is_freed;  // as its owner says
     };
 
     // Gives the mapping to use until release(). What the runtime has refused it is not asked for again,
@@ -46,14 +48,19 @@ public:
     // again (ROCm's handles are made of the owner and the address).
     Status acquire(const ExportedMemory& memory, int device, Mapping*& mapping);
     void release(Mapping* mapping);
-    // These allocations are no more. What somebody uses is closed when he gives it up.
-    void drop(std::int32_t owner, std::span<const PieceSocket::Entry> freed);
+    // Or will one have to be opened?
+    bool has(const ExportedMemory& memory, int device);
+    // These allocations are no more. Their mappings are closed when another one has to be opened
+    // anyway: to close them is to wait for kernels, which may wait for whoever is in a call with us.
+    void note_freed(std::int32_t owner, std::span<const PieceSocket::Entry> freed);
     // All that nobody uses.
     void clear();
     std::size_t size();
 
     // More are closed again, those first that were used longest ago.
     static constexpr std::size_t most = 256;
+    // Bytes of freed memory that stay mapped at most when another mapping is opened.
+    static constexpr std::uint64_t most_freed = 256 << 20;
     // Attempts for memory of one process by one device, where none has worked: they have no way to
     // each other. From then on one in so many is made.
     static constexpr int most_refusals = 3;
@@ -64,6 +71,7 @@ private:
     Iterator close(Iterator mapping);
     bool close_overlapping(const ExportedMemory& memory);  // false: one is in use
     void close_oldest();
+    void close_freed();
 
     // An owner, and a device that copies.
     struct Way {
@@ -75,6 +83,8 @@ private:
     };
     Way& way_to(std::int32_t owner, int device);
     static bool is_worth_asking(Way& way);
+
+    Iterator find(const ExportedMemory& memory, int device);
 
     std::mutex mutex_;
     std::list<Mapping> mappings_;  // the one used last is first

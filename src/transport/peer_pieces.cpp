@@ -107,19 +107,25 @@ void PeerPieces::take_in(int device)
         if (message.what == PieceSocket::What::lost)
             PieceExports::instance().forget(message.process);
         if (message.what == PieceSocket::What::freed) {
-            PeerMappings::instance().drop(message.owner, {message.entries.data(), message.count});
-            continue;
-        }
-        const bool is_mapped = message.what == PieceSocket::What::mapped;
-        Pieces& pieces = processes_[message.process];
-        for (std::uint32_t i = 0; i < message.count; i++) {
-            const PieceSocket::Entry& entry = message.entries[i];
-            if (is_mapped && is_known(pieces, entry)) continue;  // and maybe in use
-            drop(message.process, entry);
-            if (i < descriptors.size() && device >= 0)
-                import(pieces, entry, descriptors[i], device);
+            PeerMappings::instance().note_freed(message.owner,
+                                                {message.entries.data(), message.count});
+        } else {
+            take_in(message, descriptors, device);
         }
         for (const int descriptor : descriptors) ::close(descriptor);
+    }
+}
+
+void PeerPieces::take_in(const PieceSocket::Message& message, std::span<const int> descriptors,
+                         int device)
+{
+    const bool is_mapped = message.what == PieceSocket::What::mapped;
+    Pieces& pieces = processes_[message.process];
+    for (std::uint32_t i = 0; i < message.count; i++) {
+        const PieceSocket::Entry& entry = message.entries[i];
+        if (is_mapped && is_known(pieces, entry)) continue;  // and maybe in use
+        drop(message.process, entry);
+        if (i < descriptors.size() && device >= 0) import(pieces, entry, descriptors[i], device);
     }
 }
 

@@ -67,6 +67,7 @@ private:
     // nullptr: not all can be.
     Window* map(std::uint64_t process, const Range& range, int device);
     void take_in(int device);
+    void take_in(const PieceSocket::Message& message, std::span<const int> descriptors, int device);
     static bool is_known(const Pieces& pieces, const PieceSocket::Entry& entry);
     static void import(Pieces& pieces, const PieceSocket::Entry& entry, int descriptor, int device);
     void drop(std::uint64_t process, const PieceSocket::Entry& entry);

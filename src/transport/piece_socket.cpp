@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -78,10 +79,11 @@ PieceSocket::PieceSocket()
     address_ = {process, network.st_ino};
 }
 
-bool PieceSocket::send(const Address& to, What what, std::span<const Entry> entries,
-                       std::span<const int> descriptors)
+PieceSocket::Sent PieceSocket::try_send(const Address& to, What what,
+                                        std::span<const Entry> entries,
+                                        std::span<const int> descriptors)
 {
-    if (!reaches(to)) return false;
+    if (!reaches(to)) return Sent::to_nobody;
     Message message{address_.process, what, static_cast<std::uint32_t>(entries.size()),
                     getpid(),         0,    {}};
     std::copy(entries.begin(), entries.end(), message.entries.begin());
@@ -103,7 +105,9 @@ bool PieceSocket::send(const Address& to, What what, std::span<const Entry> entr
         c->cmsg_len = CMSG_LEN(descriptors.size_bytes());
         std::memcpy(CMSG_DATA(c), descriptors.data(), descriptors.size_bytes());
     }
-    return sendmsg(socket_, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(part.iov_len);
+    if (sendmsg(socket_, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(part.iov_len))
+        return Sent::yes;
+    return errno == ECONNREFUSED ? Sent::to_nobody : Sent::not_now;
 }
 
 bool PieceSocket::receive(Message& message, std::vector<int>& descriptors)

@@ -46,9 +46,18 @@ public:
     {
         return address_.process != 0 && to.process != 0 && to.network == address_.network;
     }
-    // False: it has not been sent, as the other's queue is full or he is gone.
+    enum class Sent {
+        yes,
+        not_now,    // the other's queue is full
+        to_nobody,  // he is gone, or was never to be reached
+    };
+    Sent try_send(const Address& to, What what, std::span<const Entry> entries,
+                  std::span<const int> descriptors);
     bool send(const Address& to, What what, std::span<const Entry> entries,
-              std::span<const int> descriptors);
+              std::span<const int> descriptors)
+    {
+        return try_send(to, what, entries, descriptors) == Sent::yes;
+    }
     // False: there is none. `descriptors`, which are the caller's, are as many as the entries, or
     // none: there was no room for them. What other users send is dropped, some at a time.
     bool receive(Message& message, std::vector<int>& descriptors);

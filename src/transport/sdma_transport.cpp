@@ -60,7 +60,6 @@ Status SdmaTransport::begin(const Binding& binding)
     if (cells_) cells_->begin(binding, engines_);
     if (cells_ && ++calls_ % 16 == 0) {  // now and then is enough, for memory to come free
         PieceExports::instance().look_after();
-        ExportedAllocations::instance().look_after();
         PeerPieces::instance().listen(device_);
     }
     return failure_;
@@ -152,7 +151,9 @@ Status SdmaTransport::map(int peer)
         return PeerPieces::instance().acquire(processes_[index(peer)],
                                               {slot.address, slot.length, slot.pieces}, device_,
                                               p.window, p.receive);
-    const Status status = PeerMappings::instance().acquire(slot.memory, device_, p.mapping);
+    PeerMappings& mappings = PeerMappings::instance();
+    if (!mappings.has(slot.memory, device_)) PeerPieces::instance().listen(device_);
+    const Status status = mappings.acquire(slot.memory, device_, p.mapping);
     if (failed(status)) return status;
     if (slot.way == Way::by_device_cells) {
         cells_->use(peer, p.mapping->base);

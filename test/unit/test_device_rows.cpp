@@ -124,8 +124,14 @@ void test_a_pitch_beyond_the_runtimes(void**)
 void test_rows_of_many_bytes(void**)
 {
     expect_no_reason(run_alone([]() -> std::string {
-        const Rows rows{48 * MiB, 3, 48 * MiB, 2};  // 128 MiB at a time
-        return rows.go(device_memory(rows.span()), device_memory(rows.span()));
+        // 128 MiB at a time, and no row of more.
+        for (const Rows& rows :
+             {Rows{48 * MiB, 3, 48 * MiB, 2}, Rows{130 * MiB, 2, 131 * MiB, 4}}) {
+            const std::string fault =
+                rows.go(device_memory(rows.span()), device_memory(rows.span()));
+            if (!fault.empty()) return fault;
+        }
+        return "";
     }));
 }
 

@@ -8,9 +8,8 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-constexpr std::size_t large = 100 << 20;  // three of them are worth telling
-static_assert(2 * large < ExportedAllocations::worth_telling &&
-              3 * large > ExportedAllocations::worth_telling);
+constexpr std::size_t large = 100 << 20;  // of three of them there is enough
+static_assert(2 * large < PeerMappings::most_freed && 3 * large > PeerMappings::most_freed);
 
 // Rank 1 has memory, rank 0 maps it. Each step is one of both ranks.
 class Pair {
@@ -40,6 +39,7 @@ public:
     void use()
     {
         PeerMappings::Mapping* mapping = nullptr;
+        if (!is_owner) PeerPieces::instance().listen(0);
         if (!is_owner && failed(PeerMappings::instance().acquire(last_, 0, mapping)))
             throw std::runtime_error("no mapping");
         if (!is_owner) used_.push_back(mapping);
@@ -49,17 +49,18 @@ public:
         for (auto* mapping : used_) PeerMappings::instance().release(mapping);
         used_.clear();
     }
-    // Mappings of rank 0 after both have looked.
-    std::uint64_t mapped()
-    {
-        if (is_owner) ExportedAllocations::instance().look_after();
-        (void)group_.allgather(0);
-        if (!is_owner) PeerPieces::instance().listen(0);
-        return group_.allgather(hip_sim_live("mappings"))[0];
-    }
+    // Mappings of rank 0.
+    std::uint64_t mapped() { return group_.allgather(hip_sim_live("mappings"))[0]; }
     void free(std::byte* memory) const
     {
         if (is_owner) gives_success(hipFree(memory), "hipFree");
+    }
+    void say_freed(const std::byte* memory) const
+    {
+        const Allocation a = allocation_of(memory);
+        const PieceSocket::Entry entry{reinterpret_cast<std::uint64_t>(a.base), a.length, a.id};
+        if (!PieceSocket::instance().send(processes_[0], PieceSocket::What::freed, {&entry, 1}, {}))
+            throw std::runtime_error("not sent");
     }
     void fill_queue() const
     {
@@ -92,23 +93,25 @@ const char* run_pair(std::string (*body)(Pair&))
 void test_freed_memory(void**)
 {
     expect_no_reason(run_pair([](Pair& pair) -> std::string {
-        std::byte* const stays = pair.add(large);
-        std::vector<std::byte*> others;
-        for (int i = 0; i < 3; i++) others.push_back(pair.add(large));
+        std::vector<std::byte*> all;
+        for (int i = 0; i < 4; i++) all.push_back(pair.add(large));
         pair.give_up();
-        if (pair.mapped() != 4) return "closed though it is there";
-        pair.free(others[0]);
-        pair.free(others[2]);
-        if (pair.mapped() != 4) return "closed for little";
-        pair.free(others[1]);
-        if (pair.mapped() != 1) return "what was freed is still mapped";
-        if (pair.mapped() != 1) return "what was not freed is closed";
-        pair.free(stays);
+        pair.free(all[0]);
+        pair.free(all[2]);
+        std::byte* const fifth = pair.add(large / 2);
+        pair.give_up();
+        if (pair.mapped() != 5) return "closed for little";
+        pair.free(all[1]);
+        if (pair.mapped() != 5) return "closed where nothing is opened";
+        std::byte* const sixth = pair.add(large / 2);
+        pair.give_up();
+        if (pair.mapped() != 3) return std::to_string(pair.mapped()) + " of 3 that are there";
+        for (std::byte* const memory : {all[3], fifth, sixth}) pair.free(memory);
         return "";
     }));
 }
 
-// Or another allocation is in its place, which the owner sees at once.
+// Other memory is at its address; of what was there before, rank 0 has closed its mapping by itself.
 void test_memory_that_was_replaced(void**)
 {
     expect_no_reason(run_pair([](Pair& pair) -> std::string {
@@ -118,7 +121,6 @@ void test_memory_that_was_replaced(void**)
             memory = pair.add(large);
             pair.give_up();
         }
-        // Rank 0 has closed the others, to map this one; told of them, it leaves it alone.
         if (pair.mapped() != 1) return "not the last one";
         const auto calls = hip_sim_calls();
         pair.use();
@@ -127,7 +129,10 @@ void test_memory_that_was_replaced(void**)
         std::byte* const others[] = {pair.add(large), pair.add(large)};
         pair.give_up();
         for (std::byte* const each : {memory, others[0], others[1]}) pair.free(each);
-        return pair.mapped() == 0 ? "" : "the one in its place is still mapped";
+        std::byte* const last = pair.add(4096);
+        pair.give_up();
+        pair.free(last);
+        return pair.mapped() == 1 ? "" : "the one in its place is still mapped";
     }));
 }
 
@@ -137,9 +142,30 @@ void test_freed_memory_in_use(void**)
         std::vector<std::byte*> all;
         for (int i = 0; i < 3; i++) all.push_back(pair.add(large));
         for (std::byte* const memory : all) pair.free(memory);
-        if (pair.mapped() != 3) return "closed in use";
+        (void)pair.add(4096);
+        if (pair.mapped() != 4) return "closed in use";
         pair.give_up();
-        return pair.mapped() == 0 ? "" : "not closed when it was given up";
+        if (pair.mapped() != 4) return "closed where nothing is opened";
+        (void)pair.add(4096);
+        pair.give_up();
+        return pair.mapped() == 2 ? "" : "not closed afterwards";
+    }));
+}
+
+// Its owner has been wrong, or somebody says what is not so: what is offered again is there.
+void test_memory_that_is_there(void**)
+{
+    expect_no_reason(run_pair([](Pair& pair) -> std::string {
+        for (int i = 0; i < 3; i++) {
+            std::byte* const memory = pair.add(large);
+            if (pair.is_owner) pair.say_freed(memory);
+        }
+        pair.give_up();
+        if (pair.mapped() != 3) return "closed where nothing is opened";  // and all is said
+        pair.use();                                                       // the last of them
+        pair.give_up();
+        (void)pair.add(4096);
+        return pair.mapped() == 4 ? "" : "closed though two are too little";
     }));
 }
 
@@ -150,34 +176,39 @@ void test_a_full_queue(void**)
         for (int i = 0; i < 3; i++) all.push_back(pair.add(large));
         pair.give_up();
         for (std::byte* const memory : all) pair.free(memory);
-        if (pair.is_owner) {
-            pair.fill_queue();
-            ExportedAllocations::instance().look_after();  // nobody hears it
-        }
-        (void)pair.mapped();
-        return pair.mapped() == 0 ? "" : "never told";
-    }));
-}
-
-// Of much that is small only so many are kept in mind.
-void test_many(void**)
-{
-    expect_no_reason(run_pair([](Pair& pair) -> std::string {
-        for (std::size_t i = 0; i < 2 * ExportedAllocations::most_freed; i++) {
-            pair.free(pair.add(4096));
-            pair.give_up();
-            if (pair.is_owner) ExportedAllocations::instance().look_after();
-        }
-        std::vector<std::byte*> all;
-        for (int i = 0; i < 3; i++) all.push_back(pair.add(large));
+        if (pair.is_owner) pair.fill_queue();
+        (void)pair.add(4096);  // of the others nobody hears
         pair.give_up();
-        for (std::byte* const memory : all) pair.free(memory);
-        for (int i = 0; i < 10; i++) (void)pair.mapped();
-        return pair.mapped() == 0 ? "" : std::to_string(pair.mapped()) + " are left";
+        if (pair.mapped() != 4) return "closed";
+        (void)pair.add(8192);
+        pair.give_up();
+        return pair.mapped() == 2 ? "" : "never told";
     }));
 }
 
-// By calls alone, some time after the application has gone over to other memory.
+// Nobody is left to be told, and nothing is kept for him.
+void test_a_peer_that_is_gone(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        const Group group = self.group();
+        const auto processes = group.allgather(PieceSocket::instance().address());
+        (void)group.allgather(0);
+        if (self.rank() == 0) return "";
+        MemoryNotices notices(PieceSocket::What::freed);
+        const PieceSocket::Entry nothing{};
+        const bool is_gone = await([&] {
+            return PieceSocket::instance().try_send(processes[0], PieceSocket::What::freed,
+                                                    {&nothing, 1},
+                                                    {}) == PieceSocket::Sent::to_nobody;
+        });
+        if (!is_gone) return "it is still there";
+        notices.add(processes[0], nothing);
+        notices.send();
+        return notices.has(processes[0].process) ? "kept" : "";
+    }));
+}
+
+// By calls alone: the application goes over to other memory, and at once to some more.
 void test_calls(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
@@ -202,9 +233,9 @@ void test_calls(void**)
         if (hip_sim_live("mappings") != phase) return "not one for each";
         for (std::byte* const memory : all) gives_success(hipFree(memory), "hipFree");
         std::byte* const other = device_memory(4 * shard);
-        for (std::uint64_t i = 0; i < 8 * phase; i++) call(other);
-        const std::uint64_t left = hip_sim_live("mappings") * 2 * shard;
-        return left < ExportedAllocations::worth_telling ? "" : "they stay";
+        call(other);
+        if (hip_sim_live("mappings") != 1) return "they stay";
+        return ExportedAllocations::instance().size() == 1 ? "" : "the owner keeps them in mind";
     }));
 }
 
@@ -217,7 +248,8 @@ int main()
         cmocka_unit_test(test_memory_that_was_replaced),
         cmocka_unit_test(test_freed_memory_in_use),
         cmocka_unit_test(test_a_full_queue),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_memory_that_is_there),
+        cmocka_unit_test(test_a_peer_that_is_gone),
         cmocka_unit_test(test_calls),
     };
     return cmocka_run_group_tests_name("exported_allocations", tests, nullptr, nullptr);
