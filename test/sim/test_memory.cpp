@@ -147,7 +147,7 @@ void test_copies_of_rows(void**)
         gives(hipStreamSynchronize(nullptr));
         for (std::size_t row = 0; row < rows; row++) {
             const auto all = pattern(span, 1);
-            const Bytes wanted(all.begin() + row * pitch, all.begin() + row * pitch + width);
+            const Bytes wanted(all.data() + row * pitch, all.data() + row * pitch + width);
             require(get(packed + row * width, width) == wanted);
         }
         gives(copy(width - 1, pitch, rows), hipErrorInvalidPitchValue);
