@@ -1,5 +1,7 @@
 #include "transport/exported_allocations.hpp"
 
+#include <algorithm>
+
 #include "gpu/runtime.hpp"
 
 namespace hier {
@@ -29,14 +31,16 @@ void ExportedAllocations::note(const ExportedMemory& memory, int device,
 
 void ExportedAllocations::look_for_freed()
 {
-    std::erase_if(exports_, [&](const auto& item) {
-        const Export& known = item.second;
-        auto* const base = reinterpret_cast<std::byte*>(known.memory.base);
-        if (gpu::runtime()->is_there({base, known.memory.length, known.memory.id}, known.device))
-            return false;
-        for (const auto& [process, peer] : known.told) notices_.add(peer, known.memory);
-        return true;
-    });
+    for (std::size_t i = std::min(exports_.size(), most_looks); i > 0; i--) {
+        auto at = exports_.upper_bound(looked_at_);
+        if (at == exports_.end()) at = exports_.begin();
+        looked_at_ = at->first;
+        const auto& [memory, device, told] = at->second;
+        auto* const base = reinterpret_cast<std::byte*>(memory.base);
+        if (gpu::runtime()->is_there({base, memory.length, memory.id}, device)) continue;
+        for (const auto& [process, peer] : told) notices_.add(peer, memory);
+        exports_.erase(at);
+    }
     notices_.send();
 }
 

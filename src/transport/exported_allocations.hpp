@@ -31,8 +31,12 @@ private:
 
     void look_for_freed();
 
+    // At a time: to ask takes a driver up to a microsecond.
+    static constexpr std::size_t most_looks = PeerMappings::most;
+
     std::mutex mutex_;
     std::map<std::uint64_t, Export> exports_;  // by base
+    std::uint64_t looked_at_ = 0;
     MemoryNotices notices_{PieceSocket::What::freed};
 };
 
