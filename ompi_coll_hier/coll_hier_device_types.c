@@ -1,4 +1,4 @@
-/* Derived datatypes in a device's memory, by copy engines, without a kernel.
+/* Derived datatypes in a device's memory, into the host's and out of it by copies that the runtime makes.
  *
  * A copy costs some microseconds however small it is, and an array's column has a piece a row. So what lies
  * at equal distances becomes the rows of one copy, in one of two ways:

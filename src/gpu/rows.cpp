@@ -20,14 +20,14 @@ Copy some_of(const Copy& copy, std::size_t first, std::size_t rows)
     return some;
 }
 
-// Do the first and the last row lie in the same allocation? Datatypes join what they like, and what a
+// Do the first and the last byte lie in the same allocation? Datatypes join what they like, and what a
 // driver makes of rows in several allocations, or in a device's memory and the host's, nobody says.
-bool is_in_one(const void* base, std::size_t pitch, std::size_t rows)
+bool is_in_one(const void* base, std::size_t span)
 {
     Allocation first, last;
     return inspect_pointer(base, first) == hipSuccess &&
-           inspect_pointer(at(base, (rows - 1) * pitch), last) == hipSuccess &&
-           first.kind == last.kind && first.base == last.base && first.id == last.id;
+           inspect_pointer(at(base, span - 1), last) == hipSuccess && first.kind == last.kind &&
+           first.base == last.base && first.id == last.id;
 }
 
 hipError_t one_by_one(hipStream_t stream, const Copy& copy)
@@ -42,13 +42,14 @@ hipError_t one_by_one(hipStream_t stream, const Copy& copy)
 
 }  // namespace
 
-// One by one where the runtime does not take them as they are: memory that consists of several pieces
-// (HIP asks whether one piece has all rows), or pitches beyond what it takes.
+// One by one, too, where the runtime does not take them as they are: with pitches beyond what it
+// takes, for one.
 hipError_t copy_rows(hipStream_t stream, const Copy& copy)
 {
     constexpr std::size_t at_once = 128 << 20;  // bytes: of more an MI355X has hung
-    if (copy.bytes == 0 || copy.bytes > at_once || !is_in_one(copy.to, copy.to_pitch, copy.rows) ||
-        !is_in_one(copy.from, copy.from_pitch, copy.rows))
+    if (copy.bytes == 0 || copy.bytes > at_once ||
+        !is_in_one(copy.to, (copy.rows - 1) * copy.to_pitch + copy.bytes) ||
+        !is_in_one(copy.from, (copy.rows - 1) * copy.from_pitch + copy.bytes))
         return one_by_one(stream, copy);
     const std::size_t rows = at_once / copy.bytes;
     for (std::size_t done = 0; done < copy.rows; done += rows) {

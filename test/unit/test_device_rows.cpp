@@ -98,7 +98,7 @@ void test_rows_are_one_copy(void**)
     }));
 }
 
-// The runtime does not take a copy across them in one.
+// The simulated runtime ends a process that asks for a copy across them in one.
 void test_rows_in_several_pieces(void**)
 {
     expect_no_reason(run_alone([]() -> std::string {
