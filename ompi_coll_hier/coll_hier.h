@@ -31,19 +31,30 @@ typedef enum {
     MCA_COLL_HIER_REFUSED /* set-up failed, on all ranks: the previous module for good */
 } mca_coll_hier_state_t;
 
-/* Memory that is kept from call to call. */
+typedef enum {
+    MCA_COLL_HIER_PAGEABLE,
+    MCA_COLL_HIER_PINNED,
+    MCA_COLL_HIER_OF_DEVICE /* lent for one call */
+} mca_coll_hier_kind_t;
+
+/* Memory of ours: the module's is kept from call to call. */
 typedef struct {
     void* base;
     size_t bytes;
-    bool is_pinned;
+    mca_coll_hier_kind_t kind;
+    struct mca_coll_hier_kept* outgrown;
 } mca_coll_hier_staging_t;
+
+/* How elements in a device's memory are packed and unpacked. */
+typedef struct mca_coll_hier_plan mca_coll_hier_plan_t;
 
 /* `count` elements of a type somewhere in memory. */
 typedef struct {
     void* base;
     size_t count;
     struct ompi_datatype_t* type;
-    bool is_reachable; /* by the CPU; if not, it is a device's */
+    bool is_reachable;           /* by the CPU; if not, it is a device's */
+    mca_coll_hier_plan_t** plan; /* that of the last such elements is kept here */
 } mca_coll_hier_elements_t;
 
 /* As a call of MPI names it: what a rank sends, or what it receives from each. */
@@ -65,6 +76,8 @@ struct mca_coll_hier_module_t {
     bool has_told_of_small_calls;
     hier_team* team;
     mca_coll_hier_staging_t send_staging, receive_staging;
+    mca_coll_hier_plan_t *send_plan, *receive_plan;
+    bool lacks_device_memory; /* for staging */
 };
 typedef struct mca_coll_hier_module_t mca_coll_hier_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_hier_module_t);
@@ -101,6 +114,9 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
  * through memory of ours; the communication pattern does not change */
 bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, ptrdiff_t* offset);
 void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool pinned);
+/* Of the elements' device. False: it has none, or no more than other memory does as well. */
+bool mca_coll_hier_borrow(mca_coll_hier_staging_t* staging, size_t bytes,
+                          const mca_coll_hier_elements_t* elements);
 void mca_coll_hier_release(mca_coll_hier_staging_t* staging);
 void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging);
 void mca_coll_hier_release_abandoned(void); /* when the component closes */
@@ -111,9 +127,12 @@ int mca_coll_hier_pack(mca_coll_hier_staging_t* staging, size_t at, size_t bytes
 int mca_coll_hier_unpack(mca_coll_hier_staging_t* staging, size_t bytes,
                          const mca_coll_hier_elements_t* to);
 
-/* coll_hier_device_types.c: the same of elements in a device's memory. Blocking. */
+/* coll_hier_device_types.c: the same of elements in a device's memory, to and from any memory. Blocking. */
 int mca_coll_hier_convert_on_device(char* packed, size_t bytes,
                                     const mca_coll_hier_elements_t* elements, bool is_pack);
+/* Is it done by few copies, of many bytes each? */
+bool mca_coll_hier_is_regular(const mca_coll_hier_elements_t* elements, size_t bytes);
+void mca_coll_hier_drop_plan(mca_coll_hier_plan_t** plan);
 
 /* coll_hier_stand_in.c: a buffer without memory. It has as many bytes as is said, from each rank where
  * it receives, all of them in the same few: read as zeros, or written to no purpose. No type: not even

@@ -45,43 +45,97 @@ static bool is_direct(const mca_coll_hier_call_t* call, const mca_coll_hier_elem
     return is_direct;
 }
 
-static int by_team(const mca_coll_hier_call_t* call)
+/* Where a buffer of a call is that the team cannot work on. */
+typedef struct {
+    mca_coll_hier_staging_t* staging; /* NULL: it can */
+    mca_coll_hier_staging_t lent;
+} staged_t;
+
+/* Devices reach each other's memory faster than the host's. But what packs there is a kernel, on NVIDIA
+ * (the driver's, for a copy inside a device), and takes longer for a small piece than a copy engine. */
+static void choose_staging(const mca_coll_hier_call_t* call,
+                           const mca_coll_hier_elements_t* elements, size_t bytes,
+                           mca_coll_hier_staging_t* kept, staged_t* staged)
+{
+    mca_coll_hier_module_t* module = call->module;
+    staged->staging = kept;
+    if (elements->is_reachable || module->lacks_device_memory ||
+        !hier_team_takes_device_memory(module->team) || bytes > hier_memory_most_lent() ||
+        bytes > mca_coll_hier_bytes_of(elements) || !mca_coll_hier_is_regular(elements, bytes)) {
+        return;
+    }
+    if (mca_coll_hier_borrow(&staged->lent, bytes, elements)) {
+        staged->staging = &staged->lent;
+    } else {
+        module->lacks_device_memory = true;
+    }
+}
+
+static int place_receive(const mca_coll_hier_call_t* call, staged_t* staged, void** recv)
+{
+    if (is_direct(call, &call->receive, recv)) {
+        return OMPI_SUCCESS;
+    }
+    choose_staging(call, &call->receive, call->total, &call->module->receive_staging, staged);
+    const int rc = mca_coll_hier_stage_receive(call, staged->staging);
+    *recv = staged->staging->base;
+    return rc;
+}
+
+static int place_send(const mca_coll_hier_call_t* call, staged_t* staged, const void** send)
+{
+    void* start;
+    if (is_direct(call, &call->send, &start) &&
+        mca_coll_hier_bytes_of(&call->send) >= call->shard_bytes) {
+        *send = start;
+        return OMPI_SUCCESS;
+    }
+    choose_staging(call, &call->send, call->shard_bytes, &call->module->send_staging, staged);
+    const int rc = mca_coll_hier_pack_send(call, staged->staging);
+    *send = staged->staging->base;
+    return rc;
+}
+
+static void abandon(staged_t* staged)
+{
+    if (NULL != staged->staging) {
+        mca_coll_hier_abandon(staged->staging);
+    }
+}
+
+static int by_team_staged(const mca_coll_hier_call_t* call, staged_t* send, staged_t* receive)
 {
     hier_allgather_args args = {NULL, NULL, call->shard_bytes};
-    void* start;
-    int rc = mca_coll_hier_to_mpi_error(hier_team_error(call->module->team));
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    const bool receive_is_direct = is_direct(call, &call->receive, &args.recv);
-    if (!receive_is_direct) {
-        rc = mca_coll_hier_stage_receive(call, &args.recv);
-    }
+    int rc = place_receive(call, receive, &args.recv);
     if (OMPI_SUCCESS == rc && !call->in_place) {
-        if (is_direct(call, &call->send, &start) &&
-            mca_coll_hier_bytes_of(&call->send) >= call->shard_bytes) {
-            args.send = start;
-        } else {
-            rc = mca_coll_hier_pack_send(call, &start);
-            args.send = start;
-        }
+        rc = place_send(call, send, &args.send);
     }
     if (OMPI_SUCCESS != rc) {
         hier_allgather_refuse(call->module->team);
         return rc;
     }
     rc = run(call->module->team, &args);
-    if (OMPI_SUCCESS != rc && NULL != args.send && args.send == call->module->send_staging.base) {
-        /* What is on its way is sent from there. */
-        mca_coll_hier_abandon(&call->module->send_staging);
-    }
-    if (OMPI_SUCCESS != rc && !receive_is_direct) {
-        mca_coll_hier_abandon(&call->module->receive_staging);
-    } else if (!receive_is_direct) {
-        rc = mca_coll_hier_unpack(&call->module->receive_staging, call->total, &call->receive);
+    if (OMPI_SUCCESS != rc) {
+        /* What is on its way is sent from there, and lands there. */
+        abandon(send);
+        abandon(receive);
+    } else if (NULL != receive->staging) {
+        rc = mca_coll_hier_unpack(receive->staging, call->total, &call->receive);
         if (OMPI_SUCCESS != rc) {
             hier_allgather_refuse(call->module->team); /* the next: whoever fails may not come */
         }
+    }
+    return rc;
+}
+
+static int by_team(const mca_coll_hier_call_t* call)
+{
+    staged_t send = {.staging = NULL}, receive = {.staging = NULL};
+    int rc = mca_coll_hier_to_mpi_error(hier_team_error(call->module->team));
+    if (OMPI_SUCCESS == rc) {
+        rc = by_team_staged(call, &send, &receive);
+        mca_coll_hier_release(&send.lent);
+        mca_coll_hier_release(&receive.lent);
     }
     return OMPI_SUCCESS == rc ? mca_coll_hier_size_mismatch(call) : rc;
 }
@@ -146,11 +200,12 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     const size_t size = (size_t)ompi_comm_size(comm);
     const bool in_place = MPI_IN_PLACE == sbuf; /* the other send arguments mean nothing then */
     ptrdiff_t lower_bound, extent;
-    mca_coll_hier_call_t call = {.module = hier,
-                                 .comm = comm,
-                                 .in_place = in_place,
-                                 .send = {(void*)sbuf, (size_t)scount, sdtype, true},
-                                 .receive = {rbuf, (size_t)rcount * size, rdtype, true}};
+    mca_coll_hier_call_t call = {
+        .module = hier,
+        .comm = comm,
+        .in_place = in_place,
+        .send = {(void*)sbuf, (size_t)scount, sdtype, true, &hier->send_plan},
+        .receive = {rbuf, (size_t)rcount * size, rdtype, true, &hier->receive_plan}};
     ompi_datatype_type_size(rdtype, &call.shard_bytes);
     call.shard_bytes *= (size_t)rcount;
     call.total = call.shard_bytes * size;
@@ -166,9 +221,9 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
         find_memory(&call.send);
     }
     ompi_datatype_get_extent(rdtype, &lower_bound, &extent);
-    call.own =
-        (mca_coll_hier_elements_t){(char*)rbuf + (ptrdiff_t)rcount * extent * ompi_comm_rank(comm),
-                                   (size_t)rcount, rdtype, call.receive.is_reachable};
+    call.own = (mca_coll_hier_elements_t){
+        (char*)rbuf + (ptrdiff_t)rcount * extent * ompi_comm_rank(comm), (size_t)rcount, rdtype,
+        call.receive.is_reachable, &hier->send_plan};
 
     if (1 < size && MCA_COLL_HIER_FRESH == hier->state && is_worth_a_team(hier, call.total)) {
         mca_coll_hier_build_team(hier, comm);

@@ -20,32 +20,28 @@ int mca_coll_hier_size_mismatch(const mca_coll_hier_call_t* call)
                                        : MPI_ERR_COUNT;
 }
 
-int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, void** packed)
+int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging)
 {
     const size_t bytes = mca_coll_hier_bytes_of(&call->send);
     const size_t usable = bytes < call->shard_bytes ? bytes : call->shard_bytes;
-    char* base = (char*)mca_coll_hier_reserve(&call->module->send_staging, call->shard_bytes,
-                                              !call->send.is_reachable);
+    char* base = (char*)mca_coll_hier_reserve(staging, call->shard_bytes, !call->send.is_reachable);
     if (NULL == base) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    *packed = base;
-    memset(base + usable, 0, call->shard_bytes - usable);
-    return mca_coll_hier_pack(&call->module->send_staging, 0, usable, &call->send);
+    if (usable < call->shard_bytes) {
+        memset(base + usable, 0, call->shard_bytes - usable);
+    }
+    return mca_coll_hier_pack(staging, 0, usable, &call->send);
 }
 
-int mca_coll_hier_stage_receive(const mca_coll_hier_call_t* call, void** staged)
+int mca_coll_hier_stage_receive(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging)
 {
-    char* base = (char*)mca_coll_hier_reserve(&call->module->receive_staging, call->total,
-                                              !call->receive.is_reachable);
-    if (NULL == base) {
+    if (NULL == mca_coll_hier_reserve(staging, call->total, !call->receive.is_reachable)) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    *staged = base;
     if (!call->in_place) {
         return OMPI_SUCCESS;
     }
-    return mca_coll_hier_pack(&call->module->receive_staging,
-                              call->shard_bytes * (size_t)ompi_comm_rank(call->comm),
+    return mca_coll_hier_pack(staging, call->shard_bytes * (size_t)ompi_comm_rank(call->comm),
                               call->shard_bytes, &call->own);
 }

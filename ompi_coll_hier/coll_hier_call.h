@@ -20,11 +20,11 @@ typedef struct {
 size_t mca_coll_hier_bytes_of(const mca_coll_hier_elements_t* elements);
 /* What the caller is told when it gives another number of bytes than the others. */
 int mca_coll_hier_size_mismatch(const mca_coll_hier_call_t* call);
-/* The own shard packed in memory of the host. Too few bytes are made up with zeros and too many are
- * cut, so that the other ranks get their allgather. */
-int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, void** packed);
-/* Memory of the host for the result, with the own shard in it when the call is in place. */
-int mca_coll_hier_stage_receive(const mca_coll_hier_call_t* call, void** staged);
+/* The own shard packed. Too few bytes are made up with zeros, in memory of the host only, and too many
+ * are cut, so that the other ranks get their allgather. */
+int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging);
+/* Memory for the result, with the own shard in it when the call is in place. */
+int mca_coll_hier_stage_receive(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging);
 
 /* coll_hier_previous.c: the buffers are those of MPI_Allgather */
 int mca_coll_hier_by_previous(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,

@@ -1,4 +1,4 @@
-/* Derived datatypes in a device's memory, into the host's and out of it by copies that the runtime makes.
+/* Derived datatypes in a device's memory, packed and unpacked by copies that the runtime makes.
  *
  * A copy costs some microseconds however small it is, and an array's column has a piece a row. So what lies
  * at equal distances becomes the rows of one copy, in one of two ways:
@@ -11,56 +11,124 @@
  * Gaps are not touched. */
 #include "coll_hier.h"
 
+#include <stdlib.h>
+
 #include "ompi/datatype/ompi_datatype.h"
 #include "opal/datatype/opal_convertor.h"
 
 /* Pieces of one element, one behind the other when packed. */
 typedef struct {
-    char* at; /* of the first element */
+    ptrdiff_t at; /* in the first element */
     size_t packed_at;
     size_t bytes;
     size_t rows;
     ptrdiff_t pitch;
 } run_t;
 
+/* What one copy moves: `rows` times `bytes` bytes, from the elements' base and from the packed bytes on. */
+typedef struct {
+    ptrdiff_t at;
+    size_t packed_at;
+    size_t bytes;
+    size_t rows;
+    size_t pitch, packed_pitch;
+} rows_t;
+
 /* Of fewer rows each goes by itself: such copies are given to a driver many at a time. */
-enum { most_pieces = 256, least_rows = 8 };
+enum { copies_at_once = 256, least_rows = 8 };
+
+struct mca_coll_hier_plan {
+    struct ompi_datatype_t*
+        type; /* retained, so that no other comes to its address; NULL: of none */
+    size_t count;
+    size_t bytes;
+    bool is_complete; /* or there are too many copies for a plan */
+    rows_t* copies;
+    size_t used, room;
+};
+
+static int copy_some(const rows_t* copies, size_t count, const mca_coll_hier_elements_t* elements,
+                     char* packed, bool is_pack)
+{
+    hier_memory_piece pieces[copies_at_once];
+    for (size_t i = 0; i < count; i++) {
+        const rows_t* rows = &copies[i];
+        /* A base may be no address of memory: MPI_BOTTOM. */
+        char* const at = (char*)((uintptr_t)elements->base + (uintptr_t)rows->at);
+        char* const packed_at = packed + rows->packed_at;
+        pieces[i] = (hier_memory_piece){.to = is_pack ? packed_at : at,
+                                        .from = is_pack ? at : packed_at,
+                                        .bytes = rows->bytes,
+                                        .rows = rows->rows,
+                                        .to_pitch = is_pack ? rows->packed_pitch : rows->pitch,
+                                        .from_pitch = is_pack ? rows->pitch : rows->packed_pitch};
+    }
+    return mca_coll_hier_to_mpi_error(hier_memory_copy(pieces, count));
+}
+
+static int copy_rows(const rows_t* copies, size_t count, const mca_coll_hier_elements_t* elements,
+                     char* packed, bool is_pack)
+{
+    int rc = OMPI_SUCCESS;
+    for (size_t done = 0; done < count && OMPI_SUCCESS == rc; done += copies_at_once) {
+        const size_t left = count - done;
+        rc = copy_some(copies + done, left < copies_at_once ? left : copies_at_once, elements,
+                       packed, is_pack);
+    }
+    return rc;
+}
 
 /* What is to be done with `count` elements. */
 typedef struct {
-    char* packed;
+    ptrdiff_t at;
+    size_t packed_at;
     size_t count;
     ptrdiff_t extent;
     size_t packed_extent;
+    const mca_coll_hier_elements_t* elements;
+    mca_coll_hier_plan_t* plan; /* what is not done yet */
+    char* packed;               /* NULL: only the plan is wanted */
     bool is_pack;
-    hier_memory_piece pieces[most_pieces]; /* not copied yet */
-    size_t used;
 } conversion_t;
 
 static int copy_pieces(conversion_t* conversion)
 {
-    const size_t used = conversion->used;
-    conversion->used = 0;
-    return 0 == used ? OMPI_SUCCESS
-                     : mca_coll_hier_to_mpi_error(hier_memory_copy(conversion->pieces, used));
+    const size_t used = conversion->plan->used;
+    conversion->plan->used = 0;
+    return copy_rows(conversion->plan->copies, used, conversion->elements, conversion->packed,
+                     conversion->is_pack);
 }
 
-static int add_rows(conversion_t* conversion, char* at, size_t packed_at, size_t bytes, size_t rows,
-                    size_t pitch, size_t packed_pitch)
+static int enlarge(mca_coll_hier_plan_t* plan)
 {
-    char* const packed = conversion->packed + packed_at;
-    const bool is_pack = conversion->is_pack;
-    conversion->pieces[conversion->used++] =
-        (hier_memory_piece){.to = is_pack ? packed : at,
-                            .from = is_pack ? at : packed,
-                            .bytes = bytes,
-                            .rows = rows,
-                            .to_pitch = is_pack ? packed_pitch : pitch,
-                            .from_pitch = is_pack ? pitch : packed_pitch};
-    return most_pieces == conversion->used ? copy_pieces(conversion) : OMPI_SUCCESS;
+    enum { most = 16384 };
+    const size_t room = 0 == plan->room ? 16 : 4 * plan->room;
+    rows_t* copies = room > most ? NULL : (rows_t*)realloc(plan->copies, room * sizeof *copies);
+    if (NULL == copies) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    plan->copies = copies;
+    plan->room = room;
+    return OMPI_SUCCESS;
 }
 
-static int add_pieces(conversion_t* conversion, char* at, size_t packed_at, size_t bytes,
+static int add_rows(conversion_t* conversion, ptrdiff_t at, size_t packed_at, size_t bytes,
+                    size_t rows, size_t pitch, size_t packed_pitch)
+{
+    mca_coll_hier_plan_t* plan = conversion->plan;
+    int rc = OMPI_SUCCESS;
+    if (plan->used == plan->room) {
+        rc = NULL == conversion->packed ? enlarge(plan) : copy_pieces(conversion);
+    }
+    if (OMPI_SUCCESS == rc) {
+        plan->copies[plan->used++] =
+            (rows_t){conversion->at + at, conversion->packed_at + packed_at, bytes, rows, pitch,
+                     packed_pitch};
+    }
+    return rc;
+}
+
+static int add_pieces(conversion_t* conversion, ptrdiff_t at, size_t packed_at, size_t bytes,
                       size_t rows, ptrdiff_t pitch, size_t packed_pitch)
 {
     /* Elements may lie one upon the other, or backwards. */
@@ -110,7 +178,7 @@ static int convert_run(conversion_t* conversion, const run_t* run)
 }
 
 /* Does the next piece go on with the run? Then it is in it. */
-static bool extend(run_t* run, char* at, size_t bytes)
+static bool extend(run_t* run, ptrdiff_t at, size_t bytes)
 {
     const ptrdiff_t pitch = 1 == run->rows ? at - run->at : run->pitch;
     if (bytes != run->bytes || pitch < (ptrdiff_t)bytes ||
@@ -141,9 +209,11 @@ static int convert_pieces(conversion_t* conversion, opal_convertor_t* element, s
         for (uint32_t i = 0; i < count && done < bytes && OMPI_SUCCESS == rc; i++) {
             const size_t left = bytes - done;
             const size_t piece = iov[i].iov_len < left ? iov[i].iov_len : left;
-            if (0 == run.rows || !extend(&run, iov[i].iov_base, piece)) {
+            const ptrdiff_t at =
+                (ptrdiff_t)((uintptr_t)iov[i].iov_base - (uintptr_t)conversion->elements->base);
+            if (0 == run.rows || !extend(&run, at, piece)) {
                 rc = 0 == run.rows ? OMPI_SUCCESS : convert_run(conversion, &run);
-                run = (run_t){iov[i].iov_base, done, piece, 1, 0};
+                run = (run_t){at, done, piece, 1, 0};
             }
             done += piece;
         }
@@ -155,13 +225,13 @@ static int convert_pieces(conversion_t* conversion, opal_convertor_t* element, s
 }
 
 /* `bytes` of each element. */
-static int convert_equal(conversion_t* conversion, char* base, struct ompi_datatype_t* type,
-                         size_t bytes)
+static int convert_equal(conversion_t* conversion, size_t bytes)
 {
+    const mca_coll_hier_elements_t* elements = conversion->elements;
     opal_convertor_t element;
     OBJ_CONSTRUCT(&element, opal_convertor_t);
-    int rc = opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &type->super, 1,
-                                                      base, 0, &element);
+    int rc = opal_convertor_copy_and_prepare_for_send(
+        ompi_mpi_local_convertor, &elements->type->super, 1, elements->base, 0, &element);
     if (OPAL_SUCCESS == rc) {
         rc = convert_pieces(conversion, &element, bytes);
     }
@@ -169,30 +239,106 @@ static int convert_equal(conversion_t* conversion, char* base, struct ompi_datat
     return rc;
 }
 
+/* The first `bytes` bytes of all elements. */
+static int convert_all(conversion_t* conversion, size_t bytes)
+{
+    struct ompi_datatype_t* type = conversion->elements->type;
+    ptrdiff_t lower_bound;
+    ompi_datatype_type_size(type, &conversion->packed_extent);
+    ompi_datatype_get_extent(type, &lower_bound, &conversion->extent);
+    const size_t whole = bytes / conversion->packed_extent;
+    const size_t rest = bytes % conversion->packed_extent;
+    int rc = OMPI_SUCCESS;
+    if (0 < whole) {
+        conversion->count = whole;
+        rc = convert_equal(conversion, conversion->packed_extent);
+    }
+    if (OMPI_SUCCESS == rc && 0 < rest) {
+        conversion->at = (ptrdiff_t)whole * conversion->extent;
+        conversion->packed_at = whole * conversion->packed_extent;
+        conversion->count = 1;
+        rc = convert_equal(conversion, rest);
+    }
+    return rc;
+}
+
+static void forget(mca_coll_hier_plan_t* plan)
+{
+    if (NULL != plan->type) {
+        OBJ_RELEASE(plan->type);
+    }
+    plan->type = NULL;
+}
+
+void mca_coll_hier_drop_plan(mca_coll_hier_plan_t** plan)
+{
+    if (NULL != *plan) {
+        forget(*plan);
+        free((*plan)->copies);
+    }
+    free(*plan);
+    *plan = NULL;
+}
+
+/* A large type takes longer to walk through than its bytes take to copy, and most calls have the type
+ * of the last. NULL: there is no memory for it. */
+static const mca_coll_hier_plan_t* plan_of(const mca_coll_hier_elements_t* elements, size_t bytes)
+{
+    mca_coll_hier_plan_t* plan = *elements->plan;
+    struct ompi_datatype_t* type = elements->type;
+    if (NULL == plan) {
+        plan = (mca_coll_hier_plan_t*)calloc(1, sizeof *plan);
+        *elements->plan = plan;
+    }
+    if (NULL == plan ||
+        (plan->type == type && plan->count == elements->count && plan->bytes == bytes)) {
+        return plan;
+    }
+    forget(plan);
+    plan->used = 0;
+    conversion_t conversion = {.plan = plan, .elements = elements};
+    plan->is_complete = OMPI_SUCCESS == convert_all(&conversion, bytes);
+    if (!plan->is_complete) {
+        free(plan->copies);
+        plan->copies = NULL;
+        plan->room = 0;
+    }
+    plan->count = elements->count;
+    plan->bytes = bytes;
+    /* Attributes have functions of the application's to be called when a type goes: not later. */
+    if (NULL == type->d_keyhash) {
+        OBJ_RETAIN(type);
+        plan->type = type;
+    }
+    return plan;
+}
+
+bool mca_coll_hier_is_regular(const mca_coll_hier_elements_t* elements, size_t bytes)
+{
+    enum { least_copy = 32768 };
+    if (least_copy > bytes) {
+        return false;
+    }
+    const mca_coll_hier_plan_t* plan = plan_of(elements, bytes);
+    return NULL != plan && plan->is_complete && least_copy <= bytes / plan->used;
+}
+
 int mca_coll_hier_convert_on_device(char* packed, size_t bytes,
                                     const mca_coll_hier_elements_t* elements, bool is_pack)
 {
-    ptrdiff_t offset, lower_bound;
-    char* const base = (char*)elements->base;
-    conversion_t conversion = {.packed = packed, .is_pack = is_pack, .used = 0};
-    ompi_datatype_type_size(elements->type, &conversion.packed_extent);
-    ompi_datatype_get_extent(elements->type, &lower_bound, &conversion.extent);
-    const size_t whole = bytes / conversion.packed_extent;
-    const size_t rest = bytes % conversion.packed_extent;
-    int rc = OMPI_SUCCESS;
+    ptrdiff_t offset;
     if (mca_coll_hier_is_dense(elements->type, elements->count, &offset)) {
-        rc = add_rows(&conversion, base + offset, 0, bytes, 1, 0, 0);
-        return OMPI_SUCCESS == rc ? copy_pieces(&conversion) : rc;
+        const rows_t all = {offset, 0, bytes, 1, 0, 0};
+        return copy_rows(&all, 1, elements, packed, is_pack);
     }
-    if (0 < whole) {
-        conversion.count = whole;
-        rc = convert_equal(&conversion, base, elements->type, conversion.packed_extent);
+    const mca_coll_hier_plan_t* plan = plan_of(elements, bytes);
+    if (NULL != plan && plan->is_complete) {
+        return copy_rows(plan->copies, plan->used, elements, packed, is_pack);
     }
-    if (OMPI_SUCCESS == rc && 0 < rest) {
-        conversion.packed += whole * conversion.packed_extent;
-        conversion.count = 1;
-        rc = convert_equal(&conversion, base + (ptrdiff_t)whole * conversion.extent, elements->type,
-                           rest);
-    }
+    rows_t copies[copies_at_once];
+    mca_coll_hier_plan_t some = {.copies = copies, .room = copies_at_once};
+    conversion_t conversion = {
+        .elements = elements, .plan = &some, .packed = packed, .is_pack = is_pack};
+    const int rc = convert_all(&conversion, bytes);
     return OMPI_SUCCESS == rc ? copy_pieces(&conversion) : rc;
 }

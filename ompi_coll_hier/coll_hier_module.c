@@ -28,6 +28,8 @@ static void clean_up(mca_coll_hier_module_t* module)
     module->team = NULL;
     mca_coll_hier_release(&module->send_staging);
     mca_coll_hier_release(&module->receive_staging);
+    mca_coll_hier_drop_plan(&module->send_plan);
+    mca_coll_hier_drop_plan(&module->receive_plan);
 #if !HIER_MODULE_INSTALLS
     if (NULL != module->previous_allgather_module) {
         OBJ_RELEASE(module->previous_allgather_module);

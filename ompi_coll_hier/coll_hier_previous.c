@@ -16,13 +16,14 @@ static int stage(const mca_coll_hier_call_t* call, bool is_send, mca_coll_hier_b
     /* Elements of the receiving type: there may be too many bytes for a count. */
     *buffer = (mca_coll_hier_buffer_t){NULL, 0, NULL, false};
     mca_coll_hier_describe_bytes(call->own.count, call->shard_bytes / call->own.count, buffer);
-    const int rc = is_send ? mca_coll_hier_pack_send(call, &buffer->base)
-                           : mca_coll_hier_stage_receive(call, &buffer->base);
+    mca_coll_hier_staging_t* staging = is_send ? &module->send_staging : &module->receive_staging;
+    const int rc = is_send ? mca_coll_hier_pack_send(call, staging)
+                           : mca_coll_hier_stage_receive(call, staging);
     if (OMPI_SUCCESS == rc) {
+        buffer->base = staging->base;
         return rc;
     }
-    buffer->base = is_send ? mca_coll_hier_reserve(&module->send_staging, call->shard_bytes, false)
-                           : mca_coll_hier_reserve(&module->receive_staging, call->total, false);
+    buffer->base = mca_coll_hier_reserve(staging, is_send ? call->shard_bytes : call->total, false);
     if (NULL == buffer->base) {
         mca_coll_hier_drop_type(buffer);
         mca_coll_hier_make_stand_in(call->shard_bytes, is_send, buffer);

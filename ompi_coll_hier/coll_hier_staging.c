@@ -16,44 +16,99 @@ bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, pt
     return ompi_datatype_is_contiguous_memory_layout(type, count > 1 ? 2 : 1);
 }
 
+typedef struct mca_coll_hier_kept {
+    struct mca_coll_hier_kept* next;
+    mca_coll_hier_staging_t staging;
+} kept_t;
+
+static const mca_coll_hier_staging_t none = {NULL, 0, MCA_COLL_HIER_PAGEABLE, NULL};
+
+/* To give pinned memory back is to wait for the application's kernels (CUDA), and one of them may wait
+ * for a rank that is in this call: what is outgrown stays until the staging is released. */
+static void outgrow(mca_coll_hier_staging_t* staging)
+{
+    const bool is_pinned = MCA_COLL_HIER_PINNED == staging->kind;
+    kept_t* outgrown = is_pinned ? (kept_t*)malloc(sizeof *outgrown) : NULL;
+    if (NULL != outgrown) {
+        *outgrown = (kept_t){NULL, *staging};
+    } else {
+        outgrown = staging->outgrown;
+        staging->outgrown = NULL;
+        mca_coll_hier_release(staging);
+    }
+    *staging = none;
+    staging->outgrown = outgrown;
+}
+
+static void* allocate_pinned(mca_coll_hier_staging_t* staging, size_t bytes)
+{
+    staging->base = hier_memory_allocate_pinned(bytes);
+    staging->kind = NULL != staging->base ? MCA_COLL_HIER_PINNED : MCA_COLL_HIER_PAGEABLE;
+    staging->bytes = NULL != staging->base ? bytes : 0;
+    return staging->base;
+}
+
 /* Where pinned memory is wanted and there is none, pageable memory does, more slowly: the others may be
  * in the call already. */
 void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool pinned)
 {
-    if (staging->bytes < bytes || (pinned && !staging->is_pinned)) {
-        mca_coll_hier_release(staging);
-        staging->base = pinned ? hier_memory_allocate_pinned(bytes) : NULL;
-        staging->is_pinned = NULL != staging->base;
-        if (!staging->is_pinned && 0 != posix_memalign(&staging->base, 4096, bytes)) {
-            staging->base = NULL;
-            return NULL;
-        }
-        staging->bytes = bytes;
+    if (staging->bytes >= bytes && (!pinned || MCA_COLL_HIER_PAGEABLE != staging->kind)) {
+        return staging->base;
     }
+    const size_t ample = MCA_COLL_HIER_PINNED == staging->kind && 2 * staging->bytes > bytes
+                             ? 2 * staging->bytes
+                             : bytes;
+    outgrow(staging);
+    if (pinned && (NULL != allocate_pinned(staging, ample) ||
+                   (ample > bytes && NULL != allocate_pinned(staging, bytes)))) {
+        return staging->base;
+    }
+    if (0 != posix_memalign(&staging->base, 4096, bytes)) {
+        staging->base = NULL;
+        return NULL;
+    }
+    staging->bytes = bytes;
     return staging->base;
+}
+
+bool mca_coll_hier_borrow(mca_coll_hier_staging_t* staging, size_t bytes,
+                          const mca_coll_hier_elements_t* elements)
+{
+    ptrdiff_t offset, true_extent;
+    ompi_datatype_get_true_extent(elements->type, &offset, &true_extent);
+    staging->base = hier_memory_borrow((char*)elements->base + offset, bytes);
+    staging->kind = MCA_COLL_HIER_OF_DEVICE;
+    staging->bytes = bytes;
+    return NULL != staging->base;
 }
 
 void mca_coll_hier_release(mca_coll_hier_staging_t* staging)
 {
-    if (staging->is_pinned) {
-        hier_memory_free_pinned(staging->base);
-    } else {
-        free(staging->base);
+    if (NULL != staging->outgrown) {
+        mca_coll_hier_release(&staging->outgrown->staging);
+        free(staging->outgrown);
     }
-    *staging = (mca_coll_hier_staging_t){NULL, 0, false};
+    switch (staging->kind) {
+    case MCA_COLL_HIER_PAGEABLE:
+        free(staging->base);
+        break;
+    case MCA_COLL_HIER_PINNED:
+        hier_memory_free_pinned(staging->base);
+        break;
+    case MCA_COLL_HIER_OF_DEVICE:
+        hier_memory_give_back(staging->base);
+        break;
+    }
+    *staging = none;
 }
 
-typedef struct abandoned {
-    struct abandoned* next;
-    mca_coll_hier_staging_t staging;
-} abandoned_t;
-static abandoned_t* all_abandoned;
+static kept_t* all_abandoned;
 
 /* After an error peers that have not heard of it may still write there, or the network read: kept until
  * nobody is left to do so. */
 void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging)
 {
-    abandoned_t* kept = (abandoned_t*)malloc(sizeof(*kept));
+    kept_t* kept = (kept_t*)malloc(sizeof(*kept));
     if (NULL != kept) {
         kept->staging = *staging;
         kept->next = __atomic_load_n(&all_abandoned, __ATOMIC_RELAXED);
@@ -61,13 +116,13 @@ void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging)
                                             __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         }
     }
-    *staging = (mca_coll_hier_staging_t){NULL, 0, false};
+    *staging = none;
 }
 
 void mca_coll_hier_release_abandoned(void)
 {
     while (NULL != all_abandoned) {
-        abandoned_t* first = all_abandoned;
+        kept_t* first = all_abandoned;
         all_abandoned = first->next;
         mca_coll_hier_release(&first->staging);
         free(first);

@@ -2,6 +2,7 @@
 #include "hier/hier.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <exception>
 #include <iterator>
@@ -52,6 +53,9 @@ template <class F> int guarded(int on_exception, F f) noexcept
         return on_exception;
     }
 }
+
+constexpr std::size_t least_lent = 1 << 20, most_lent = 256 << 20;  // bytes of a block
+constexpr std::size_t most_blocks = 16;
 
 // Of a process that makes communicators by the thousand.
 bool is_said_first(const std::string& cause)
@@ -190,6 +194,31 @@ void hier_memory_free_pinned(void* memory)
         hier::gpu::runtime()->free_pinned(hier::gpu::used_device(),
                                           static_cast<std::byte*>(memory));
 }
+
+void* hier_memory_borrow(const void* like, size_t bytes)
+{
+    void* base = nullptr;
+    (void)guarded(HIER_ERR_MEMORY, [&] {
+        hier::Allocation memory;
+        const hier::Status status = hier::gpu::inspect(like, memory);
+        if (hier::failed(status) || memory.kind != hier::MemoryKind::device)
+            return code_of(hier::Status::out_of_memory);
+        // Few sizes, so that what is given back serves the next; and what failed calls keep has an end.
+        const std::size_t size = std::bit_ceil(std::max(bytes, least_lent));
+        hier::LentMemory& all = hier::LentMemory::instance();
+        const auto* block = all.lent() < most_blocks ? all.take(memory.device, size) : nullptr;
+        if (block != nullptr) base = block->base;
+        return static_cast<int>(HIER_OK);
+    });
+    return base;
+}
+
+void hier_memory_give_back(const void* memory)
+{
+    hier::LentMemory::instance().give_back(static_cast<const std::byte*>(memory));
+}
+
+size_t hier_memory_most_lent(void) { return most_lent; }
 
 const char* hier_strerror(int code)
 {

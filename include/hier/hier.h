@@ -152,6 +152,12 @@ int hier_memory_copy(const hier_memory_piece* pieces, size_t count);
  * Only once device memory has been seen. */
 void* hier_memory_allocate_pinned(size_t bytes);
 void hier_memory_free_pinned(void* memory);
+/* Memory of the device that `like` belongs to, of at most hier_memory_most_lent() bytes; NULL: there is
+ * none, which has been logged. The process keeps it and lends it again: peers may keep it mapped, and
+ * to free it could mean to wait for the application's kernels. */
+void* hier_memory_borrow(const void* like, size_t bytes);
+void hier_memory_give_back(const void* memory); /* NULL: nothing happens */
+size_t hier_memory_most_lent(void);
 
 const char* hier_strerror(int code);
 

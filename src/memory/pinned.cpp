@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "gpu/runtime.hpp"
 #include "log.hpp"
 #include "topology/discovery.hpp"
@@ -21,69 +23,74 @@ std::byte* map_pages(std::size_t bytes)
 
 }  // namespace
 
-PinnedMemory::~PinnedMemory() { release(); }
-
-void PinnedMemory::release()
+PinnedMemory::~PinnedMemory()
 {
-    if (data_ != nullptr) {
-        switch (owner_) {
-        case Owner::runtime:
-            gpu::runtime()->free_pinned(device_, data_);
-            break;
-        case Owner::registered:
-            if (gpu::runtime()->unregister_host(device_, data_)) munmap(data_, bytes_);
-            break;
-        case Owner::nobody:
-            munmap(data_, bytes_);
-            break;
-        }
+    release(current_);
+    for (const Block& block : outgrown_) release(block);
+}
+
+void PinnedMemory::release(const Block& block)
+{
+    if (block.data == nullptr) return;
+    switch (block.owner) {
+    case Owner::runtime:
+        gpu::runtime()->free_pinned(block.device, block.data);
+        break;
+    case Owner::registered:
+        if (gpu::runtime()->unregister_host(block.device, block.data))
+            munmap(block.data, block.bytes);
+        break;
+    case Owner::nobody:
+        munmap(block.data, block.bytes);
+        break;
     }
-    data_ = nullptr;
-    bytes_ = 0;
 }
 
 // A runtime's own allocations are near the calling thread (CUDA) or the device (ROCm), but nobody
 // promises that.
-void PinnedMemory::reserve_near(int device, std::size_t bytes)
+PinnedMemory::Block PinnedMemory::reserve_near(int device, std::size_t bytes)
 {
     const int numa = position_of_pci(gpu::runtime()->pci_address(device)).numa;
-    if (numa < 0) return;
+    if (numa < 0) return {};
     std::byte* const pages = map_pages(bytes);
-    if (pages == nullptr) return;
+    if (pages == nullptr) return {};
     if (!place_memory(pages, bytes, numa) ||
         failed(gpu::runtime()->register_host(device, pages, bytes))) {
         munmap(pages, bytes);
-        return;
+        return {};
     }
-    data_ = pages;
-    owner_ = Owner::registered;
+    return {pages, bytes, device, Owner::registered};
 }
 
-void PinnedMemory::reserve_pages(std::size_t bytes)
+PinnedMemory::Block PinnedMemory::reserve_by_runtime(int device, std::size_t bytes)
 {
-    data_ = map_pages(bytes);
-    owner_ = Owner::nobody;
-    if (data_ == nullptr)
+    return {gpu::runtime()->allocate_pinned(device, bytes), bytes, device, Owner::runtime};
+}
+
+PinnedMemory::Block PinnedMemory::reserve_pages(std::size_t bytes)
+{
+    std::byte* const pages = map_pages(bytes);
+    if (pages == nullptr)
         log(HIER_LOG_ERROR, "no memory: %zu bytes that the network could reach", bytes);
+    return {pages, bytes, -1, Owner::nobody};
 }
 
 bool PinnedMemory::reserve(int device, std::size_t bytes)
 {
-    if (bytes <= bytes_ && (device < 0 || owner_ != Owner::nobody)) return true;
-    release();
-    if (device < 0) {
-        reserve_pages(bytes);
-    } else {
-        reserve_near(device, bytes);
-        if (data_ == nullptr) {
-            data_ = gpu::runtime()->allocate_pinned(device, bytes);
-            owner_ = Owner::runtime;
-        }
-    }
-    if (data_ == nullptr) return false;
-    bytes_ = bytes;
-    device_ = device;
-    return true;
+    const bool is_pinned = current_.owner != Owner::nobody;
+    if (bytes <= current_.bytes && (device < 0 || is_pinned)) return true;
+    const std::size_t ample = is_pinned ? std::max(bytes, 2 * current_.bytes) : bytes;
+    if (is_pinned)
+        outgrown_.push_back(current_);
+    else
+        release(current_);
+    current_ = {};
+    if (device >= 0) current_ = reserve_near(device, ample);
+    if (device >= 0 && current_.data == nullptr) current_ = reserve_by_runtime(device, ample);
+    if (device >= 0 && current_.data == nullptr && ample > bytes)
+        current_ = reserve_by_runtime(device, bytes);
+    if (device < 0) current_ = reserve_pages(bytes);
+    return current_.data != nullptr;
 }
 
 }  // namespace hier

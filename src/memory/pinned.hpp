@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 namespace hier {
 
@@ -14,21 +15,30 @@ public:
     ~PinnedMemory();
 
     // At least so many bytes; what was in it is lost when it grows. -1: for no device. False: the
-    // cause has been logged.
+    // cause has been logged. What it has outgrown stays until the end: to give pinned memory back is
+    // to wait for the application's kernels (CUDA), and one of them may wait for a rank that is in this
+    // call. So it grows to twice its size at least.
     bool reserve(int device, std::size_t bytes);
-    std::byte* data() const { return data_; }
+    std::byte* data() const { return current_.data; }
 
 private:
-    void release();
-    // These leave data_ as it was where there is nothing to choose from, or no memory.
-    void reserve_near(int device, std::size_t bytes);
-    void reserve_pages(std::size_t bytes);
-
-    std::byte* data_ = nullptr;
-    std::size_t bytes_ = 0;
-    int device_ = -1;
     // Who knows of it beside us: the runtime has allocated it, or has been told of our pages.
-    enum class Owner { nobody, runtime, registered } owner_ = Owner::nobody;
+    enum class Owner { nobody, runtime, registered };
+    struct Block {
+        std::byte* data = nullptr;
+        std::size_t bytes = 0;
+        int device = -1;
+        Owner owner = Owner::nobody;
+    };
+
+    static void release(const Block& block);
+    // No data: there is nothing to choose from, or no memory.
+    static Block reserve_near(int device, std::size_t bytes);
+    static Block reserve_by_runtime(int device, std::size_t bytes);
+    static Block reserve_pages(std::size_t bytes);
+
+    Block current_;
+    std::vector<Block> outgrown_;
 };
 
 }  // namespace hier

@@ -30,7 +30,7 @@ DeviceCells::~DeviceCells() { give_back(); }
 void DeviceCells::give_back()
 {
     const bool has_failed = has_raised_ || segment_->failure().load(std::memory_order_relaxed) != 0;
-    if (lent_ != nullptr && !has_failed) LentMemory::instance().give_back(lent_);
+    if (lent_ != nullptr && !has_failed) LentMemory::instance().give_back(lent_->base);
     lent_ = nullptr;
 }
 

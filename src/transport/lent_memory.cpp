@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "gpu/runtime.hpp"
 
 namespace hier {
@@ -15,10 +17,14 @@ LentMemory& LentMemory::instance()
 const LentMemory::Block* LentMemory::take(int device, std::size_t bytes)
 {
     const std::lock_guard lock(mutex_);
+    Block* smallest = nullptr;
     for (Block& block : blocks_) {
         if (block.is_lent || block.device != device || block.bytes < bytes) continue;
-        block.is_lent = true;
-        return &block;
+        if (smallest == nullptr || block.bytes < smallest->bytes) smallest = &block;
+    }
+    if (smallest != nullptr) {
+        smallest->is_lent = true;
+        return smallest;
     }
     gpu::Runtime& runtime = *gpu::runtime();
     Block made{device, bytes, runtime.allocate_device(device, bytes), {}, true};
@@ -36,12 +42,19 @@ const LentMemory::Block* LentMemory::take(int device, std::size_t bytes)
     return &blocks_.emplace_back(made);
 }
 
-void LentMemory::give_back(const Block* block)
+void LentMemory::give_back(const std::byte* base)
 {
     const std::lock_guard lock(mutex_);
     for (Block& each : blocks_) {
-        if (&each == block) each.is_lent = false;
+        if (each.base == base) each.is_lent = false;
     }
+}
+
+std::size_t LentMemory::lent()
+{
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::size_t>(std::count_if(
+        blocks_.begin(), blocks_.end(), [](const Block& block) { return block.is_lent; }));
 }
 
 void LentMemory::clear()

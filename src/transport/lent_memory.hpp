@@ -25,8 +25,10 @@ public:
     // Of that many bytes or more. nullptr: it cannot be had; the cause has been logged.
     const Block* take(int device, std::size_t bytes);
     // Nobody writes into it any more.
-    void give_back(const Block* block);
+    void give_back(const std::byte* base);
     void clear();
+    // So many blocks are.
+    std::size_t lent();
 
 private:
     std::mutex mutex_;

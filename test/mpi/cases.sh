@@ -135,7 +135,7 @@ case_ gpu-cuda-direct ranks=4 node_size=2 gpu=20 runtime=cuda direct=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1" says="UCX tcp on [^,]*, device memory directly" \
     -- gpu --expect hier --meetings 5 --large 1 --direct 1
 case_ gpu-cuda-lifetime ranks=4 node_size=2 gpu=20 runtime=cuda leaves=anything -- gpu_lifetime --expect hier
-case_ gpu-cuda-datatypes ranks=3 gpu=2 runtime=cuda -- gpu_datatypes --expect hier
+case_ gpu-cuda-datatypes ranks=3 gpu=2 runtime=cuda -- gpu_datatypes --expect hier --one-node 1
 case_ gpu-cuda-capture ranks=2 gpu=20 runtime=cuda -- gpu_capture --expect hier
 case_ gpu-cuda-late ranks=2 gpu=20 runtime=cuda -- gpu_late --expect hier
 case_ gpu-direct-lifetime ranks=4 node_size=2 gpu=20 direct=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_chunk_bytes 5000" -- gpu_lifetime --expect hier
@@ -148,7 +148,8 @@ case_ gpu-below-min ranks=3 node_size=2 gpu=20 mca="coll_hier_min_bytes 32768" \
 for shape in "1 0" "3 0" "4 2" "5 3"; do
     read -r ranks size <<<"$shape"
     case_ "gpu-lifetime-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 -- gpu_lifetime --expect hier
-    case_ "gpu-datatypes-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=2 -- gpu_datatypes --expect hier
+    case_ "gpu-datatypes-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=2 \
+        -- gpu_datatypes --expect hier --one-node $((size == 0 && ranks > 1))
 done
 case_ gpu-lifetime-shm ranks=4 node_size=2 gpu=20 mca="coll_hier_intra shm" -- gpu_lifetime --expect hier
 case_ gpu-datatypes-fallback ranks=3 gpu=2 mca="coll_hier_min_bytes 1000000000" -- gpu_datatypes --expect fallback
@@ -163,6 +164,8 @@ for victim in 0 2; do
     case_ "gpu-faults-3-by-0-rank-$victim" ranks=3 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
     case_ "gpu-faults-4-by-2-rank-$victim" ranks=4 node_size=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
 done
+case_ gpu-faults-typed ranks=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --typed 1
+case_ gpu-failing-copies-typed ranks=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --typed 1 --async 1 --most 10
 case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1
 case_ gpu-failing-copies-3-by-0 ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --most 15
 case_ gpu-failing-copies-4-by-2 ranks=4 node_size=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --async 1 --most 15

@@ -199,26 +199,32 @@ private:
     int call_ = 0;
 };
 
-// Copies that the simulated runtime has been given; 0 on a real one.
-std::uint64_t copies()
+// What the simulated runtime counts; 0 on a real one.
+std::uint64_t counted(const char* name)
 {
-    const auto count = reinterpret_cast<std::uint64_t (*)()>(dlsym(RTLD_DEFAULT, "hip_sim_copies"));
+    const auto count = reinterpret_cast<std::uint64_t (*)()>(dlsym(RTLD_DEFAULT, name));
     return count == nullptr ? 0 : count();
 }
 
-// Arrays' parts, each of some ten thousand pieces: a few copies do.
+std::uint64_t copies() { return counted("hip_sim_copies"); }
+std::uint64_t crossing_bytes() { return counted("hip_sim_host_bytes"); }
+
+// Arrays' parts, each of some ten thousand pieces: a few copies do, and where they are of many bytes each, none of them
+// is to the host's memory.
 void many_pieces(Caller& caller)
 {
     constexpr int n = 12000;
     constexpr std::size_t bytes = n * sizeof(int);
     Session& session = caller.session();
     const Layout i = Layout::basic(MPI_INT, sizeof(int));
+    const bool is_one_node = session.number("one-node", 0) != 0;
+    constexpr std::size_t large_pieces = 3;  // the first of these
     const std::vector<Form> forms = {
         {Layout::vector(n, 1, 3, i).called("a column"), 1},
-        {Layout::resized(0, sizeof(int), Layout::vector(n / 6, 1, 7, i)).called("columns"), 6},
         {Layout::resized(0, 12, i).called("ints with gaps"), n},
         {Layout::resized(0, 800, Layout::vector(100, 1, 2, i)).called("a grid"), n / 100},
         {Layout::vector(2, 2, 3, i).called("small vectors"), n / 4},
+        {Layout::resized(0, sizeof(int), Layout::vector(n / 6, 1, 7, i)).called("columns"), 6},
         {Layout::structure({{i, 0}, {Layout::contiguous(2, i), 12}, {i, 28}}).called("structs"),
          n / 4},
         {Layout::structure({{Layout::vector(10, 3, 4, i), 0},
@@ -246,6 +252,7 @@ void many_pieces(Caller& caller)
             placing.scatter(rank, Pattern(rank, 1).bytes(bytes), expected.data());
         }
         const std::uint64_t before = copies();
+        const std::uint64_t crossed = crossing_bytes();
         session.ok(caller.allgather(sending.origin(send.data()), form.items, form.layout.type,
                                     placing.origin(receive.data()), form.items, form.layout.type,
                                     MPI_COMM_WORLD),
@@ -253,9 +260,76 @@ void many_pieces(Caller& caller)
         const std::uint64_t made = copies() - before;
         session.check(made < 190, "%s: %llu copies", form.layout.name.c_str(),
                       static_cast<unsigned long long>(made));
+        const bool stays = is_one_node && &form < &forms[large_pieces];
+        session.check(!stays || crossing_bytes() == crossed, "%s: %llu bytes crossed",
+                      form.layout.name.c_str(),
+                      static_cast<unsigned long long>(crossing_bytes() - crossed));
         const std::string wrong = difference(receive.read(0, expected.size()), expected);
         session.check(wrong.empty(), "%s: wrong %s", form.layout.name.c_str(), wrong.c_str());
     }
+}
+
+// While a copy of the application's runs, each call with more bytes than the last: what is outgrown is not given back, for
+// the runtime would wait for that copy, and it may wait for a rank that is in the call.
+void growing_beside_a_copy(Caller& caller)
+{
+    const auto hang =
+        reinterpret_cast<void (*)(std::uint64_t)>(dlsym(RTLD_DEFAULT, "hip_sim_hang_copy_at"));
+    if (hang == nullptr) {
+        return;
+    }
+    Session& session = caller.session();
+    const Layout pieces =
+        Layout::indexed({{2, 32}, {1, 0}, {3, 12}}, Layout::basic(MPI_INT, sizeof(int)));
+    const Layout byte = Layout::basic(MPI_BYTE, 1);
+    struct Call {
+        const Layout& layout;
+        int items;
+        Placement sending;
+        Placement receiving;
+        Memory send;
+        Memory receive;
+
+        Call(const Layout& layout_in, int items_in, int ranks)
+            : layout(layout_in), items(items_in), sending(layout, items, 1),
+              receiving(layout, items, ranks), send(Kind::device, sending.span()),
+              receive(Kind::device, receiving.span())
+        {
+        }
+    };
+    std::vector<Call> calls;
+    calls.reserve(6);
+    for (const int scale : {1, 5, 11}) {
+        calls.emplace_back(pieces, 400 * scale, session.size());
+        calls.emplace_back(byte, 30000 * scale, session.size());
+    }
+    const Memory from(Kind::device, 4096);
+    const Memory to(Kind::device, 4096);
+    hipStream_t stream = nullptr;
+    require_hip(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "hipStreamCreate");
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    session.phase("growing beside a copy");
+    for (const Call& call : calls) {
+        const std::size_t at = static_cast<std::size_t>(&call - calls.data());
+        if (at == 2) {
+            hang(copies() + 1);
+            require_hip(
+                hipMemcpyAsync(to.data(), from.data(), 4096, hipMemcpyDeviceToDevice, stream),
+                "hipMemcpyAsync");
+        }
+        session.ok(caller.allgather(call.sending.origin(call.send.data()), call.items,
+                                    call.layout.type, call.receiving.origin(call.receive.data()),
+                                    call.items, call.layout.type, comm),
+                   "MPI_Allgather");
+    }
+#ifndef HIER_CUDA
+    session.check(hipStreamQuery(stream) == hipErrorNotReady, "the copy is over");
+#endif
+    hang(0);
+    require_hip(hipStreamSynchronize(stream), "hipStreamSynchronize");
+    require_hip(hipStreamDestroy(stream), "hipStreamDestroy");
+    MPI_Comm_free(&comm);
 }
 
 // More bytes than an int counts. On one rank, because memory has to hold them six times.
@@ -278,7 +352,7 @@ void more_than_an_int(Caller& caller)
 
 int main(int argc, char** argv)
 {
-    Session session(argc, argv, "gpu_datatypes", {"expect", "min-bytes", "huge"});
+    Session session(argc, argv, "gpu_datatypes", {"expect", "min-bytes", "huge", "one-node"});
     Observer observer(session);
     Caller caller(session, observer);
     require_hip(hipSetDevice(session.rank() % devices()), "hipSetDevice");
@@ -292,6 +366,7 @@ int main(int argc, char** argv)
     one.mixed(40);
     Datatypes(caller, 7).mixed(16);
     many_pieces(caller);
+    growing_beside_a_copy(caller);
     // The stock modules leave it open what the other ranks see; the component promises more.
     if (observer.expect() == Expect::hier && session.size() > 1) {
         one.unequal(session.size() - 1);

@@ -3,6 +3,7 @@
 //
 //   --victim r   the rank
 //   --first n    where to begin (1), --most n: and to end
+//   --typed 1    with derived datatypes alone, of so many bytes that they are packed in device memory
 //   --harmless 1 no failure is one of the call: each is made up for
 //   --async 1    the n-th copy fails when it is done: the device's queue is lost, so each n has a device of its own
 #include "gpu_memory.hpp"
@@ -84,8 +85,10 @@ class Faults {
 public:
     explicit Faults(Session& session)
         : session_(session), is_victim_(session.rank() == session.number("victim", 0)),
-          is_async_(session.number("async", 0) != 0), byte_(Layout::basic(MPI_BYTE, 1)),
-          gaps_(Layout::vector(4, 2, 5, Layout::basic(MPI_INT, sizeof(int))))
+          is_async_(session.number("async", 0) != 0), is_typed_(session.number("typed", 0) != 0),
+          byte_(Layout::basic(MPI_BYTE, 1)),
+          gaps_(Layout::vector(4, 2, 5, Layout::basic(MPI_INT, sizeof(int)))),
+          wide_(Layout::vector(4, 512, 640, Layout::basic(MPI_INT, sizeof(int))))
     {
     }
 
@@ -104,12 +107,17 @@ public:
                              bool in_place) {
             steps.emplace_back(layout, items, send, receive, in_place, ++call_, comm);
         };
-        add(byte_, 20001, Kind::device, Kind::device, false);
-        add(byte_, 4097, Kind::pool, Kind::pool, true);
-        add(byte_, 30001, Kind::device, Kind::mapped, false);
-        add(gaps_, 3, Kind::device, Kind::device, false);
-        add(byte_, 70001, session_.rank() % 2 == 0 ? Kind::pageable : Kind::managed, Kind::device,
-            false);
+        if (is_typed_) {
+            add(wide_, 16, Kind::device, Kind::device, false);
+            add(wide_, 16, Kind::pool, Kind::mapped, true);
+        } else {
+            add(byte_, 20001, Kind::device, Kind::device, false);
+            add(byte_, 4097, Kind::pool, Kind::pool, true);
+            add(byte_, 30001, Kind::device, Kind::mapped, false);
+            add(gaps_, 3, Kind::device, Kind::device, false);
+            add(byte_, 70001, session_.rank() % 2 == 0 ? Kind::pageable : Kind::managed,
+                Kind::device, false);
+        }
         require_hip(hipSetDevice((device + 1) % devices()), "hipSetDevice");
         MPI_Barrier(MPI_COMM_WORLD);
 
@@ -167,8 +175,10 @@ private:
     Session& session_;
     bool is_victim_;
     bool is_async_;
+    bool is_typed_;
     Layout byte_;
     Layout gaps_;
+    Layout wide_;
     std::uint64_t start_ = 0;
     int call_ = 0;
     int failures_ = 0;
@@ -178,7 +188,8 @@ private:
 
 int main(int argc, char** argv)
 {
-    Session session(argc, argv, "gpu_faults", {"victim", "async", "first", "most", "harmless"});
+    Session session(argc, argv, "gpu_faults",
+                    {"victim", "async", "typed", "first", "most", "harmless"});
     const auto most = static_cast<std::uint64_t>(session.number("most", 100000));
     Faults faults(session);
     std::uint64_t failed = 0;

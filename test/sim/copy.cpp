@@ -115,6 +115,7 @@ template <class Piece> void in_pieces(std::size_t bytes, Random& random, Piece&&
 
 std::atomic<std::uint64_t> asynchronous_copies{0};
 std::atomic<std::uint64_t> forced_copies{0};
+std::atomic<std::uint64_t> host_bytes{0};
 
 std::atomic<std::uint64_t>& failing_copy()
 {
@@ -204,6 +205,7 @@ hipError_t copy(void* to, const void* from, const Shape& shape, hipMemcpyKind ki
     const bool is_lost =
         number == no_cu && target.is_of_peer && options().version >= losing_version;
     forced_copies += number == no_cu ? 1 : 0;
+    if (target.may_be_host != source.may_be_host) host_bytes += shape.rows * shape.bytes;
     totals.copies++;
     const std::uint64_t place = is_asynchronous ? ++asynchronous_copies : 0;
     const bool fails = is_asynchronous && place == failing_copy();
@@ -245,6 +247,8 @@ hipError_t write(hipStream_t stream, void* to, std::uint64_t value, unsigned fla
 std::uint64_t hip_sim_copies() { return asynchronous_copies; }
 
 std::uint64_t hip_sim_forced_copies() { return forced_copies; }
+
+std::uint64_t hip_sim_host_bytes() { return host_bytes; }
 
 void hip_sim_fail_copy_at(std::uint64_t copy) { failing_copy() = copy; }
 

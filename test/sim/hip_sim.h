@@ -21,6 +21,8 @@ void hip_sim_fail_at(uint64_t call);
  * of HIP_SIM_FAIL_ASYNC. */
 uint64_t hip_sim_copies(void);
 uint64_t hip_sim_forced_copies(void); /* of these by hipMemcpyDeviceToDeviceNoCU */
+uint64_t
+hip_sim_host_bytes(void); /* that all copies moved between a device's memory and the host's */
 void hip_sim_fail_copy_at(uint64_t copy);
 
 /* The copy of this number stops half-way, and so does all that is behind it in its stream, until
