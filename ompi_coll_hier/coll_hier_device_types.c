@@ -12,9 +12,11 @@
 #include "coll_hier.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ompi/datatype/ompi_datatype.h"
 #include "opal/datatype/opal_convertor.h"
+#include "opal/datatype/opal_datatype_internal.h"
 
 /* Pieces of one element, one behind the other when packed. */
 typedef struct {
@@ -37,11 +39,19 @@ typedef struct {
 /* Of fewer rows each goes by itself: such copies are given to a driver many at a time. */
 enum { copies_at_once = 256, least_rows = 8 };
 
+/* Of a type with so many parts the next call makes a new one. */
+enum { most_parts = 16384 };
+
 struct mca_coll_hier_plan {
-    struct ompi_datatype_t*
-        type; /* retained, so that no other comes to its address; NULL: of none */
+    /* What it is of. A type is known by what Open MPI has made of it: another may come to its address,
+     * and kept alive it would keep its attributes, whose functions the application wants called. */
+    dt_elem_desc_t* parts; /* NULL: of nothing */
+    size_t part_count;
+    size_t type_bytes;
+    ptrdiff_t extent;
     size_t count;
     size_t bytes;
+
     bool is_complete; /* or there are too many copies for a plan */
     rows_t* copies;
     size_t used, room;
@@ -262,22 +272,44 @@ static int convert_all(conversion_t* conversion, size_t bytes)
     return rc;
 }
 
-static void forget(mca_coll_hier_plan_t* plan)
-{
-    if (NULL != plan->type) {
-        OBJ_RELEASE(plan->type);
-    }
-    plan->type = NULL;
-}
-
 void mca_coll_hier_drop_plan(mca_coll_hier_plan_t** plan)
 {
     if (NULL != *plan) {
-        forget(*plan);
+        free((*plan)->parts);
         free((*plan)->copies);
     }
     free(*plan);
     *plan = NULL;
+}
+
+static bool is_of(const mca_coll_hier_plan_t* plan, const mca_coll_hier_elements_t* elements,
+                  size_t bytes)
+{
+    const opal_datatype_t* type = &elements->type->super;
+    return NULL != plan->parts && plan->count == elements->count && plan->bytes == bytes &&
+           plan->part_count == type->opt_desc.used && plan->type_bytes == type->size &&
+           plan->extent == type->ub - type->lb &&
+           0 == memcmp(plan->parts, type->opt_desc.desc, plan->part_count * sizeof *plan->parts);
+}
+
+static void remember(mca_coll_hier_plan_t* plan, const mca_coll_hier_elements_t* elements,
+                     size_t bytes)
+{
+    const opal_datatype_t* type = &elements->type->super;
+    const size_t parts = type->opt_desc.used;
+    free(plan->parts);
+    plan->parts = NULL;
+    if (0 < parts && most_parts >= parts) {
+        plan->parts = (dt_elem_desc_t*)malloc(parts * sizeof *plan->parts);
+    }
+    if (NULL != plan->parts) {
+        memcpy(plan->parts, type->opt_desc.desc, parts * sizeof *plan->parts);
+    }
+    plan->part_count = parts;
+    plan->type_bytes = type->size;
+    plan->extent = type->ub - type->lb;
+    plan->count = elements->count;
+    plan->bytes = bytes;
 }
 
 /* A large type takes longer to walk through than its bytes take to copy, and most calls have the type
@@ -285,16 +317,13 @@ void mca_coll_hier_drop_plan(mca_coll_hier_plan_t** plan)
 static const mca_coll_hier_plan_t* plan_of(const mca_coll_hier_elements_t* elements, size_t bytes)
 {
     mca_coll_hier_plan_t* plan = *elements->plan;
-    struct ompi_datatype_t* type = elements->type;
     if (NULL == plan) {
         plan = (mca_coll_hier_plan_t*)calloc(1, sizeof *plan);
         *elements->plan = plan;
     }
-    if (NULL == plan ||
-        (plan->type == type && plan->count == elements->count && plan->bytes == bytes)) {
+    if (NULL == plan || is_of(plan, elements, bytes)) {
         return plan;
     }
-    forget(plan);
     plan->used = 0;
     conversion_t conversion = {.plan = plan, .elements = elements};
     plan->is_complete = OMPI_SUCCESS == convert_all(&conversion, bytes);
@@ -303,13 +332,7 @@ static const mca_coll_hier_plan_t* plan_of(const mca_coll_hier_elements_t* eleme
         plan->copies = NULL;
         plan->room = 0;
     }
-    plan->count = elements->count;
-    plan->bytes = bytes;
-    /* Attributes have functions of the application's to be called when a type goes: not later. */
-    if (NULL == type->d_keyhash) {
-        OBJ_RETAIN(type);
-        plan->type = type;
-    }
+    remember(plan, elements, bytes);
     return plan;
 }
 

@@ -25,10 +25,14 @@ static const mca_coll_hier_staging_t none = {NULL, 0, MCA_COLL_HIER_PAGEABLE, NU
 
 /* To give pinned memory back is to wait for the application's kernels (CUDA), and one of them may wait
  * for a rank that is in this call: what is outgrown stays until the staging is released. */
+static bool stays(const mca_coll_hier_staging_t* staging)
+{
+    return MCA_COLL_HIER_PINNED == staging->kind && HIER_MOST_OUTGROWN >= staging->bytes;
+}
+
 static void outgrow(mca_coll_hier_staging_t* staging)
 {
-    const bool is_pinned = MCA_COLL_HIER_PINNED == staging->kind;
-    kept_t* outgrown = is_pinned ? (kept_t*)malloc(sizeof *outgrown) : NULL;
+    kept_t* outgrown = stays(staging) ? (kept_t*)malloc(sizeof *outgrown) : NULL;
     if (NULL != outgrown) {
         *outgrown = (kept_t){NULL, *staging};
     } else {
@@ -38,6 +42,25 @@ static void outgrow(mca_coll_hier_staging_t* staging)
     }
     *staging = none;
     staging->outgrown = outgrown;
+}
+
+/* Of these, too: pinned memory that fits, in place of pageable memory. */
+static bool take_outgrown(mca_coll_hier_staging_t* staging, size_t bytes)
+{
+    kept_t** at = &staging->outgrown;
+    while (NULL != *at && (*at)->staging.bytes < bytes) {
+        at = &(*at)->staging.outgrown;
+    }
+    kept_t* found = *at;
+    if (NULL == found) {
+        return false;
+    }
+    *at = found->staging.outgrown;
+    found->staging.outgrown = staging->outgrown;
+    free(staging->base);
+    *staging = found->staging;
+    free(found);
+    return true;
 }
 
 static void* allocate_pinned(mca_coll_hier_staging_t* staging, size_t bytes)
@@ -55,9 +78,11 @@ void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool
     if (staging->bytes >= bytes && (!pinned || MCA_COLL_HIER_PAGEABLE != staging->kind)) {
         return staging->base;
     }
-    const size_t ample = MCA_COLL_HIER_PINNED == staging->kind && 2 * staging->bytes > bytes
-                             ? 2 * staging->bytes
-                             : bytes;
+    pinned = pinned || MCA_COLL_HIER_PINNED == staging->kind; /* not by turns one and the other */
+    if (pinned && MCA_COLL_HIER_PAGEABLE == staging->kind && take_outgrown(staging, bytes)) {
+        return staging->base;
+    }
+    const size_t ample = stays(staging) && 2 * staging->bytes > bytes ? 2 * staging->bytes : bytes;
     outgrow(staging);
     if (pinned && (NULL != allocate_pinned(staging, ample) ||
                    (ample > bytes && NULL != allocate_pinned(staging, bytes)))) {

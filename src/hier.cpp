@@ -2,7 +2,6 @@
 #include "hier/hier.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <exception>
 #include <iterator>
@@ -54,7 +53,7 @@ template <class F> int guarded(int on_exception, F f) noexcept
     }
 }
 
-constexpr std::size_t least_lent = 1 << 20, most_lent = 256 << 20;  // bytes of a block
+constexpr std::size_t least_lent = 4 << 20, most_lent = 256 << 20;  // bytes of a block
 constexpr std::size_t most_blocks = 16;
 
 // Of a process that makes communicators by the thousand.
@@ -204,7 +203,8 @@ void* hier_memory_borrow(const void* like, size_t bytes)
         if (hier::failed(status) || memory.kind != hier::MemoryKind::device)
             return code_of(hier::Status::out_of_memory);
         // Few sizes, so that what is given back serves the next; and what failed calls keep has an end.
-        const std::size_t size = std::bit_ceil(std::max(bytes, least_lent));
+        std::size_t size = least_lent;
+        while (size < bytes) size *= 4;
         hier::LentMemory& all = hier::LentMemory::instance();
         const auto* block = all.lent() < most_blocks ? all.take(memory.device, size) : nullptr;
         if (block != nullptr) base = block->base;

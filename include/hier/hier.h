@@ -152,6 +152,9 @@ int hier_memory_copy(const hier_memory_piece* pieces, size_t count);
  * Only once device memory has been seen. */
 void* hier_memory_allocate_pinned(size_t bytes);
 void hier_memory_free_pinned(void* memory);
+/* Of pinned memory that is replaced by larger, so much a block is kept, because to free it is to wait for
+ * the application's kernels (CUDA); of more a host may not have enough. */
+#define HIER_MOST_OUTGROWN ((size_t)128 << 20)
 /* Memory of the device that `like` belongs to, of at most hier_memory_most_lent() bytes; NULL: there is
  * none, which has been logged. The process keeps it and lends it again: peers may keep it mapped, and
  * to free it could mean to wait for the application's kernels. */

@@ -25,9 +25,11 @@ Copy some_of(const Copy& copy, std::size_t first, std::size_t rows)
 bool is_in_one(const void* base, std::size_t span)
 {
     Allocation first, last;
-    return inspect_pointer(base, first) == hipSuccess &&
-           inspect_pointer(at(base, span - 1), last) == hipSuccess && first.kind == last.kind &&
-           first.base == last.base && first.id == last.id;
+    hipError_t error = inspect_pointer(base, first);
+    if (error == hipSuccess) error = inspect_pointer(at(base, span - 1), last);
+    if (error != hipSuccess) (void)hipGetLastError();
+    return error == hipSuccess && first.kind == last.kind && first.base == last.base &&
+           first.id == last.id;
 }
 
 hipError_t one_by_one(hipStream_t stream, const Copy& copy)

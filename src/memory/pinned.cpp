@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gpu/runtime.hpp"
+#include "hier/hier.h"
 #include "log.hpp"
 #include "topology/discovery.hpp"
 
@@ -79,8 +80,10 @@ bool PinnedMemory::reserve(int device, std::size_t bytes)
 {
     const bool is_pinned = current_.owner != Owner::nobody;
     if (bytes <= current_.bytes && (device < 0 || is_pinned)) return true;
-    const std::size_t ample = is_pinned ? std::max(bytes, 2 * current_.bytes) : bytes;
-    if (is_pinned)
+    if (is_pinned && device < 0) device = current_.device;  // not by turns one and the other
+    const bool stays = is_pinned && current_.bytes <= HIER_MOST_OUTGROWN;
+    const std::size_t ample = stays ? std::max(bytes, 2 * current_.bytes) : bytes;
+    if (stays)
         outgrown_.push_back(current_);
     else
         release(current_);
@@ -90,7 +93,9 @@ bool PinnedMemory::reserve(int device, std::size_t bytes)
     if (device >= 0 && current_.data == nullptr && ample > bytes)
         current_ = reserve_by_runtime(device, bytes);
     if (device < 0) current_ = reserve_pages(bytes);
-    return current_.data != nullptr;
+    if (current_.data != nullptr) return true;
+    current_ = {};
+    return false;
 }
 
 }  // namespace hier

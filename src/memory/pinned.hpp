@@ -17,7 +17,7 @@ public:
     // At least so many bytes; what was in it is lost when it grows. -1: for no device. False: the
     // cause has been logged. What it has outgrown stays until the end: to give pinned memory back is
     // to wait for the application's kernels (CUDA), and one of them may wait for a rank that is in this
-    // call. So it grows to twice its size at least.
+    // call. So it grows to twice its size at least. (More than HIER_MOST_OUTGROWN bytes do not stay.)
     bool reserve(int device, std::size_t bytes);
     std::byte* data() const { return current_.data; }
 

@@ -14,32 +14,40 @@ LentMemory& LentMemory::instance()
     return memory;
 }
 
+// That cannot be exported stays and is tried again: to free it could mean to wait for kernels.
+bool LentMemory::export_block(Block& block)
+{
+    if (block.exported.owner != 0) return true;
+    Allocation memory;
+    if (failed(gpu::inspect(block.base, memory)) ||
+        !gpu::runtime()->export_memory(memory, block.exported.handle))
+        return false;
+    block.exported.base = reinterpret_cast<std::uint64_t>(memory.base);
+    block.exported.length = memory.length;
+    block.exported.id = memory.id;
+    block.exported.owner = static_cast<std::int32_t>(getpid());
+    return true;
+}
+
 const LentMemory::Block* LentMemory::take(int device, std::size_t bytes)
 {
     const std::lock_guard lock(mutex_);
-    Block* smallest = nullptr;
+    Block* found = nullptr;
     for (Block& block : blocks_) {
         if (block.is_lent || block.device != device || block.bytes < bytes) continue;
-        if (smallest == nullptr || block.bytes < smallest->bytes) smallest = &block;
+        if (found == nullptr || block.bytes < found->bytes) found = &block;
     }
-    if (smallest != nullptr) {
-        smallest->is_lent = true;
-        return smallest;
+    if (found == nullptr) {
+        found = &blocks_.emplace_back(Block{device, bytes, nullptr, {}, false});
+        found->base = gpu::runtime()->allocate_device(device, bytes);
+        if (found->base == nullptr) {
+            blocks_.pop_back();
+            return nullptr;
+        }
     }
-    gpu::Runtime& runtime = *gpu::runtime();
-    Block made{device, bytes, runtime.allocate_device(device, bytes), {}, true};
-    if (made.base == nullptr) return nullptr;
-    Allocation memory;
-    if (failed(gpu::inspect(made.base, memory)) ||
-        !runtime.export_memory(memory, made.exported.handle)) {
-        runtime.free_device(device, made.base);
-        return nullptr;
-    }
-    made.exported.base = reinterpret_cast<std::uint64_t>(memory.base);
-    made.exported.length = memory.length;
-    made.exported.id = memory.id;
-    made.exported.owner = static_cast<std::int32_t>(getpid());
-    return &blocks_.emplace_back(made);
+    if (!export_block(*found)) return nullptr;
+    found->is_lent = true;
+    return found;
 }
 
 void LentMemory::give_back(const std::byte* base)

@@ -31,6 +31,8 @@ public:
     std::size_t lent();
 
 private:
+    static bool export_block(Block& block);
+
     std::mutex mutex_;
     std::list<Block> blocks_;
 };

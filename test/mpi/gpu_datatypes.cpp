@@ -3,6 +3,8 @@
 #include "gpu_memory.hpp"
 #include "layout.hpp"
 
+#include "../sim/hip_sim.h"
+
 #include <dlfcn.h>
 
 #include <string>
@@ -269,6 +271,90 @@ void many_pieces(Caller& caller)
     }
 }
 
+int deleted = 0;
+
+int count_deleted(MPI_Datatype, int, void*, void*)
+{
+    ++deleted;
+    return MPI_SUCCESS;
+}
+
+// Types that go after a call, and others of as many bytes that come to their addresses. A type's attributes go with it.
+void types_come_and_go(Caller& caller)
+{
+    Session& session = caller.session();
+    int key = MPI_KEYVAL_INVALID;
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, count_deleted, &key, nullptr);
+    const Layout i = Layout::basic(MPI_INT, sizeof(int));
+    constexpr int n = 24000;
+    for (int round = 0; round < 12; ++round) {
+        session.phase("types come and go, %d", round);
+        const int width = 1 << (round % 4);
+        Layout layout = round % 3 == 2 ? Layout::indexed({{n / 2, 4 * round}, {n / 2, 4 * n}}, i)
+                                       : Layout::vector(n / width, width, width + 1 + round, i);
+        {
+            const Placement sending(layout, 1, 1);
+            const Placement receiving(layout, 1, session.size());
+            const Memory send(Kind::device, sending.span());
+            const Memory receive(Kind::device, receiving.span());
+            Bytes mine(sending.span(), poison);
+            sending.scatter(0, Pattern(session.rank(), round).bytes(n * sizeof(int)), mine.data());
+            send.write(0, mine);
+            Bytes expected(receiving.span(), poison);
+            for (int rank = 0; rank < session.size(); ++rank) {
+                receiving.scatter(rank, Pattern(rank, round).bytes(n * sizeof(int)),
+                                  expected.data());
+            }
+            session.ok(caller.allgather(sending.origin(send.data()), 1, layout.type,
+                                        receiving.origin(receive.data()), 1, layout.type,
+                                        MPI_COMM_WORLD),
+                       "MPI_Allgather");
+            const std::string wrong = difference(receive.read(0, expected.size()), expected);
+            session.check(wrong.empty(), "wrong %s", wrong.c_str());
+        }
+        MPI_Type_set_attr(layout.type, key, nullptr);
+        MPI_Type_free(&layout.type);
+        session.check(deleted == round + 1, "%d attributes of %d types are gone", deleted,
+                      round + 1);
+    }
+    MPI_Type_free_keyval(&key);
+}
+
+// Buffers of the host and of a device by turns, on one communicator: what was pinned for these is used again.
+void by_turns(Caller& caller)
+{
+    const auto live =
+        reinterpret_cast<decltype(hip_sim_live)*>(dlsym(RTLD_DEFAULT, "hip_sim_live"));
+    if (live == nullptr) {
+        return;
+    }
+    Session& session = caller.session();
+    const Layout pieces =
+        Layout::indexed({{2, 32}, {1, 0}, {3, 12}}, Layout::basic(MPI_INT, sizeof(int)));
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    std::uint64_t pinned = 0;
+    for (int turn = 0; turn < 12; ++turn) {
+        session.phase("by turns, %d", turn);
+        const int items = turn % 2 == 0 ? 2000 : 5000;
+        const Placement sending(pieces, items, 1);
+        const Placement receiving(pieces, items, session.size());
+        const Kind kind = turn % 2 == 0 ? Kind::device : Kind::pageable;
+        const Memory send(kind, sending.span());
+        const Memory receive(kind, receiving.span());
+        session.ok(caller.allgather(sending.origin(send.data()), items, pieces.type,
+                                    receiving.origin(receive.data()), items, pieces.type, comm),
+                   "MPI_Allgather");
+        if (turn == 3) {
+            pinned = live("pinned");
+        }
+    }
+    session.check(live("pinned") <= pinned, "%llu blocks of pinned memory, %llu after 4 calls",
+                  static_cast<unsigned long long>(live("pinned")),
+                  static_cast<unsigned long long>(pinned));
+    MPI_Comm_free(&comm);
+}
+
 // While a copy of the application's runs, each call with more bytes than the last: what is outgrown is not given back, for
 // the runtime would wait for that copy, and it may wait for a rank that is in the call.
 void growing_beside_a_copy(Caller& caller)
@@ -366,6 +452,8 @@ int main(int argc, char** argv)
     one.mixed(40);
     Datatypes(caller, 7).mixed(16);
     many_pieces(caller);
+    types_come_and_go(caller);
+    by_turns(caller);
     growing_beside_a_copy(caller);
     // The stock modules leave it open what the other ranks see; the component promises more.
     if (observer.expect() == Expect::hier && session.size() > 1) {

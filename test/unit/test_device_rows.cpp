@@ -156,6 +156,8 @@ void test_failing_calls(void**)
             has_failed = hip_sim_calls() >= call;
             hip_sim_fail_at(0);
             if (code != HIER_OK) return "call " + std::to_string(n) + ": " + hier_strerror(code);
+            if (hipGetLastError() != hipSuccess)
+                return "call " + std::to_string(n) + ": an error for the application";
             if (!std::all_of(packed, packed + rows * bytes,
                              [](std::byte b) { return b == std::byte{5}; }))
                 return "call " + std::to_string(n) + ": not all of it came";

@@ -42,14 +42,14 @@ void test_what_is_given_back_is_lent_again(void**)
     expect_no_reason(run_alone([]() -> std::string {
         const std::byte* const like = device_memory(64);
         const auto before = allocations();
-        void* const large = hier_memory_borrow(like, 3 * MiB);
+        void* const large = hier_memory_borrow(like, 20 * MiB);
         void* const small = hier_memory_borrow(like, 1);
         if (large == nullptr || small == nullptr || large == small) return "none";
         hier_memory_give_back(large);
         hier_memory_give_back(small);
         hier_memory_give_back(nullptr);
-        if (hier_memory_borrow(like, MiB) != small) return "the large one for little";
-        if (hier_memory_borrow(like, 4 * MiB) != large) return "not the large one";
+        if (hier_memory_borrow(like, 4 * MiB) != small) return "the large one for little";
+        if (hier_memory_borrow(like, 64 * MiB) != large) return "not the large one";
         return allocations() == before + 2 ? "" : "more than two were made";
     }));
 }
@@ -78,7 +78,8 @@ void test_the_length(void**)
 {
     expect_no_reason(run_alone([]() -> std::string {
         const std::byte* const like = device_memory(64);
-        for (const std::size_t bytes : {std::size_t{1}, MiB, MiB + 1, hier_memory_most_lent()}) {
+        for (const std::size_t bytes :
+             {std::size_t{1}, 4 * MiB, 4 * MiB + 1, hier_memory_most_lent()}) {
             auto* const lent = static_cast<std::byte*>(hier_memory_borrow(like, bytes));
             if (lent == nullptr) return "none of " + std::to_string(bytes);
             put(lent + bytes - 1, Bytes(1, 7));
@@ -103,10 +104,32 @@ void test_there_is_an_end(void**)
         if (hier_memory_borrow(like, 1) != last) return "not even what is given back";
         hier_memory_give_back(last);
         hip_sim_fail_at(hip_sim_calls() + 4);
-        const bool has_failed = hier_memory_borrow(like, 2 * MiB) == nullptr;
+        const bool has_failed = hier_memory_borrow(like, 5 * MiB) == nullptr;
         hip_sim_fail_at(0);
-        return has_failed && hier_memory_borrow(like, 2 * MiB) != nullptr ? ""
+        return has_failed && hier_memory_borrow(like, 5 * MiB) != nullptr ? ""
                                                                           : "no memory for good";
+    }));
+}
+
+// Each call of the runtime in turn: what is there already is not freed, which could mean to wait, but used the next time.
+void test_failing_calls(void**)
+{
+    expect_no_reason(run_alone([]() -> std::string {
+        const std::byte* const like = device_memory(64);
+        const auto before = allocations();
+        int refused = 0;
+        bool was_hit = true;
+        for (std::uint64_t n = 1; was_hit; n++) {
+            const auto call = hip_sim_calls() + n;
+            hip_sim_fail_at(call);
+            void* const lent = hier_memory_borrow(like, 1);
+            was_hit = hip_sim_calls() >= call;
+            hip_sim_fail_at(0);
+            refused += lent == nullptr ? 1 : 0;
+            hier_memory_give_back(lent);
+            if (allocations() > before + 1) return "more than one was made";
+        }
+        return refused > 1 && allocations() == before + 1 ? "" : "nothing failed";
     }));
 }
 
@@ -119,6 +142,7 @@ int main()
         cmocka_unit_test(test_the_device_of_the_memory),
         cmocka_unit_test(test_the_length),
         cmocka_unit_test(test_there_is_an_end),
+        cmocka_unit_test(test_failing_calls),
     };
     return cmocka_run_group_tests_name("lent_memory", tests, nullptr, nullptr);
 }
