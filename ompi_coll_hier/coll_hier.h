@@ -114,7 +114,7 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
  * through memory of ours; the communication pattern does not change */
 bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, ptrdiff_t* offset);
 void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool pinned);
-/* Of the elements' device. False: it has none, or no more than other memory does as well. */
+/* Memory of the elements' device, for one call. False: there is none. */
 bool mca_coll_hier_borrow(mca_coll_hier_staging_t* staging, size_t bytes,
                           const mca_coll_hier_elements_t* elements);
 void mca_coll_hier_release(mca_coll_hier_staging_t* staging);

@@ -39,8 +39,9 @@ typedef struct {
 /* Of fewer rows each goes by itself: such copies are given to a driver many at a time. */
 enum { copies_at_once = 256, least_rows = 8 };
 
-/* Of a type with so many parts the next call makes a new one. */
-enum { most_parts = 16384 };
+/* Of a type with more parts nothing is kept for the next call; nor is a plan of more copies, which are
+ * made as they are found. */
+enum { most_parts = 16384, most_copies = 16384 };
 
 struct mca_coll_hier_plan {
     /* What it is of. A type is known by what Open MPI has made of it: another may come to its address,
@@ -111,9 +112,9 @@ static int copy_pieces(conversion_t* conversion)
 
 static int enlarge(mca_coll_hier_plan_t* plan)
 {
-    enum { most = 16384 };
     const size_t room = 0 == plan->room ? 16 : 4 * plan->room;
-    rows_t* copies = room > most ? NULL : (rows_t*)realloc(plan->copies, room * sizeof *copies);
+    rows_t* copies =
+        room > most_copies ? NULL : (rows_t*)realloc(plan->copies, room * sizeof *copies);
     if (NULL == copies) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
