@@ -3,9 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "gpu_rank.hpp"
-#include "hier/hier.h"
-#include "team_rank.hpp"
+#include "device_process.hpp"
 
 #include "cmocka.hpp"
 
@@ -13,19 +11,6 @@ namespace {
 
 using namespace hier;
 using namespace hier::test;
-
-constexpr std::size_t MiB = 1 << 20;
-
-const char* run_alone(std::string (*body)())
-{
-    return keep(first_fault(run_ranks(1, [&](ForkedRank&) {
-        use_built_module();
-        setenv("HIP_SIM_VERSION", sharing_version, 1);
-        const hier_config config = config_for_tests();
-        hier_init(&config);
-        return gpu::runtime() == nullptr ? std::string("no runtime") : body();
-    })));
-}
 
 std::byte* pinned_memory(std::size_t bytes)
 {
@@ -80,7 +65,7 @@ struct Rows {
 
 void test_rows_are_one_copy(void**)
 {
-    expect_no_reason(run_alone([]() -> std::string {
+    expect_no_reason(run_on_devices([]() -> std::string {
         for (const Rows& rows : {Rows{4, 1000, 12, 1}, Rows{1, 7, 1, 1}, Rows{8, 1000, 8, 1},
                                  Rows{1000, 50, 4096, 1}, Rows{5, 1, 5, 1}}) {
             std::byte* const from = device_memory(rows.span() + 2);
@@ -101,7 +86,7 @@ void test_rows_are_one_copy(void**)
 // The simulated runtime ends a process that asks for a copy across them in one.
 void test_rows_in_several_pieces(void**)
 {
-    expect_no_reason(run_alone([]() -> std::string {
+    expect_no_reason(run_on_devices([]() -> std::string {
         std::byte* const from = mapped_memory(2, 0);
         std::byte* const to = mapped_memory(2, 0);
         const Rows rows{100, 40, 2 * piece_bytes / 40, 40};
@@ -111,7 +96,7 @@ void test_rows_in_several_pieces(void**)
 
 void test_a_pitch_beyond_the_runtimes(void**)
 {
-    expect_no_reason(run_alone([]() -> std::string {
+    expect_no_reason(run_on_devices([]() -> std::string {
         constexpr std::size_t pitch = 2560 * MiB;
         const auto make = [] {
             std::byte* const base = reserve(pitch + piece_bytes);
@@ -125,7 +110,7 @@ void test_a_pitch_beyond_the_runtimes(void**)
 
 void test_rows_of_many_bytes(void**)
 {
-    expect_no_reason(run_alone([]() -> std::string {
+    expect_no_reason(run_on_devices([]() -> std::string {
         // 128 MiB at a time, and no row of more.
         for (const Rows& rows :
              {Rows{48 * MiB, 3, 48 * MiB, 2}, Rows{130 * MiB, 2, 131 * MiB, 4}}) {
@@ -140,7 +125,7 @@ void test_rows_of_many_bytes(void**)
 // Each call of the runtime fails in turn: another way, or an error, and never other bytes.
 void test_failing_calls(void**)
 {
-    expect_no_reason(run_alone([]() -> std::string {
+    expect_no_reason(run_on_devices([]() -> std::string {
         constexpr std::size_t rows = 20, bytes = 10, pitch = 30;
         std::byte* const device = device_memory(rows * pitch);
         put(device, Bytes(rows * pitch, 5));

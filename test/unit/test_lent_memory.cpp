@@ -1,10 +1,7 @@
 // Device memory that the process lends: to what stages derived datatypes, and to cells. On simulated devices.
 #include <vector>
 
-#include "gpu_rank.hpp"
-#include "hier/hier.h"
-#include "team_rank.hpp"
-#include "transport/lent_memory.hpp"
+#include "device_process.hpp"
 
 #include "cmocka.hpp"
 
@@ -12,21 +9,6 @@ namespace {
 
 using namespace hier;
 using namespace hier::test;
-
-constexpr std::size_t MiB = 1 << 20;
-
-const char* run_alone(std::string (*body)())
-{
-    return keep(first_fault(run_ranks(1, [&](ForkedRank&) {
-        use_built_module();
-        const hier_config config = config_for_tests();
-        hier_init(&config);
-        if (gpu::runtime() == nullptr) return std::string("no runtime");
-        const std::string fault = body();
-        hier_finalize();
-        return fault;
-    })));
-}
 
 std::uint64_t allocations() { return hip_sim_live("allocations"); }
 
@@ -39,7 +21,7 @@ int device_of(const void* address)
 
 void test_what_is_given_back_is_lent_again(void**)
 {
-    expect_no_reason(run_alone([]() -> std::string {
+    expect_no_reason(run_on_devices([]() -> std::string {
         const std::byte* const like = device_memory(64);
         const auto before = allocations();
         void* const large = hier_memory_borrow(like, 20 * MiB);
@@ -56,7 +38,7 @@ void test_what_is_given_back_is_lent_again(void**)
 
 void test_the_device_of_the_memory(void**)
 {
-    expect_no_reason(run_alone([]() -> std::string {
+    expect_no_reason(run_on_devices([]() -> std::string {
         (void)hipSetDevice(1);
         const std::byte* const like = device_memory(64);
         (void)hipSetDevice(0);
@@ -76,10 +58,9 @@ void test_the_device_of_the_memory(void**)
 // All of it is device memory, whatever the length that was asked for.
 void test_the_length(void**)
 {
-    expect_no_reason(run_alone([]() -> std::string {
+    expect_no_reason(run_on_devices([]() -> std::string {
         const std::byte* const like = device_memory(64);
-        for (const std::size_t bytes :
-             {std::size_t{1}, 4 * MiB, 4 * MiB + 1, hier_memory_most_lent()}) {
+        for (const std::size_t bytes : {std::size_t{1}, 4 * MiB, 4 * MiB + 1, HIER_MOST_LENT}) {
             auto* const lent = static_cast<std::byte*>(hier_memory_borrow(like, bytes));
             if (lent == nullptr) return "none of " + std::to_string(bytes);
             put(lent + bytes - 1, Bytes(1, 7));
@@ -92,7 +73,7 @@ void test_the_length(void**)
 // What failed calls keep, for good, has an end; a refusal costs nothing but this memory.
 void test_there_is_an_end(void**)
 {
-    expect_no_reason(run_alone([]() -> std::string {
+    expect_no_reason(run_on_devices([]() -> std::string {
         const std::byte* const like = device_memory(64);
         void* last = nullptr;
         int lent = 0;
@@ -114,7 +95,7 @@ void test_there_is_an_end(void**)
 // Each call of the runtime in turn: what is there already is not freed, which could mean to wait, but used the next time.
 void test_failing_calls(void**)
 {
-    expect_no_reason(run_alone([]() -> std::string {
+    expect_no_reason(run_on_devices([]() -> std::string {
         const std::byte* const like = device_memory(64);
         const auto before = allocations();
         int refused = 0;

@@ -1,0 +1,31 @@
+// A process of its own with simulated devices, for what the core does with their memory outside of teams.
+#pragma once
+
+#include <string>
+
+#include "gpu_rank.hpp"
+#include "hier/hier.h"
+#include "team_rank.hpp"
+
+#include "cmocka.hpp"
+
+namespace hier::test {
+
+constexpr std::size_t MiB = 1 << 20;
+
+// "" or what is wrong, as nullptr or text that lasts.
+inline const char* run_on_devices(std::string (*body)())
+{
+    return keep(first_fault(run_ranks(1, [&](ForkedRank&) {
+        use_built_module();
+        setenv("HIP_SIM_VERSION", sharing_version, 1);
+        const hier_config config = config_for_tests();
+        hier_init(&config);
+        if (gpu::runtime() == nullptr) return std::string("no runtime");
+        std::string fault = body();
+        hier_finalize();
+        return fault;
+    })));
+}
+
+}  // namespace hier::test
