@@ -60,7 +60,7 @@ static void choose_staging(const mca_coll_hier_call_t* call,
     mca_coll_hier_module_t* module = call->module;
     staged->staging = kept;
     if (elements->is_reachable || module->lacks_device_memory ||
-        !hier_team_takes_device_memory(module->team) || bytes > hier_memory_most_lent() ||
+        !hier_team_takes_device_memory(module->team) || bytes > HIER_MOST_LENT ||
         bytes > mca_coll_hier_bytes_of(elements) || !mca_coll_hier_is_regular(elements, bytes)) {
         return;
     }

@@ -44,7 +44,7 @@ static void outgrow(mca_coll_hier_staging_t* staging)
     staging->outgrown = outgrown;
 }
 
-/* Of these, too: pinned memory that fits, in place of pageable memory. */
+/* Pinned memory that was outgrown and is enough now, in place of pageable memory. */
 static bool take_outgrown(mca_coll_hier_staging_t* staging, size_t bytes)
 {
     kept_t** at = &staging->outgrown;

@@ -53,7 +53,7 @@ template <class F> int guarded(int on_exception, F f) noexcept
     }
 }
 
-constexpr std::size_t least_lent = 4 << 20, most_lent = 256 << 20;  // bytes of a block
+constexpr std::size_t least_lent = 4 << 20;  // bytes of a block; HIER_MOST_LENT at most
 constexpr std::size_t most_blocks = 16;
 
 // Of a process that makes communicators by the thousand.
@@ -217,8 +217,6 @@ void hier_memory_give_back(const void* memory)
 {
     hier::LentMemory::instance().give_back(static_cast<const std::byte*>(memory));
 }
-
-size_t hier_memory_most_lent(void) { return most_lent; }
 
 const char* hier_strerror(int code)
 {

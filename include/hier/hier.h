@@ -155,12 +155,12 @@ void hier_memory_free_pinned(void* memory);
 /* Of pinned memory that is replaced by larger, so much a block is kept, because to free it is to wait for
  * the application's kernels (CUDA); of more a host may not have enough. */
 #define HIER_MOST_OUTGROWN ((size_t)128 << 20)
-/* Memory of the device that `like` belongs to, of at most hier_memory_most_lent() bytes; NULL: there is
- * none, which has been logged. The process keeps it and lends it again: peers may keep it mapped, and
- * to free it could mean to wait for the application's kernels. */
+/* Memory of the device that `like` belongs to, for at most HIER_MOST_LENT bytes; NULL: there is none. The
+ * process keeps it and lends it again: peers may keep it mapped, and to free it could mean to wait for the
+ * application's kernels. */
+#define HIER_MOST_LENT ((size_t)256 << 20)
 void* hier_memory_borrow(const void* like, size_t bytes);
 void hier_memory_give_back(const void* memory); /* NULL: nothing happens */
-size_t hier_memory_most_lent(void);
 
 const char* hier_strerror(int code);
 
