@@ -28,7 +28,8 @@ OMPI_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
 typedef enum {
     MCA_COLL_HIER_FRESH, /* no call yet that is worth a team */
     MCA_COLL_HIER_READY,
-    MCA_COLL_HIER_REFUSED /* set-up failed, on all ranks: the previous module for good */
+    MCA_COLL_HIER_REFUSED, /* set-up failed, on all ranks: the previous module for good */
+    MCA_COLL_HIER_BROKEN   /* set-up broke off, and its messages may still come: no calls any more */
 } mca_coll_hier_state_t;
 
 typedef enum {
@@ -78,6 +79,7 @@ struct mca_coll_hier_module_t {
     mca_coll_hier_staging_t send_staging, receive_staging;
     mca_coll_hier_plan_t *send_plan, *receive_plan;
     bool lacks_device_memory; /* for staging */
+    bool is_known_to_fail;    /* Open MPI has had time to say why */
 };
 typedef struct mca_coll_hier_module_t mca_coll_hier_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_hier_module_t);

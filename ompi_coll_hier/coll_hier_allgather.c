@@ -23,14 +23,16 @@ static void turn(void)
     }
 }
 
-static int run(hier_team* team, const hier_allgather_args* args)
+static int run(const mca_coll_hier_call_t* call, const hier_allgather_args* args)
 {
+    hier_team* team = call->module->team;
     int rc = hier_allgather_start(team, args);
     while (HIER_IN_PROGRESS == rc) {
         turn();
+        mca_coll_hier_end_if_broken(call);
         rc = hier_team_test(team);
     }
-    return mca_coll_hier_to_mpi_error(rc);
+    return mca_coll_hier_error_of_call(call, rc);
 }
 
 /* Can a team work on these elements where they are? Then they start at `start`. */
@@ -114,7 +116,7 @@ static int by_team_staged(const mca_coll_hier_call_t* call, staged_t* send, stag
         hier_allgather_refuse(call->module->team);
         return rc;
     }
-    rc = run(call->module->team, &args);
+    rc = run(call, &args);
     if (OMPI_SUCCESS != rc) {
         /* What is on its way is sent from there, and lands there. */
         abandon(send);
@@ -131,7 +133,7 @@ static int by_team_staged(const mca_coll_hier_call_t* call, staged_t* send, stag
 static int by_team(const mca_coll_hier_call_t* call)
 {
     staged_t send = {.staging = NULL}, receive = {.staging = NULL};
-    int rc = mca_coll_hier_to_mpi_error(hier_team_error(call->module->team));
+    int rc = mca_coll_hier_error_of_call(call, hier_team_error(call->module->team));
     if (OMPI_SUCCESS == rc) {
         rc = by_team_staged(call, &send, &receive);
         mca_coll_hier_release(&send.lent);
@@ -227,6 +229,9 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
 
     if (1 < size && MCA_COLL_HIER_FRESH == hier->state && is_worth_a_team(hier, call.total)) {
         mca_coll_hier_build_team(hier, comm);
+    }
+    if (MCA_COLL_HIER_BROKEN == hier->state) {
+        return mca_coll_hier_error_of_call(&call, HIER_ERR_PEER);
     }
     if (MCA_COLL_HIER_READY != hier->state || call.total < hier->least_bytes ||
         call.total > hier->most_bytes) {

@@ -26,6 +26,13 @@ int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, mca_coll_hier_stag
 /* Memory for the result, with the own shard in it when the call is in place. */
 int mca_coll_hier_stage_receive(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging);
 
+/* coll_hier_failures.c: processes that end while the others live on */
+/* Ends the team's running call, on all ranks, if Open MPI knows that it cannot end well. At every turn:
+ * it may hear later who has died. */
+void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call);
+/* MPI's, of a call that has ended with this code of the core (HIER_OK, HIER_ERR_...). */
+int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code);
+
 /* coll_hier_previous.c: the buffers are those of MPI_Allgather */
 int mca_coll_hier_by_previous(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
                               mca_coll_hier_buffer_t receive);

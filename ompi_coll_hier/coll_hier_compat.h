@@ -19,6 +19,14 @@ typedef size_t hier_modex_size_t;
 typedef int32_t hier_modex_size_t;
 #endif
 
+#if defined(OPAL_ENABLE_FT_MPI) && OPAL_ENABLE_FT_MPI
+#define HIER_HAS_ULFM 1
+#define HIER_PROVIDERS "tuned,basic,libnbc,inter,self,ftagree"
+#else
+#define HIER_HAS_ULFM 0
+#define HIER_PROVIDERS "tuned,basic,libnbc,inter,self"
+#endif
+
 #if defined(MCA_COLL_BASE_VERSION_3_0_0) /* 6.0 */
 #define HIER_COLL_VERSION MCA_COLL_BASE_VERSION_3_0_0
 #define HIER_MODULE_INSTALLS 1 /* enable() installs the functions, disable() restores them */

@@ -152,7 +152,7 @@ static const text_row_t text_rows[] = {
     {"trace", &self->config.trace, "", true,
      "Record the times of every operation of one call: a directory, or what the files' names begin "
      "with; each rank writes a file, which bench/draw_trace draws. Empty: off"},
-    {"providers", &self->providers, "tuned,basic,libnbc,inter,self", true,
+    {"providers", &self->providers, HIER_PROVIDERS, true,
      "Components loaded for the other collectives when --mca coll names coll/hier but nobody able "
      "to provide them; empty: none"},
 };

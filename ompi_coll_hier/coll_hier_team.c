@@ -87,6 +87,10 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
     config.messages = mca_pml_base_selected_component.pmlm_version.mca_component_name;
 
     const int rc = hier_team_create(&config, &bootstrap, &module->team);
+    if (HIER_ERR_PEER == rc) {
+        module->state = MCA_COLL_HIER_BROKEN;
+        return;
+    }
     if (HIER_OK != rc) {
         module->state = MCA_COLL_HIER_REFUSED;
         if (0 == ompi_comm_rank(comm)) {

@@ -18,6 +18,12 @@ Engine& Engine::instance()
     return engine;
 }
 
+void Engine::add(Team& team)
+{
+    const std::lock_guard lock(mutex_);
+    teams_.push_back(&team);
+}
+
 Status Engine::start(Team& team, const hier_allgather_args& args)
 {
     const std::lock_guard lock(mutex_);
@@ -42,12 +48,20 @@ void Engine::refuse(Team& team)
     (void)team.refuse(Status::transport_error);
 }
 
+void Engine::interrupt(Team& team, const std::vector<bool>& is_dead)
+{
+    const std::lock_guard lock(mutex_);
+    team.interrupt(is_dead);
+}
+
 int Engine::progress()
 {
     if (count_.load(std::memory_order_relaxed) == 0) {
         if (is_time_to_turn()) {
             UcxWorker::turn_all();
             sweep_retired_rails();
+            const std::unique_lock lock(mutex_, std::try_to_lock);
+            if (lock.owns_lock()) answer_failures();
         }
         return 0;
     }
@@ -70,9 +84,20 @@ int Engine::progress()
     // A call on one node turns no worker, even if each of its turns moves something; but peers of
     // another communicator may wait for an answer (over TCP, UCX 1.18 completes a put only when its
     // target has answered).
-    if (is_time_to_turn()) UcxWorker::turn_all();
+    if (is_time_to_turn()) {
+        UcxWorker::turn_all();
+        answer_failures();
+    }
     if (moved == 0 && should_yield) sched_yield();
     return moved;
+}
+
+// A failed call returns when nobody can write into its buffers any more, and over a network a rank that
+// is not in the call can only say so itself.
+void Engine::answer_failures()
+{
+    if (UcxWorker::is_quiet()) return;
+    for (Team* team : teams_) team->answer_failure();
 }
 
 bool Engine::is_time_to_turn()
@@ -85,6 +110,7 @@ bool Engine::is_time_to_turn()
 void Engine::forget(Team& team)
 {
     const std::lock_guard lock(mutex_);
+    std::erase(teams_, &team);
     std::erase(running_, &team);
     count_ = running_.size();
 }

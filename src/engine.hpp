@@ -19,8 +19,12 @@ class Engine {
 public:
     static Engine& instance();
 
+    // A team that can run collectives, until forget(): while it runs none, it answers peers that have
+    // failed.
+    void add(Team& team);
     Status start(Team& team, const ::hier_allgather_args& args);
     void refuse(Team& team);
+    void interrupt(Team& team, const std::vector<bool>& is_dead);
     // How many teams moved. Returns at once when another thread is at it.
     int progress();
     // The team is going away.
@@ -28,8 +32,10 @@ public:
 
 private:
     bool is_time_to_turn();
+    void answer_failures();  // under the lock
 
     std::mutex mutex_;
+    std::vector<Team*> teams_;
     std::vector<Team*> running_;
     std::atomic<std::size_t> count_{0};
     std::atomic<unsigned> idle_calls_{0};

@@ -17,6 +17,12 @@ public:
     using SetupError::SetupError;
 };
 
+// Of set-up's own messages: the ranks are at different steps of it, and no other exchange can follow.
+class ExchangeFailure : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
 __attribute__((format(printf, 1, 2))) std::string format(const char* text, ...);
 
 }  // namespace hier

@@ -49,6 +49,9 @@ public:
     Status start(const Program& program, const Binding& binding, Trace* trace = nullptr);
     // This rank cannot take part in the collective that comes next: tells the others.
     void refuse(Status status);
+    // The caller knows that the running collective cannot end well: it fails. `is_dead`, by rank of the
+    // team: its process has ended, and so have its writes inside the node; nobody waits for it there.
+    void interrupt(const std::vector<bool>& is_dead);
     // ok when the collective is done; in_progress; or the error with which it ended.
     Status progress();
     // Did the last progress() change anything?
@@ -111,6 +114,7 @@ private:
     bool late_reported_ = false;
     Clock::time_point drain_end_;
     bool has_stopped_[2] = {};  // the level's peers have been told
+    std::vector<bool> is_dead_;  // by rank; empty: nobody is known to be
 };
 
 }  // namespace hier

@@ -38,6 +38,13 @@ void Executor::refuse(Status status)
     }
 }
 
+void Executor::interrupt(const std::vector<bool>& is_dead)
+{
+    if (status_ != Status::in_progress) return;
+    fail(Status::peer_failed);
+    is_dead_ = is_dead;
+}
+
 void Executor::stop(Transport& transport)
 {
     try {
@@ -47,12 +54,16 @@ void Executor::stop(Transport& transport)
     }
 }
 
-// A peer writes no more when all that is due from it is here; else it has to say so.
+// A peer writes no more when all that is due from it is here; else it has to say so. (What a dead one
+// has sent over a network may still be on its way.)
 bool Executor::may_be_written(Level level) const
 {
+    const auto has_ended = [&](int rank) {
+        return level == Level::node && !is_dead_.empty() && is_dead_[static_cast<std::size_t>(rank)];
+    };
     const auto channels = program_->channels(level);
     return std::any_of(channels.begin(), channels.end(), [&](const Program::Channel& c) {
-        return !c.awaits.empty() &&
+        return !c.awaits.empty() && !has_ended(c.rank) &&
                transport(level)->may_write(c.peer, program_->op(c.awaits.back()).count);
     });
 }

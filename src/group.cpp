@@ -25,11 +25,6 @@ struct Group::Departure final : std::exception {
     Vote vote;
 };
 
-// The ranks are at different steps of it: no other exchange can follow.
-struct Group::ExchangeFailure final : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
-
 Group::Group(const hier_bootstrap& bootstrap)
     : bootstrap_(bootstrap), size_(bootstrap.size), rank_(bootstrap.rank)
 {

@@ -38,7 +38,7 @@ public:
     std::vector<std::vector<std::byte>> allgather_bytes(const std::vector<std::byte>& in) const;
 
     // Runs `step`, and throws SetupError on every rank when it threw anything on any, with the rank's
-    // own cause or the number of a rank that failed; something else where an exchange itself has failed,
+    // own cause or the number of a rank that failed; ExchangeFailure where an exchange itself has failed,
     // which ends the whole set-up. Exchanges of this group inside `step` may be left
     // out by ranks that throw, and steps may have steps.
     template <class Step> void agree(const char* what, Step&& step) const
@@ -58,7 +58,6 @@ private:
         std::int32_t reserved = 0;
     };
     struct Departure;
-    struct ExchangeFailure;
 
     void agree(const char* what, void (*step)(void*), void* argument) const;
     // `bytes` of every rank, > 0.

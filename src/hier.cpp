@@ -27,6 +27,15 @@
 #include "transport/ucx_worker.hpp"
 
 struct hier_team {
+    hier_team(const hier_config& config, const hier_bootstrap& bootstrap, const hier::Group& all)
+        : team(config, bootstrap, all)
+    {
+        hier::Engine::instance().add(team);
+    }
+    ~hier_team() { hier::Engine::instance().forget(team); }
+    hier_team(const hier_team&) = delete;
+    hier_team& operator=(const hier_team&) = delete;
+
     hier::Team team;
 };
 
@@ -84,13 +93,16 @@ int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap,
         const hier::Group all(*bootstrap);
         std::unique_ptr<hier_team> made;
         try {
-            all.agree("", [&] { made.reset(new hier_team{{*config, *bootstrap, all}}); });
+            all.agree("", [&] { made = std::make_unique<hier_team>(*config, *bootstrap, all); });
             *team = made.release();
         } catch (const hier::SetupError& e) {
             const bool is_known = dynamic_cast<const hier::KnownFailure*>(&e) != nullptr;
             const bool is_news = !is_known && is_said_first(e.what());
             hier::log(is_news ? HIER_LOG_ERROR : HIER_LOG_INFO, "%s", e.what());
             return static_cast<int>(HIER_ERR_SETUP);
+        } catch (const hier::ExchangeFailure& e) {
+            hier::log(HIER_LOG_ERROR, "%s", e.what());
+            return static_cast<int>(HIER_ERR_PEER);
         }
         return static_cast<int>(HIER_OK);
     });
@@ -100,7 +112,6 @@ void hier_team_destroy(hier_team* team)
 {
     if (team == nullptr) return;
     (void)guarded(HIER_ERR_ARGUMENT, [&] {
-        hier::Engine::instance().forget(team->team);
         delete team;
         return static_cast<int>(HIER_OK);
     });
@@ -132,6 +143,15 @@ void hier_allgather_refuse(hier_team* team)
 {
     (void)guarded(HIER_ERR_TRANSPORT, [&] {
         hier::Engine::instance().refuse(team->team);
+        return static_cast<int>(HIER_OK);
+    });
+}
+
+void hier_allgather_interrupt(hier_team* team, const unsigned char* is_dead)
+{
+    (void)guarded(HIER_ERR_MEMORY, [&] {
+        const std::vector<bool> dead(is_dead, is_dead + team->team.size());
+        hier::Engine::instance().interrupt(team->team, dead);
         return static_cast<int>(HIER_OK);
     });
 }

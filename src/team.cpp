@@ -287,6 +287,17 @@ Status Team::refuse(Status status)
     return status;
 }
 
+void Team::answer_failure()
+{
+    const bool is_idle = status() != Status::in_progress && !failed(broken_);
+    if (!is_idle || !rail_ || !rail_->has_failed()) return;
+    (void)refuse(Status::peer_failed);
+    log(HIER_LOG_ERROR,
+        "an allgather failed on another rank than %d of %d, which was in none: this communicator "
+        "takes no more",
+        rank_, topology_.size());
+}
+
 Status Team::progress()
 {
     const Status status = executor_->progress();

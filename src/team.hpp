@@ -35,7 +35,11 @@ public:
     Status start(const hier_allgather_args& args);
     // In place of a start: the others hear that this rank has failed.
     Status refuse(Status status);
+    // Between two collectives: if a peer on the rail has failed, it hears that this rank writes no more.
+    void answer_failure();
     Status progress();
+    // `is_dead`: by rank.
+    void interrupt(const std::vector<bool>& is_dead) { executor_->interrupt(is_dead); }
     bool moved() const { return executor_->moved(); }
 
     // From any thread.
@@ -43,6 +47,7 @@ public:
     bool takes_device_memory() const;
     // More ranks on this host than cores: who waits should let others run.
     bool oversubscribed() const { return oversubscribed_; }
+    int size() const { return topology_.size(); }
     const std::string& description() const { return description_; }
     // Of all ranks together, below which the caller's other ways are expected to be faster.
     std::size_t least_bytes() const;

@@ -86,7 +86,8 @@ void hier_init(const hier_config* config);
 typedef struct hier_team hier_team;
 
 /* Collective over the bootstrap's team. On HIER_ERR_SETUP, the same on every rank, no team exists
- * and the caller keeps to its fallback. */
+ * and the caller keeps to its fallback. HIER_ERR_PEER: an exchange has failed, and what the others have
+ * sent for it may still come; no team exists here. */
 int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap, hier_team** team);
 /* Local. No collective may be running on the team. NULL is allowed. */
 void hier_team_destroy(hier_team* team);
@@ -120,6 +121,10 @@ int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
 /* In place of a start, where this rank cannot take part: the others' allgather fails as after an
  * error, and the team is broken. */
 void hier_allgather_refuse(hier_team* team);
+/* The caller knows that the running allgather cannot end well: a rank's process has ended, or the users
+ * gave the communicator up. It fails with HIER_ERR_PEER, on all ranks; hier_team_test says when. `is_dead`
+ * has a byte for each rank: not 0: its process has ended. Without a running allgather nothing happens. */
+void hier_allgather_interrupt(hier_team* team, const unsigned char* is_dead);
 /* HIER_OK, or the error that has broken the team, which every start returns. */
 int hier_team_error(const hier_team* team);
 /* HIER_IN_PROGRESS, HIER_OK or the collective's error. Does not wait. */

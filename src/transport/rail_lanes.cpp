@@ -233,6 +233,12 @@ Status RailLanes::progress(Completions& completions)
     return all;
 }
 
+bool RailLanes::has_failed()
+{
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const auto& lane) { return lane->has_failed(); });
+}
+
 bool RailLanes::idle()
 {
     return std::all_of(lanes_.begin(), lanes_.begin() + static_cast<std::ptrdiff_t>(active_),

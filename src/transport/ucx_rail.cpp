@@ -92,7 +92,7 @@ Status UcxRail::begin(const Binding& binding)
     binding_ = binding;
     is_bound_ = true;
     take_early();
-    if (RailBoard::read(board_.failure()) != 0) return Status::peer_failed;
+    if (has_failed()) return Status::peer_failed;
     if (binding.eager || failed(own_failure_)) return own_failure_;
     const Region& into = binding.rail_target();
     const bool has_landing = binding.landing.base != nullptr;
@@ -272,7 +272,7 @@ Status UcxRail::progress(Completions& completions)
     for (const Done& done : reported_) completions.complete(done.op, done.status);
     if (raised_) return Status::ok;
     if (failed(failure)) return failure;
-    return RailBoard::read(board_.failure()) != 0 ? Status::peer_failed : Status::ok;
+    return has_failed() ? Status::peer_failed : Status::ok;
 }
 
 void UcxRail::turn_worker(int most)

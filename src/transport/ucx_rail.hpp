@@ -67,6 +67,8 @@ public:
     std::uint32_t arrived(int peer) override;
     bool is_lost(int peer) override;
     Status progress(Completions& completions) override;
+    // Has a peer raised a failure?
+    bool has_failed() { return RailBoard::read(board_.failure()) != 0; }
     bool idle() override;
     void end() override;
     void tell(std::uint32_t beat) override;

@@ -325,6 +325,15 @@ case_ fault-late-small ranks=4 mca="coll_hier_timeout 2" says="rank 3 has not en
     -- fault --mode late --expect hier --bytes 200
 case_ fault-resume ranks=2 node_size=1 mca="coll_hier_timeout 1" limit=60 -- fault --mode resume
 case_ fault-again ranks=4 node_size=2 mca="coll_hier_timeout 3" limit=60 -- fault --mode again
+for shape in "0 auto" "2 direct" "2 ring" "2 bundles" "1 direct"; do
+    read -r size way <<<"$shape"
+    for mode in kill inside revoke; do
+        for bytes in 200 300007; do
+            case_ "ulfm-$mode-by-$size-$way-$bytes" ulfm=yes ranks=4 node_size="$size" mca="coll_hier_inter $way" limit=60 \
+                -- ulfm --mode "$mode" --bytes "$bytes" --expect hier
+        done
+    done
+done
 for where in alone inside; do
     case_ "sessions-$where" ranks=4 node_size=2 mca="coll_hier_verbose 1" limit=60 \
         says="FROM GROUP: 4 ranks on 2 nodes" -- sessions "--$where"

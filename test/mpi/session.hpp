@@ -122,19 +122,26 @@ public:
     // Ends MPI; the verdict of all ranks, as an exit status.
     int finish()
     {
-        phase("verdict");
-        unsigned long long mine[2] = {failures_, checks_};
-        unsigned long long all[2] = {0, 0};
-        MPI_Allreduce(mine, all, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-        // No check made is no success.
-        const bool good = all[0] == 0 && all[1] > 0;
+        const Verdict verdict = judge(MPI_COMM_WORLD);
         phase("MPI_Finalize");
         MPI_Finalize();
         if (rank_ == 0) {
-            std::printf("%s: %s: %llu of %llu checks failed on %d ranks\n", name_,
-                        good ? "ok" : "FAILED", all[0], all[1], size_);
+            tell(verdict, size_);
         }
-        return good ? 0 : 1;
+        return verdict.is_good() ? 0 : 1;
+    }
+
+    // That of a communicator's ranks, told before MPI ends.
+    bool verdict(MPI_Comm comm)
+    {
+        const Verdict verdict = judge(comm);
+        int rank = 0, size = 0;
+        MPI_Comm_rank(comm, &rank);
+        MPI_Comm_size(comm, &size);
+        if (rank == 0) {
+            tell(verdict, size);
+        }
+        return verdict.is_good();
     }
 
     // A wrong command line: said once, and every rank ends alike.
@@ -153,6 +160,28 @@ public:
     }
 
 private:
+    struct Verdict {
+        unsigned long long failures, checks;
+        // No check made is no success.
+        bool is_good() const { return failures == 0 && checks > 0; }
+    };
+
+    Verdict judge(MPI_Comm comm)
+    {
+        phase("verdict");
+        unsigned long long mine[2] = {failures_, checks_};
+        unsigned long long all[2] = {0, 0};
+        MPI_Allreduce(mine, all, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM, comm);
+        return {all[0], all[1]};
+    }
+
+    void tell(const Verdict& verdict, int ranks) const
+    {
+        std::printf("%s: %s: %llu of %llu checks failed on %d ranks\n", name_,
+                    verdict.is_good() ? "ok" : "FAILED", verdict.failures, verdict.checks, ranks);
+        std::fflush(stdout);
+    }
+
     void parse(int argc, char** argv, std::initializer_list<const char*> known)
     {
         for (int i = 1; i < argc; i += 2) {

@@ -47,6 +47,8 @@ public:
     }
 
     bool is_over() const { return failed(status_) || (done_ == scenario_.calls && !running_); }
+    // Somebody's process has ended.
+    void tell(const std::vector<bool>& is_dead) { is_dead_ = is_dead; }
     Status status() const { return status_; }
     int done() const { return done_; }
 
@@ -59,6 +61,7 @@ public:
             return "";
         }
         if (scenario_.freezes == static_cast<int>(rank_)) return "";
+        if (!is_dead_.empty()) executor_.interrupt(is_dead_);
         status_ = executor_.progress();
         if (status_ == Status::in_progress) return "";
         running_ = false;
@@ -128,6 +131,7 @@ private:
     std::vector<std::byte> landing_;
     int done_ = 0;
     bool running_ = false;
+    std::vector<bool> is_dead_;  // as far as this rank has been told
     Status status_ = Status::in_progress;
 };
 
@@ -153,6 +157,20 @@ std::vector<std::unique_ptr<SimulatedRank>> make_team(const Scenario& scenario,
     return team;
 }
 
+// What a dead rank has not yet got out of its node is lost.
+void end_transfers(const Topology& topology, int rank, std::deque<FakeGroup>& groups)
+{
+    const auto node = static_cast<std::size_t>(topology.node_of(rank));
+    const auto rail = static_cast<std::size_t>(topology.nodes() + topology.rail_of(rank));
+    for (auto& receiver : groups[node].lanes) {
+        auto& lane = receiver[static_cast<std::size_t>(topology.local_of(rank))];
+        lane.road.clear();
+        lane.arriving.clear();
+    }
+    for (auto& receiver : groups[rail].lanes)
+        receiver[static_cast<std::size_t>(topology.rail_index_of(rank))].road.clear();
+}
+
 }  // namespace
 
 Outcome simulate(const Scenario& scenario, std::size_t most_passes)
@@ -163,7 +181,11 @@ Outcome simulate(const Scenario& scenario, std::size_t most_passes)
     const auto team = make_team(scenario, topology, network, groups);
 
     Outcome out;
-    const auto is_over = [&](const auto& rank) { return rank->is_over(); };
+    const auto dead = static_cast<std::size_t>(scenario.dies);
+    bool is_dead = false, is_told = false;
+    const auto is_over = [&](const auto& rank) {
+        return rank->is_over() || (is_dead && rank == team[dead]);
+    };
     for (std::size_t pass = 0; pass < most_passes && out.fault.empty(); pass++) {
         if (std::all_of(team.begin(), team.end(), is_over)) break;
         fake_now += scenario.pass;
@@ -171,7 +193,18 @@ Outcome simulate(const Scenario& scenario, std::size_t most_passes)
             out.elapsed + scenario.pass >= scenario.suspended_at)
             fake_now += scenario.suspended_for;
         out.elapsed += scenario.pass;
+        if (scenario.dies >= 0 && !is_dead && out.elapsed >= scenario.dies_at) {
+            is_dead = true;
+            end_transfers(topology, scenario.dies, groups);
+        }
+        if (is_dead && !is_told && out.elapsed >= scenario.dies_at + scenario.told_after) {
+            is_told = true;
+            std::vector<bool> ranks(team.size());
+            ranks[dead] = true;
+            for (const auto& rank : team) rank->tell(ranks);
+        }
         const std::size_t r = network.below(team.size());
+        if (is_dead && r == dead) continue;
         if (!scenario.late.empty() && out.elapsed < scenario.late[r]) continue;
         out.fault = team[r]->step();
         if (out.fault.empty()) out.fault = network.fault();

@@ -33,6 +33,9 @@ struct Scenario {
     std::vector<std::chrono::microseconds> late{};  // by rank: when it enters its first call
     std::vector<std::size_t> bytes_of_rank{};       // where a rank passes another size than `bytes`
     int freezes = -1;  // a rank that enters its first call and then does nothing more
+    int dies = -1;     // a rank whose process ends; so do its transfers inside the node
+    std::chrono::microseconds dies_at{0};
+    std::chrono::microseconds told_after{0};  // when all others hear of it
     Landing landing = Landing::none;
     Broadcast broadcast = Broadcast::none;
     // When nobody runs for so long.

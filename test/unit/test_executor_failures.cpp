@@ -137,6 +137,40 @@ const char* a_broken_connection_ends()
 
 void test_broken_connection(void**) { expect_no_reason(a_broken_connection_ends()); }
 
+// All others fail, soon where no network brings what is late, and without it nobody would.
+const char* a_death_ends_the_call()
+{
+    std::size_t struck = 0;
+    for (const char* text : {"2", "3", "1,1", "2,1", "2,2", "3,1", "2,1,2"}) {
+        for (const Route route : all_routes) {
+            Scenario scenario{.nodes = machine(text), .route = route};
+            const int ranks = static_cast<int>(scenario.nodes.size());
+            for (int i = 0; i < ranks * 24; i++) {
+                scenario.weather.seed++;
+                scenario.broadcast = i % 2 == 0 ? Broadcast::none : Broadcast::some;
+                scenario.landing = i % 3 == 0 ? Landing::some : Landing::none;
+                scenario.dies = i % ranks;
+                scenario.dies_at = std::chrono::microseconds(40 * i);
+                scenario.told_after = std::chrono::microseconds(1000);
+                const Outcome out = simulate(scenario, 2000000);
+                std::string fault = out.fault;
+                for (int r = 0; r < ranks && fault.empty(); r++) {
+                    const Status s = out.status[static_cast<std::size_t>(r)];
+                    if (r == scenario.dies || s == Status::ok) continue;
+                    struck++;
+                    if (s != Status::peer_failed) fault = hier::to_string(s);
+                }
+                const bool is_one_node = scenario.nodes.back() == 0;
+                if (is_one_node && out.elapsed > scenario.limits.drain) fault = "it waits for a dead rank";
+                if (!fault.empty()) return keep(fault + "; " + text_of(scenario));
+            }
+        }
+    }
+    return struck > 1000 ? nullptr : "it hardly ever strikes";
+}
+
+void test_death(void**) { expect_no_reason(a_death_ends_the_call()); }
+
 // One rank passes another size than all others.
 const char* a_mismatch_is_seen_by_all()
 {
@@ -173,6 +207,7 @@ int main()
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_fails_later),
         cmocka_unit_test(test_broken_connection),
+        cmocka_unit_test(test_death),
         cmocka_unit_test(test_mismatch),
     };
     return cmocka_run_group_tests_name("executor_failures", tests, nullptr, nullptr);

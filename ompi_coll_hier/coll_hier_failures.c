@@ -1,0 +1,74 @@
+/* Processes that end while the others live on (ULFM): a call in which one is missing fails, as one of a
+ * communicator that a user has revoked does.
+ *
+ * Open MPI's own collectives hear of it from the requests that they wait for; ours wait for words in
+ * memory, and look at what Open MPI has noted at the communicator. MPI_Allgather itself looks there
+ * before it calls anybody. */
+#include "coll_hier_call.h"
+
+#if HIER_HAS_ULFM
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "ompi/runtime/params.h"
+#include "opal/runtime/opal_progress.h"
+
+/* Open MPI's word on a communicator, or OMPI_SUCCESS. */
+static int verdict(struct ompi_communicator_t* comm)
+{
+    int error = OMPI_SUCCESS;
+    (void)ompi_comm_iface_coll_check(comm, &error);
+    return error;
+}
+
+void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call)
+{
+    if (!ompi_ftmpi_enabled || OMPI_SUCCESS == verdict(call->comm)) {
+        return;
+    }
+    const int size = ompi_comm_size(call->comm);
+    unsigned char* is_dead = calloc((size_t)size, 1);
+    if (NULL == is_dead) {
+        return; /* the next turn may have more luck */
+    }
+    for (int rank = 0; rank < size; rank++) {
+        is_dead[rank] = !ompi_comm_is_proc_active(call->comm, rank, false);
+    }
+    hier_allgather_interrupt(call->module->team, is_dead);
+    free(is_dead);
+}
+
+/* A rank, or a broken connection, may have told of a death before Open MPI does: its word is waited for,
+ * once for each communicator. */
+int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code)
+{
+    enum { patience_s = 5 };
+    const bool may_be_death = HIER_ERR_PEER == code || HIER_ERR_TRANSPORT == code;
+    if (!ompi_ftmpi_enabled || !may_be_death) {
+        return mca_coll_hier_to_mpi_error(code);
+    }
+    const time_t end = time(NULL) + patience_s;
+    int found = verdict(call->comm);
+    while (OMPI_SUCCESS == found && !call->module->is_known_to_fail && time(NULL) <= end) {
+        opal_progress();
+        found = verdict(call->comm);
+    }
+    call->module->is_known_to_fail = true;
+    return OMPI_SUCCESS == found ? mca_coll_hier_to_mpi_error(code) : found;
+}
+
+#else
+
+void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call)
+{
+    (void)call;
+}
+
+int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code)
+{
+    (void)call;
+    return mca_coll_hier_to_mpi_error(code);
+}
+
+#endif

@@ -1,0 +1,144 @@
+// Processes end and the others live on (mpirun --with-ft ulfm): their call fails as MPI says, and a communicator
+// of those who are left is served.
+//
+//   --mode kill     the last rank is killed between two calls; the others enter the next one
+//   --mode inside   it is killed while calls go on, so that it is in one
+//   --mode revoke   it revokes the communicator while the others are in a call
+//   --bytes N       a rank
+#include "support.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <mpi-ext.h>
+#include <unistd.h>
+
+#ifndef OMPI_HAVE_MPI_EXT_FTMPI
+
+int main()
+{
+    std::puts("this Open MPI has no ULFM");
+    return 77;
+}
+
+#else
+
+using namespace hier_test;
+
+namespace {
+
+constexpr int calls = 20;  // each of them another pattern
+
+class Job {
+public:
+    Job(Session& session, Observer& observer)
+        : session_(session), observer_(observer),
+          bytes_(static_cast<std::size_t>(session.number("bytes", 300007)))
+    {
+    }
+
+    int call(MPI_Comm comm, int number)
+    {
+        session_.phase("call %d", number);
+        const std::vector<unsigned char> send = Pattern(rank_of(comm), number).bytes(bytes_);
+        std::vector<unsigned char> receive(bytes_ * static_cast<std::size_t>(size_of(comm)));
+        const int count = static_cast<int>(bytes_);
+        const int status =
+            observer_.allgather(send.data(), count, MPI_BYTE, receive.data(), count, MPI_BYTE, comm);
+        if (status == MPI_SUCCESS) {
+            check_blocks(session_, receive.data(), bytes_, size_of(comm), number, "ulfm");
+        }
+        return status;
+    }
+
+    void good_calls(MPI_Comm comm)
+    {
+        for (int number = 0; number < calls; ++number) {
+            session_.ok(call(comm, number), "a call in which nothing is wrong");
+        }
+    }
+
+    // A rank that still has all blocks is well in the call in which another dies.
+    void calls_until_failure(MPI_Comm comm)
+    {
+        int status = MPI_SUCCESS;
+        for (int number = calls; status == MPI_SUCCESS; ++number) {
+            status = call(comm, number);
+        }
+        int error_class = MPI_SUCCESS;
+        MPI_Error_class(status, &error_class);
+        session_.check(error_class == MPIX_ERR_PROC_FAILED || error_class == MPIX_ERR_REVOKED,
+                       "the call fails with error class %d", error_class);
+    }
+
+private:
+    Session& session_;
+    Observer& observer_;
+    std::size_t bytes_;
+};
+
+[[noreturn]] void die()
+{
+    (void)raise(SIGKILL);
+    _exit(1);
+}
+
+void die_soon()
+{
+    std::thread([] {
+        usleep(50000);
+        die();
+    }).detach();
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    Session session(argc, argv, "ulfm", {"expect", "min-bytes", "mode", "bytes"});
+    Observer observer(session);
+    Job job(session, observer);
+    const std::string mode = session.text("mode", "");
+    if (mode != "kill" && mode != "inside" && mode != "revoke") {
+        session.usage("--mode does not take '%s'", mode.c_str());
+    }
+    const bool is_last = session.rank() == session.size() - 1;
+    MPI_Comm comm, left;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    job.good_calls(comm);
+    MPI_Barrier(comm);
+    if (is_last && mode != "inside") {
+        usleep(300000);  // the others are in the call
+        if (mode == "kill") {
+            die();
+        }
+        MPIX_Comm_revoke(comm);
+    } else {
+        if (is_last) {
+            die_soon();
+        }
+        job.calls_until_failure(comm);
+    }
+
+    session.phase("recovery");
+    MPIX_Comm_revoke(comm);
+    session.ok(MPIX_Comm_shrink(comm, &left), "MPIX_Comm_shrink");
+    MPI_Comm_free(&comm);
+    session.check(size_of(left) == session.size() - (mode == "revoke" ? 0 : 1), "%d are left",
+                  size_of(left));
+    job.good_calls(left);
+    const bool is_good = session.verdict(left);
+    observer.close();
+    // Open MPI 5.0.7's MPI_Finalize hangs now and then when a process has died (in PMIx's fence, with coll/hier
+    // switched off, too). Nobody waits for that.
+    (void)std::signal(SIGALRM, [](int) { _exit(0); });
+    alarm(5);
+    MPI_Finalize();
+    return is_good ? 0 : 1;
+}
+
+#endif
