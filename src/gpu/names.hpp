@@ -58,4 +58,5 @@ constexpr auto hipErrorOutOfMemory = cudaErrorMemoryAllocation;
 #define hipStreamSynchronize cudaStreamSynchronize
 #else
 #include <hip/hip_runtime_api.h>
+#undef __noinline__  // HIP's macro: of libstdc++ 16 it is an attribute's name
 #endif
