@@ -131,11 +131,12 @@ bool UcxRail::track(Flight& flight, ucs_status_ptr_t request, const char* what)
 }
 
 // Not by anybody when the rail is leaving, for a process that was spawned may have ended; nor when it
-// is a word by a connection that is known to be broken.
+// is a word by a connection that is known to be broken, or that a call has failed, which others hear, too.
 bool UcxRail::is_missed(const Flight& flight) const
 {
     const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
-    return leaving_ == Leaving::no && (flight.op != no_op || !worker_->is_broken(peer.endpoint));
+    const bool is_needless = flight.op == no_op && (raised_ || worker_->is_broken(peer.endpoint));
+    return leaving_ == Leaving::no && !is_needless;
 }
 
 void UcxRail::report(const Flight& flight, const char* what, ucs_status_t status)
