@@ -32,18 +32,10 @@ typedef enum {
     MCA_COLL_HIER_BROKEN   /* set-up broke off, and its messages may still come: no calls any more */
 } mca_coll_hier_state_t;
 
-typedef enum {
-    MCA_COLL_HIER_PAGEABLE,
-    MCA_COLL_HIER_PINNED,
-    MCA_COLL_HIER_OF_DEVICE /* lent for one call */
-} mca_coll_hier_kind_t;
-
-/* Memory of ours: the module's is kept from call to call. */
+/* Memory of ours. */
 typedef struct {
     void* base;
-    size_t bytes;
-    mca_coll_hier_kind_t kind;
-    struct mca_coll_hier_kept* outgrown;
+    hier_host_memory* host; /* of the host, kept from call to call; NULL: of a device, lent for one call */
 } mca_coll_hier_staging_t;
 
 /* How elements in a device's memory are packed and unpacked. */
@@ -115,7 +107,8 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
 /* coll_hier_staging.c: what is not one piece of memory, or memory that the CPU cannot reach, goes
  * through memory of ours; the communication pattern does not change */
 bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, ptrdiff_t* offset);
-void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool pinned);
+/* What is lent, if it is, for so many bytes; else memory of the host. NULL: there is none. */
+void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool for_device);
 /* Memory of the elements' device, for one call. False: there is none. */
 bool mca_coll_hier_borrow(mca_coll_hier_staging_t* staging, size_t bytes,
                           const mca_coll_hier_elements_t* elements);

@@ -16,83 +16,12 @@ bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, pt
     return ompi_datatype_is_contiguous_memory_layout(type, count > 1 ? 2 : 1);
 }
 
-typedef struct mca_coll_hier_kept {
-    struct mca_coll_hier_kept* next;
-    mca_coll_hier_staging_t staging;
-} kept_t;
-
-static const mca_coll_hier_staging_t none = {NULL, 0, MCA_COLL_HIER_PAGEABLE, NULL};
-
-/* To give pinned memory back is to wait for the application's kernels (CUDA), and one of them may wait
- * for a rank that is in this call: what is outgrown stays until the staging is released. */
-static bool stays(const mca_coll_hier_staging_t* staging)
+void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool for_device)
 {
-    return MCA_COLL_HIER_PINNED == staging->kind && HIER_MOST_OUTGROWN >= staging->bytes;
-}
-
-static void outgrow(mca_coll_hier_staging_t* staging)
-{
-    kept_t* outgrown = stays(staging) ? (kept_t*)malloc(sizeof *outgrown) : NULL;
-    if (NULL != outgrown) {
-        *outgrown = (kept_t){NULL, *staging};
-    } else {
-        outgrown = staging->outgrown;
-        staging->outgrown = NULL;
-        mca_coll_hier_release(staging);
+    const bool is_lent = NULL != staging->base && NULL == staging->host;
+    if (!is_lent) {
+        staging->base = hier_host_memory_reserve(&staging->host, bytes, for_device);
     }
-    *staging = none;
-    staging->outgrown = outgrown;
-}
-
-/* Pinned memory that was outgrown and is enough now, in place of pageable memory. */
-static bool take_outgrown(mca_coll_hier_staging_t* staging, size_t bytes)
-{
-    kept_t** at = &staging->outgrown;
-    while (NULL != *at && (*at)->staging.bytes < bytes) {
-        at = &(*at)->staging.outgrown;
-    }
-    kept_t* found = *at;
-    if (NULL == found) {
-        return false;
-    }
-    *at = found->staging.outgrown;
-    found->staging.outgrown = staging->outgrown;
-    free(staging->base);
-    *staging = found->staging;
-    free(found);
-    return true;
-}
-
-static void* allocate_pinned(mca_coll_hier_staging_t* staging, size_t bytes)
-{
-    staging->base = hier_memory_allocate_pinned(bytes);
-    staging->kind = NULL != staging->base ? MCA_COLL_HIER_PINNED : MCA_COLL_HIER_PAGEABLE;
-    staging->bytes = NULL != staging->base ? bytes : 0;
-    return staging->base;
-}
-
-/* Where pinned memory is wanted and there is none, pageable memory does, more slowly: the others may be
- * in the call already. */
-void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool pinned)
-{
-    if (staging->bytes >= bytes && (!pinned || MCA_COLL_HIER_PAGEABLE != staging->kind)) {
-        return staging->base;
-    }
-    pinned = pinned || MCA_COLL_HIER_PINNED == staging->kind; /* not by turns one and the other */
-    if (pinned && MCA_COLL_HIER_PAGEABLE == staging->kind && take_outgrown(staging, bytes)) {
-        return staging->base;
-    }
-    const size_t ample = stays(staging) && 2 * staging->bytes > bytes ? 2 * staging->bytes : bytes;
-    outgrow(staging);
-    if (pinned && (NULL != allocate_pinned(staging, ample) ||
-                   (ample > bytes && NULL != allocate_pinned(staging, bytes)))) {
-        return staging->base;
-    }
-    if (0 != posix_memalign(&staging->base, 4096, bytes)) {
-        staging->base = NULL;
-        return NULL;
-    }
-    staging->bytes = bytes;
     return staging->base;
 }
 
@@ -102,30 +31,23 @@ bool mca_coll_hier_borrow(mca_coll_hier_staging_t* staging, size_t bytes,
     ptrdiff_t offset, true_extent;
     ompi_datatype_get_true_extent(elements->type, &offset, &true_extent);
     staging->base = hier_memory_borrow((char*)elements->base + offset, bytes);
-    staging->kind = MCA_COLL_HIER_OF_DEVICE;
-    staging->bytes = bytes;
     return NULL != staging->base;
 }
 
 void mca_coll_hier_release(mca_coll_hier_staging_t* staging)
 {
-    if (NULL != staging->outgrown) {
-        mca_coll_hier_release(&staging->outgrown->staging);
-        free(staging->outgrown);
-    }
-    switch (staging->kind) {
-    case MCA_COLL_HIER_PAGEABLE:
-        free(staging->base);
-        break;
-    case MCA_COLL_HIER_PINNED:
-        hier_memory_free_pinned(staging->base);
-        break;
-    case MCA_COLL_HIER_OF_DEVICE:
+    if (NULL != staging->host) {
+        hier_host_memory_free(staging->host);
+    } else {
         hier_memory_give_back(staging->base);
-        break;
     }
-    *staging = none;
+    *staging = (mca_coll_hier_staging_t){NULL, NULL};
 }
+
+typedef struct kept {
+    struct kept* next;
+    mca_coll_hier_staging_t staging;
+} kept_t;
 
 static kept_t* all_abandoned;
 
@@ -141,7 +63,7 @@ void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging)
                                             __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         }
     }
-    *staging = none;
+    *staging = (mca_coll_hier_staging_t){NULL, NULL};
 }
 
 void mca_coll_hier_release_abandoned(void)

@@ -17,6 +17,7 @@
 #include "gpu/runtime.hpp"
 #include "group.hpp"
 #include "log.hpp"
+#include "memory/host_memory.hpp"
 #include "memory/readable.hpp"
 #include "team.hpp"
 #include "transport/lent_memory.hpp"
@@ -37,6 +38,10 @@ struct hier_team {
     hier_team& operator=(const hier_team&) = delete;
 
     hier::Team team;
+};
+
+struct hier_host_memory {
+    hier::HostMemory memory;
 };
 
 namespace {
@@ -201,18 +206,18 @@ int hier_memory_copy(const hier_memory_piece* pieces, size_t count)
     });
 }
 
-void* hier_memory_allocate_pinned(size_t bytes)
+void* hier_host_memory_reserve(hier_host_memory** memory, size_t bytes, int for_device)
 {
-    const int device = hier::gpu::used_device();
-    return device < 0 ? nullptr : hier::gpu::runtime()->allocate_pinned(device, bytes);
+    void* data = nullptr;
+    (void)guarded(HIER_ERR_MEMORY, [&] {
+        if (*memory == nullptr) *memory = new hier_host_memory;
+        data = (*memory)->memory.reserve(for_device != 0 ? hier::gpu::used_device() : -1, bytes);
+        return static_cast<int>(HIER_OK);
+    });
+    return data;
 }
 
-void hier_memory_free_pinned(void* memory)
-{
-    if (memory != nullptr)
-        hier::gpu::runtime()->free_pinned(hier::gpu::used_device(),
-                                          static_cast<std::byte*>(memory));
-}
+void hier_host_memory_free(hier_host_memory* memory) { delete memory; }
 
 void* hier_memory_borrow(const void* like, size_t bytes)
 {

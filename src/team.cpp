@@ -238,12 +238,12 @@ Status Team::reserve_landing(Binding& binding)
                        : is_of_device(send)  ? send.device
                                              : -1;
     if (!landing_) {
-        landing_ = std::make_shared<PinnedMemory>();
+        landing_ = std::make_shared<HostMemory>();
         rail_->keep(landing_);
     }
-    if (!landing_->reserve(device, binding.receive.length)) return Status::out_of_memory;
-    binding.landing = {landing_->data(), binding.receive.length};
-    binding.landing.memory.kind = device < 0 ? MemoryKind::host : MemoryKind::pinned;
+    binding.landing = {landing_->reserve(device, binding.receive.length), binding.receive.length};
+    if (binding.landing.base == nullptr) return Status::out_of_memory;
+    binding.landing.memory.kind = landing_->is_pinned() ? MemoryKind::pinned : MemoryKind::host;
     return Status::ok;
 }
 

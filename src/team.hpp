@@ -14,7 +14,7 @@
 #include "group.hpp"
 #include "hier/hier.h"
 #include "hier/topology.hpp"
-#include "memory/pinned.hpp"
+#include "memory/host_memory.hpp"
 #include "plan/cost.hpp"
 #include "program.hpp"
 #include "rates.hpp"
@@ -95,7 +95,7 @@ private:
     std::optional<AllgatherCost> cost_;
     std::vector<Prepared> prepared_;
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
-    std::shared_ptr<PinnedMemory> landing_;
+    std::shared_ptr<HostMemory> landing_;
     std::uint64_t sequence_ = 0;
     std::size_t most_bytes_ = 0;  // of all ranks together
     Status broken_ = Status::ok;  // the error of an earlier collective

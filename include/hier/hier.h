@@ -153,13 +153,13 @@ typedef struct hier_memory_piece {
 /* Blocking copies; one end of each at least is device memory. After HIER_ERR_TIMEOUT they may go on
  * reading and writing, and the process copies no more for that device. */
 int hier_memory_copy(const hier_memory_piece* pieces, size_t count);
-/* Memory of the host from which and to which devices copy best, page-aligned; NULL: there is none.
- * Only once device memory has been seen. */
-void* hier_memory_allocate_pinned(size_t bytes);
-void hier_memory_free_pinned(void* memory);
-/* Of pinned memory that is replaced by larger, so much a block is kept, because to free it is to wait for
- * the application's kernels (CUDA); of more a host may not have enough. */
-#define HIER_MOST_OUTGROWN ((size_t)128 << 20)
+/* Memory of the host that is kept from call to call and grows. */
+typedef struct hier_host_memory hier_host_memory;
+/* At least so many bytes, page-aligned; what was in it is lost when it grows. `*memory` is NULL at first.
+ * `for_device`: from and to which devices copy best, if there is such memory and device memory has been
+ * seen. NULL: there is none at all, which has been logged. */
+void* hier_host_memory_reserve(hier_host_memory** memory, size_t bytes, int for_device);
+void hier_host_memory_free(hier_host_memory* memory); /* NULL: nothing happens */
 /* Memory of the device that `like` belongs to, for at most HIER_MOST_LENT bytes; NULL: there is none. The
  * process keeps it and lends it again: peers may keep it mapped, and to free it could mean to wait for the
  * application's kernels. */

@@ -8,7 +8,7 @@
 
 #include "gpu_rank.hpp"
 #include "hier/hier.h"
-#include "memory/pinned.hpp"
+#include "memory/host_memory.hpp"
 #include "team_rank.hpp"
 
 #include "cmocka.hpp"
@@ -31,6 +31,15 @@ hier_config config_of(int timeout)
     return config;
 }
 
+std::byte* allocate_pinned(std::size_t size)
+{
+    return gpu::runtime()->allocate_pinned(gpu::used_device(), size);
+}
+void free_pinned(std::byte* memory)
+{
+    gpu::runtime()->free_pinned(gpu::used_device(), memory);
+}
+
 // A process of its own with device memory, and pinned memory to copy it to.
 struct Process {
     explicit Process(int timeout)
@@ -42,7 +51,7 @@ struct Process {
         device = device_memory(bytes);
         put(device, content);
         if (hier_memory_is_reachable(device) != 0) throw std::runtime_error("not a device's");
-        pinned = static_cast<std::byte*>(hier_memory_allocate_pinned(bytes));
+        pinned = allocate_pinned(bytes);
         if (pinned == nullptr || copy() != HIER_OK) throw std::runtime_error("no copy");
         std::fill(pinned, pinned + bytes, std::byte{0});
     }
@@ -88,12 +97,12 @@ void test_copy_that_does_not_end(void**)
 void test_memory_of_a_copy_that_does_not_end(void**)
 {
     expect_no_reason(run_alone(1, [](Process& p) -> std::string {
-        auto landing = std::make_unique<PinnedMemory>();
-        if (!landing->reserve(0, bytes)) return "no landing buffer";
+        auto landing = std::make_unique<HostMemory>();
+        if (landing->reserve(0, bytes) == nullptr) return "no landing buffer";
         const auto pinned = hip_sim_live("pinned") + hip_sim_live("registrations");
         Process::hang_next_copy();
         (void)p.copy();
-        hier_memory_free_pinned(p.pinned);
+        free_pinned(p.pinned);
         landing.reset();
         hier_finalize();
         if (hip_sim_live("pinned") + hip_sim_live("registrations") != pinned)
@@ -121,7 +130,7 @@ void test_copy_that_ends_late(void**)
             if (code != HIER_OK) return hier_strerror(code);
             if (!p.is_there()) return "not all of it came";
             if (p.copy() != HIER_OK) return "no other copy";
-            hier_memory_free_pinned(p.pinned);
+            free_pinned(p.pinned);
             hier_finalize();
             return hip_sim_live("streams") + hip_sim_live("pinned") + hip_sim_live("events") == 0
                        ? ""
@@ -145,7 +154,7 @@ void test_trial_that_does_not_end(void**)
         if (gpu::queue(0) != nullptr) return "a queue the second time";
         if (!ForkedRank::is_logged("no streams for copies: hipErrorNotReady"))
             return ForkedRank::log_lines();
-        hier_memory_free_pinned(hier_memory_allocate_pinned(bytes));
+        free_pinned(allocate_pinned(bytes));
         hier_finalize();
         return hip_sim_live("streams") == 1 ? "" : "its stream was given back";
     }))));
@@ -162,7 +171,7 @@ std::string gather_without_end(ForkedRank& self, Into into)
     TeamRank team(self, config);
     if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
     std::byte* receive = into == Into::host
-                             ? static_cast<std::byte*>(hier_memory_allocate_pinned(2 * bytes))
+                             ? allocate_pinned(2 * bytes)
                              : device_memory(2 * bytes, into == Into::pool);
     const auto call = [&] { return team.call_raw(process.device, receive, bytes); };
     if (const int code = call(); code != HIER_OK) return hier_strerror(code);
