@@ -39,8 +39,16 @@ void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call)
     free(is_dead);
 }
 
+static time_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec;
+}
+
 /* A rank, or a broken connection, may have told of a death before Open MPI does: its word is waited for,
- * once for each communicator. */
+ * once for each communicator. (Other failures cost that time, too: a rank that hears of one does not
+ * know which it was.) */
 int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code)
 {
     enum { patience_s = 5 };
@@ -48,9 +56,9 @@ int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code)
     if (!ompi_ftmpi_enabled || !may_be_death) {
         return mca_coll_hier_to_mpi_error(code);
     }
-    const time_t end = time(NULL) + patience_s;
+    const time_t end = now() + patience_s;
     int found = verdict(call->comm);
-    while (OMPI_SUCCESS == found && !call->module->is_known_to_fail && time(NULL) <= end) {
+    while (OMPI_SUCCESS == found && !call->module->is_known_to_fail && now() < end) {
         opal_progress();
         found = verdict(call->comm);
     }

@@ -29,6 +29,9 @@ static int exchange(void* context, const void* out, size_t out_bytes, int to, vo
         (void)ompi_request_cancel(incoming);
     }
     const int received = ompi_request_wait(&incoming, MPI_STATUS_IGNORE);
+    if (MPI_REQUEST_NULL != incoming) { /* it has failed, and Open MPI leaves it to us */
+        (void)ompi_request_free(&incoming);
+    }
     return OMPI_SUCCESS != rc ? rc : received;
 }
 

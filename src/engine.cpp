@@ -20,8 +20,9 @@ Engine& Engine::instance()
 
 void Engine::add(Team& team)
 {
+    if (!team.has_rail()) return;  // inside a node nobody waits for who is not in the call
     const std::lock_guard lock(mutex_);
-    teams_.push_back(&team);
+    answering_.push_back(&team);
 }
 
 Status Engine::start(Team& team, const hier_allgather_args& args)
@@ -93,11 +94,15 @@ int Engine::progress()
 }
 
 // A failed call returns when nobody can write into its buffers any more, and over a network a rank that
-// is not in the call can only say so itself.
+// is not in the call can only say so itself. Some teams at a time: there may be thousands.
 void Engine::answer_failures()
 {
+    constexpr std::size_t at_once = 8;
     if (UcxWorker::is_quiet()) return;
-    for (Team* team : teams_) team->answer_failure();
+    for (std::size_t i = std::min(at_once, answering_.size()); i > 0; i--) {
+        next_answer_ = (next_answer_ + 1) % answering_.size();
+        answering_[next_answer_]->answer_failure();
+    }
 }
 
 bool Engine::is_time_to_turn()
@@ -110,7 +115,7 @@ bool Engine::is_time_to_turn()
 void Engine::forget(Team& team)
 {
     const std::lock_guard lock(mutex_);
-    std::erase(teams_, &team);
+    std::erase(answering_, &team);
     std::erase(running_, &team);
     count_ = running_.size();
 }

@@ -19,8 +19,7 @@ class Engine {
 public:
     static Engine& instance();
 
-    // A team that can run collectives, until forget(): while it runs none, it answers peers that have
-    // failed.
+    // Until forget(): while the team runs no collective, it answers peers that have failed.
     void add(Team& team);
     Status start(Team& team, const ::hier_allgather_args& args);
     void refuse(Team& team);
@@ -35,7 +34,8 @@ private:
     void answer_failures();  // under the lock
 
     std::mutex mutex_;
-    std::vector<Team*> teams_;
+    std::vector<Team*> answering_;
+    std::size_t next_answer_ = 0;
     std::vector<Team*> running_;
     std::atomic<std::size_t> count_{0};
     std::atomic<unsigned> idle_calls_{0};

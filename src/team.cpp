@@ -249,7 +249,7 @@ Status Team::reserve_landing(Binding& binding)
 
 Status Team::start(const hier_allgather_args& args)
 {
-    if (failed(broken_)) return broken_;
+    if (failed(error())) return error();
     if (status() == Status::in_progress || args.recv == nullptr || args.bytes_per_rank == 0)
         return Status::bad_argument;
     Binding binding{};
@@ -281,15 +281,15 @@ Status Team::start(const hier_allgather_args& args)
 
 Status Team::refuse(Status status)
 {
-    if (failed(broken_)) return broken_;
-    broken_ = status;
+    if (failed(error())) return error();
+    broken_.store(status, std::memory_order_release);
     executor_->refuse(status);
     return status;
 }
 
 void Team::answer_failure()
 {
-    const bool is_idle = status() != Status::in_progress && !failed(broken_);
+    const bool is_idle = status() != Status::in_progress && !failed(error());
     if (!is_idle || !rail_ || !rail_->has_failed()) return;
     (void)refuse(Status::peer_failed);
     log(HIER_LOG_ERROR,
@@ -303,7 +303,7 @@ Status Team::progress()
     const Status status = executor_->progress();
     if (tracer_ && status != Status::in_progress) tracer_->end(status);
     if (failed(status)) {
-        broken_ = status;
+        broken_.store(status, std::memory_order_release);
         log(HIER_LOG_ERROR,
             "an allgather failed on rank %d of %d: %s; this communicator takes no more", rank_,
             topology_.size(), to_string(status));

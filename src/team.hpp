@@ -48,11 +48,12 @@ public:
     // More ranks on this host than cores: who waits should let others run.
     bool oversubscribed() const { return oversubscribed_; }
     int size() const { return topology_.size(); }
+    bool has_rail() const { return rail_ != nullptr; }
     const std::string& description() const { return description_; }
     // Of all ranks together, below which the caller's other ways are expected to be faster.
     std::size_t least_bytes() const;
     std::size_t most_bytes() const { return most_bytes_; }
-    Status error() const { return broken_; }
+    Status error() const { return broken_.load(std::memory_order_acquire); }
 
 private:
     // What a program is made for.
@@ -98,7 +99,7 @@ private:
     std::shared_ptr<HostMemory> landing_;
     std::uint64_t sequence_ = 0;
     std::size_t most_bytes_ = 0;  // of all ranks together
-    Status broken_ = Status::ok;  // the error of an earlier collective
+    std::atomic<Status> broken_{Status::ok};  // the error of an earlier collective
     std::atomic<Status> status_{Status::ok};
     std::string description_;
     std::set<std::tuple<std::size_t, bool, bool>> told_;  // bytes, landing buffer, device memory

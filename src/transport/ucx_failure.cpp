@@ -46,7 +46,10 @@ bool UcxRail::may_write(int peer_index, std::uint32_t count)
 {
     const auto i = static_cast<std::size_t>(peer_index);
     if (peers_[i].let_in < binding_.sequence || binding_.landing.base != nullptr) return false;
-    return RailBoard::read(board_.slot(i).stopped) == 0 && landed(i) < count;
+    RailSlot& slot = board_.slot(i);
+    const bool writes_no_more =
+        RailBoard::read(slot.stopped) != 0 || RailBoard::read(slot.goodbye) != 0;
+    return !writes_no_more && landed(i) < count;
 }
 
 }  // namespace hier

@@ -333,6 +333,10 @@ for shape in "0 auto" "2 direct" "2 ring" "2 bundles" "1 direct"; do
                 -- ulfm --mode "$mode" --bytes "$bytes" --expect hier
         done
     done
+    for us in 1000 2000 3000 5000; do
+        case_ "ulfm-setup-by-$size-$way-$us" ulfm=yes ranks=6 node_size="$size" mca="coll_hier_inter $way" limit=60 \
+            -- ulfm --mode setup --after "$us"
+    done
 done
 for where in alone inside; do
     case_ "sessions-$where" ranks=4 node_size=2 mca="coll_hier_verbose 1" limit=60 \

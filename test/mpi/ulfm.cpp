@@ -3,8 +3,10 @@
 //
 //   --mode kill     the last rank is killed between two calls; the others enter the next one
 //   --mode inside   it is killed while calls go on, so that it is in one
+//   --mode setup    it is killed while the first call goes on, which sets up the groups
 //   --mode revoke   it revokes the communicator while the others are in a call
 //   --bytes N       a rank
+//   --after N       us from the barrier before the first of these calls to the kill (inside, setup)
 #include "support.hpp"
 
 #include <csignal>
@@ -86,10 +88,10 @@ private:
     _exit(1);
 }
 
-void die_soon()
+void die_after(unsigned us)
 {
-    std::thread([] {
-        usleep(50000);
+    std::thread([us] {
+        usleep(us);
         die();
     }).detach();
 }
@@ -98,20 +100,22 @@ void die_soon()
 
 int main(int argc, char** argv)
 {
-    Session session(argc, argv, "ulfm", {"expect", "min-bytes", "mode", "bytes"});
+    Session session(argc, argv, "ulfm", {"expect", "min-bytes", "mode", "bytes", "after"});
     Observer observer(session);
     Job job(session, observer);
     const std::string mode = session.text("mode", "");
-    if (mode != "kill" && mode != "inside" && mode != "revoke") {
+    if (mode != "kill" && mode != "inside" && mode != "setup" && mode != "revoke") {
         session.usage("--mode does not take '%s'", mode.c_str());
     }
     const bool is_last = session.rank() == session.size() - 1;
     MPI_Comm comm, left;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    job.good_calls(comm);
+    if (mode != "setup") {
+        job.good_calls(comm);
+    }
     MPI_Barrier(comm);
-    if (is_last && mode != "inside") {
+    if (is_last && (mode == "kill" || mode == "revoke")) {
         usleep(300000);  // the others are in the call
         if (mode == "kill") {
             die();
@@ -119,7 +123,7 @@ int main(int argc, char** argv)
         MPIX_Comm_revoke(comm);
     } else {
         if (is_last) {
-            die_soon();
+            die_after(static_cast<unsigned>(session.number("after", 50000)));
         }
         job.calls_until_failure(comm);
     }

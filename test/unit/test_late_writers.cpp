@@ -161,58 +161,75 @@ void test_writer_that_is_late(void**)
     expect_no_reason(keep(faults));
 }
 
-bool others_leave(bool turns)
+enum class Meanwhile {
+    computes,  // in none of our calls, nor in any that turns us
+    turns,     // in other calls of MPI's
+    gathers,   // in an allgather on another team, which the others enter later
+    leaves     // it has freed the team
+};
+
+bool others_leave(Meanwhile does)
 {
-    if (turns) return await([] { return scene().returned == 2; });
+    if (does != Meanwhile::computes) return await([] { return scene().returned >= 2; });
     for (int i = 0; i < 20000 && scene().returned < 2; i++) usleep(1000);
-    return scene().returned == 2;
+    return scene().returned >= 2;
 }
 
-// The last rank enters when the others have left; before, it is in other calls, or it computes.
-std::string enter_late(ForkedRank& self, const Network& network, bool turns)
+// The last rank enters when the others have left, or never.
+std::string enter_late(ForkedRank& self, const Network& network, Meanwhile does)
 {
     Call call(self);  // outlives the team: somebody may still write there
-    TeamRank team(self, config_of(network));
+    TeamRank team(self, config_of(network)), another(self, config_of(network));
     std::string wrong;
-    if (team.created() != HIER_OK || team.call(bytes, wrong) != HIER_OK || !wrong.empty())
+    if (team.created() != HIER_OK || another.created() != HIER_OK ||
+        team.call(bytes, wrong) != HIER_OK || !wrong.empty())
         return "before: " + wrong + ForkedRank::log_lines();
     meet(self);
     const bool is_late = self.rank() == 2;
-    if (is_late && !others_leave(turns)) return "the others wait for it";
+    const auto gather = [&]() -> std::string {
+        writev_mode = Writev::works;
+        const int code = another.call(bytes, wrong);
+        if (code != HIER_OK) return hier_strerror(code) + (": " + ForkedRank::log_lines());
+        return scene().returned >= 2 ? wrong : "it did not wait for the others";
+    };
+    if (is_late && does == Meanwhile::leaves) team.leave();
+    if (is_late && does == Meanwhile::gathers) wrong = gather();
+    if (!wrong.empty()) return "the other call: " + wrong;
+    if (is_late && !others_leave(does)) return "the others wait for it";
     if (self.rank() == 0) break_off<0>();
-    const int code = call.make(team);
+    const bool enters = !is_late || does != Meanwhile::leaves;
+    std::fill(call.receive.begin(), call.receive.end(), own);
+    const int code = enters ? call.make(team) : HIER_ERR_PEER;
     if (code != (self.rank() == 0 ? HIER_ERR_TRANSPORT : HIER_ERR_PEER))
         return hier_strerror(code) + (": " + ForkedRank::log_lines());
+    if (!is_late && does == Meanwhile::gathers && !others_leave(does)) return "not both";
+    if (!is_late && does == Meanwhile::gathers) wrong = gather();
+    if (!wrong.empty()) return "the other call: " + wrong;
     // Inside a node they know that it is not in the call. Over a network they know if it can say so.
     const bool is_warned = ForkedRank::is_logged("not safe to reuse");
-    if (is_warned != (network.ranks_per_node == 1 && !is_late && !turns))
-        return ForkedRank::log_lines();
-    return end(self, team, call);
+    const bool is_unknown = network.ranks_per_node == 1 && does == Meanwhile::computes;
+    if (is_warned != (is_unknown && !is_late)) return ForkedRank::log_lines();
+    meet(self);
+    if (enters) team.leave();
+    return end(self, another, call);
 }
 
-void test_rank_that_enters_late(void**)
-{
-    std::string faults;
-    for (const Network& network : {networks[0], networks[1]}) {
-        begin_scene();
-        const auto fault = first_fault(
-            run_ranks(3, [&](ForkedRank& self) { return enter_late(self, network, false); }));
-        if (!fault.empty()) faults += network.name + (": " + fault) + '\n';
-    }
-    expect_no_reason(keep(faults));
-}
-
-void test_rank_that_is_elsewhere(void**)
+void expect_late(Meanwhile does)
 {
     std::string faults;
     for (const Network& network : networks) {
         begin_scene();
         const auto fault = first_fault(
-            run_ranks(3, [&](ForkedRank& self) { return enter_late(self, network, true); }));
+            run_ranks(3, [&](ForkedRank& self) { return enter_late(self, network, does); }));
         if (!fault.empty()) faults += network.name + (": " + fault) + '\n';
     }
     expect_no_reason(keep(faults));
 }
+
+void test_rank_that_enters_late(void**) { expect_late(Meanwhile::computes); }
+void test_rank_that_is_elsewhere(void**) { expect_late(Meanwhile::turns); }
+void test_rank_in_another_call(void**) { expect_late(Meanwhile::gathers); }
+void test_rank_that_has_left(void**) { expect_late(Meanwhile::leaves); }
 
 }  // namespace
 
@@ -223,6 +240,8 @@ int main()
         cmocka_unit_test(test_writer_that_is_late),
         cmocka_unit_test(test_rank_that_enters_late),
         cmocka_unit_test(test_rank_that_is_elsewhere),
+        cmocka_unit_test(test_rank_in_another_call),
+        cmocka_unit_test(test_rank_that_has_left),
     };
     return cmocka_run_group_tests_name("late_writers", tests, nullptr, nullptr);
 }
