@@ -68,10 +68,7 @@ int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code)
 
 #else
 
-void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call)
-{
-    (void)call;
-}
+void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call) { (void)call; }
 
 int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code)
 {

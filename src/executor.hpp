@@ -113,7 +113,7 @@ private:
     std::uint32_t beat_ = 0;  // the highest that we have told
     bool late_reported_ = false;
     Clock::time_point drain_end_;
-    bool has_stopped_[2] = {};  // the level's peers have been told
+    bool has_stopped_[2] = {};   // the level's peers have been told
     std::vector<bool> is_dead_;  // by rank; empty: nobody is known to be
 };
 

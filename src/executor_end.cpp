@@ -59,7 +59,8 @@ void Executor::stop(Transport& transport)
 bool Executor::may_be_written(Level level) const
 {
     const auto has_ended = [&](int rank) {
-        return level == Level::node && !is_dead_.empty() && is_dead_[static_cast<std::size_t>(rank)];
+        return level == Level::node && !is_dead_.empty() &&
+               is_dead_[static_cast<std::size_t>(rank)];
     };
     const auto channels = program_->channels(level);
     return std::any_of(channels.begin(), channels.end(), [&](const Program::Channel& c) {

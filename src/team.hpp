@@ -98,7 +98,7 @@ private:
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
     std::shared_ptr<HostMemory> landing_;
     std::uint64_t sequence_ = 0;
-    std::size_t most_bytes_ = 0;  // of all ranks together
+    std::size_t most_bytes_ = 0;              // of all ranks together
     std::atomic<Status> broken_{Status::ok};  // the error of an earlier collective
     std::atomic<Status> status_{Status::ok};
     std::string description_;

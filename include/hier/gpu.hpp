@@ -147,6 +147,8 @@ public:
     virtual Status register_host(int device, void* memory, std::size_t bytes) const = 0;
     // False: it has to stay where it is, as copies may still use it.
     virtual bool unregister_host(int device, void* memory) const = 0;
+    // Waits for all copies. False: one does not end within its bound, and may use its memory for ever.
+    virtual bool finish_copies() const = 0;
 
     // `bound`: how long it is waited for; 0: for ever.
     virtual std::unique_ptr<Queue> make_queue(int device,

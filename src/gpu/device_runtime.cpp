@@ -144,6 +144,8 @@ void DeviceRuntime::free_pinned(int device, std::byte* memory) const
     (void)hipHostFree(memory);
 }
 
+bool DeviceRuntime::finish_copies() const { return StreamQueue::finish_all(); }
+
 Status DeviceRuntime::register_host(int device, void* memory, std::size_t bytes) const
 {
     const DeviceScope scope(device);

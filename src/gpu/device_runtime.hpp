@@ -34,6 +34,7 @@ public:
     void free_device(int device, std::byte* memory) const override;
     std::byte* allocate_pinned(int device, std::size_t bytes) const override;
     void free_pinned(int device, std::byte* memory) const override;
+    bool finish_copies() const override;
     Status register_host(int device, void* memory, std::size_t bytes) const override;
     bool unregister_host(int device, void* memory) const override;
     std::unique_ptr<Queue> make_queue(int device, std::chrono::milliseconds bound) const override;

@@ -41,8 +41,7 @@ void HostMemory::release(const Block& block)
             munmap(block.data, block.bytes);
         break;
     case Owner::nobody:
-        // Of a device's: nobody can say whether a copy that has not ended in time still uses them.
-        if (block.device < 0) munmap(block.data, block.bytes);
+        if (block.device < 0 || gpu::runtime()->finish_copies()) munmap(block.data, block.bytes);
         break;
     }
 }

@@ -48,8 +48,8 @@ public:
         const std::vector<unsigned char> send = Pattern(rank_of(comm), number).bytes(bytes_);
         std::vector<unsigned char> receive(bytes_ * static_cast<std::size_t>(size_of(comm)));
         const int count = static_cast<int>(bytes_);
-        const int status =
-            observer_.allgather(send.data(), count, MPI_BYTE, receive.data(), count, MPI_BYTE, comm);
+        const int status = observer_.allgather(send.data(), count, MPI_BYTE, receive.data(), count,
+                                               MPI_BYTE, comm);
         if (status == MPI_SUCCESS) {
             check_blocks(session_, receive.data(), bytes_, size_of(comm), number, "ulfm");
         }

@@ -161,7 +161,8 @@ const char* a_death_ends_the_call()
                     if (s != Status::peer_failed) fault = hier::to_string(s);
                 }
                 const bool is_one_node = scenario.nodes.back() == 0;
-                if (is_one_node && out.elapsed > scenario.limits.drain) fault = "it waits for a dead rank";
+                if (is_one_node && out.elapsed > scenario.limits.drain)
+                    fault = "it waits for a dead rank";
                 if (!fault.empty()) return keep(fault + "; " + text_of(scenario));
             }
         }

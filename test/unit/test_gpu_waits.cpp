@@ -35,10 +35,7 @@ std::byte* allocate_pinned(std::size_t size)
 {
     return gpu::runtime()->allocate_pinned(gpu::used_device(), size);
 }
-void free_pinned(std::byte* memory)
-{
-    gpu::runtime()->free_pinned(gpu::used_device(), memory);
-}
+void free_pinned(std::byte* memory) { gpu::runtime()->free_pinned(gpu::used_device(), memory); }
 
 // A process of its own with device memory, and pinned memory to copy it to.
 struct Process {
@@ -170,9 +167,8 @@ std::string gather_without_end(ForkedRank& self, Into into)
     config.ranks_per_node = 2;
     TeamRank team(self, config);
     if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
-    std::byte* receive = into == Into::host
-                             ? allocate_pinned(2 * bytes)
-                             : device_memory(2 * bytes, into == Into::pool);
+    std::byte* receive = into == Into::host ? allocate_pinned(2 * bytes)
+                                            : device_memory(2 * bytes, into == Into::pool);
     const auto call = [&] { return team.call_raw(process.device, receive, bytes); };
     if (const int code = call(); code != HIER_OK) return hier_strerror(code);
     if (self.rank() == 0) Process::hang_next_copy();
