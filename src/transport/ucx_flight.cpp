@@ -131,12 +131,11 @@ bool UcxRail::track(Flight& flight, ucs_status_ptr_t request, const char* what)
 }
 
 // Not by anybody when the rail is leaving, for a process that was spawned may have ended; nor when it
-// is a word by a connection that is known to be broken, or that a call has failed, which others hear, too.
+// is a word by a connection that is known to be broken.
 bool UcxRail::is_missed(const Flight& flight) const
 {
     const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
-    const bool is_needless = flight.op == no_op && (raised_ || worker_->is_broken(peer.endpoint));
-    return leaving_ == Leaving::no && !is_needless;
+    return leaving_ == Leaving::no && (flight.op != no_op || !worker_->is_broken(peer.endpoint));
 }
 
 void UcxRail::report(const Flight& flight, const char* what, ucs_status_t status)
