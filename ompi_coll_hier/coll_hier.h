@@ -71,7 +71,7 @@ struct mca_coll_hier_module_t {
     mca_coll_hier_staging_t send_staging, receive_staging;
     mca_coll_hier_plan_t *send_plan, *receive_plan;
     bool lacks_device_memory; /* for staging */
-    bool is_known_to_fail;    /* Open MPI has had time to say why */
+    bool has_waited_for_cause; /* of a failure, by Open MPI's word */
 };
 typedef struct mca_coll_hier_module_t mca_coll_hier_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_hier_module_t);

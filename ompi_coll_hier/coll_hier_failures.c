@@ -58,11 +58,11 @@ int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code)
     }
     const time_t end = now() + patience_s;
     int found = verdict(call->comm);
-    while (OMPI_SUCCESS == found && !call->module->is_known_to_fail && now() < end) {
+    while (OMPI_SUCCESS == found && !call->module->has_waited_for_cause && now() < end) {
         opal_progress();
         found = verdict(call->comm);
     }
-    call->module->is_known_to_fail = true;
+    call->module->has_waited_for_cause = true;
     return OMPI_SUCCESS == found ? mca_coll_hier_to_mpi_error(code) : found;
 }
 

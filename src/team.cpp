@@ -290,11 +290,10 @@ Status Team::refuse(Status status)
 void Team::answer_failure()
 {
     const bool is_idle = status() != Status::in_progress && !failed(error());
-    if (!is_idle || !rail_ || !rail_->has_failed()) return;
+    if (!is_idle || !rail_->has_failed()) return;
     (void)refuse(Status::peer_failed);
     log(HIER_LOG_ERROR,
-        "an allgather failed on another rank than %d of %d, which was in none: this communicator "
-        "takes no more",
+        "an allgather failed while rank %d of %d was in none; this communicator takes no more",
         rank_, topology_.size());
 }
 

@@ -35,7 +35,8 @@ public:
     Status start(const hier_allgather_args& args);
     // In place of a start: the others hear that this rank has failed.
     Status refuse(Status status);
-    // Between two collectives: if a peer on the rail has failed, it hears that this rank writes no more.
+    // Between two collectives, of a team that has a rail: a peer there that has failed hears that this
+    // rank writes no more.
     void answer_failure();
     Status progress();
     // `is_dead`: by rank.

@@ -122,8 +122,9 @@ int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
  * error, and the team is broken. */
 void hier_allgather_refuse(hier_team* team);
 /* The caller knows that the running allgather cannot end well: a rank's process has ended, or the users
- * gave the communicator up. It fails with HIER_ERR_PEER, on all ranks; hier_team_test says when. `is_dead`
- * has a byte for each rank: not 0: its process has ended. Without a running allgather nothing happens. */
+ * gave the communicator up. If it has not failed yet, it does, with HIER_ERR_PEER, and the others hear of
+ * it; hier_team_test says when it has ended. `is_dead` has a byte for each rank: not 0: its process has
+ * ended. Without a running allgather nothing happens. */
 void hier_allgather_interrupt(hier_team* team, const unsigned char* is_dead);
 /* HIER_OK, or the error that has broken the team, which every start returns. */
 int hier_team_error(const hier_team* team);
