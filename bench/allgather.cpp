@@ -12,9 +12,17 @@
 
 #include <mpi.h>
 
+#include <string>
+
 namespace {
 
 constexpr bench::Program self = bench::Program::allgather;
+
+std::string call_text(const bench::Options& options)
+{
+    return "MPI_Allgather" +
+           (options.pieces.is_whole() ? "" : " of pieces " + pieces_text(options.pieces));
+}
 
 int run(int rank, bench::Options& options)
 {
@@ -28,7 +36,7 @@ int run(int rank, bench::Options& options)
         return bench::complain(rank, self, bench::exit_usage, placement.failure);
     }
     bench::Link link;
-    bench::Report report(options, layout, link, {"MPI_Allgather", placement.gpu_runtime});
+    bench::Report report(options, layout, link, {call_text(options), placement.gpu_runtime});
     failure = bench::agree_on_failure(MPI_COMM_WORLD, rank == 0 ? report.open() : "");
     if (!failure.empty()) {
         return bench::complain(rank, self, bench::exit_usage, failure);
@@ -38,7 +46,7 @@ int run(int rank, bench::Options& options)
         report.print_header();
     }
     const bench::Counter counter("coll_hier_allgather_calls");
-    bench::MpiAllgather allgather(MPI_COMM_WORLD);
+    bench::MpiAllgather allgather(MPI_COMM_WORLD, options.pieces);
     bench::Bench bench(MPI_COMM_WORLD, options, placement.memories, allgather, &counter);
     return bench::measure_sizes(MPI_COMM_WORLD, self, options, bench, report);
 }

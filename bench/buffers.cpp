@@ -50,16 +50,19 @@ std::string describe(int rank, std::uint64_t call, const Block& block, const Mis
 
 }  // namespace
 
-Buffers::Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place)
+Buffers::Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place,
+                 const Pieces& pieces)
     : Buffers(comm,
-              std::make_shared<const Room>(memories, in_place ? 0 : bytes, ranks_of(comm) * bytes),
-              bytes, in_place)
+              std::make_shared<const Room>(memories, in_place ? 0 : pieces.extent(bytes),
+                                           ranks_of(comm) * pieces.extent(bytes)),
+              bytes, in_place, pieces)
 {
 }
 
-Buffers::Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place)
+Buffers::Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place,
+                 const Pieces& pieces)
     : comm_(comm), rank_(rank_in(comm)), world_rank_(world_ranks(comm)), bytes_(bytes),
-      in_place_(in_place), room_(std::move(room))
+      pieces_(pieces), extent_(pieces.extent(bytes)), in_place_(in_place), room_(std::move(room))
 {
 }
 
@@ -69,7 +72,7 @@ std::string Buffers::complete() const
     return agree_on_failure(comm_, both ? ""
                                         : "rank " + std::to_string(rank_) + ": no memory for " +
                                               std::to_string(world_rank_.size()) + " blocks of " +
-                                              std::to_string(bytes_) +
+                                              std::to_string(extent_) +
                                               " bytes; give smaller --sizes");
 }
 
@@ -87,12 +90,13 @@ void Buffers::call(Allgather& allgather) const
 void Buffers::prepare(std::uint64_t call_number) const
 {
     for (std::size_t source = 0; source < world_rank_.size(); ++source) {
-        write_poison(room_->receive, source * bytes_, {world_rank_[source], call_number, bytes_});
+        write_poison(room_->receive, source * extent_,
+                     {world_rank_[source], call_number, extent_, pieces_});
     }
     const auto self = static_cast<std::size_t>(rank_);
-    const Block own{world_rank_[self], call_number, bytes_};
+    const Block own{world_rank_[self], call_number, extent_, pieces_};
     if (in_place_) {
-        write_block(room_->receive, self * bytes_, own);
+        write_block(room_->receive, self * extent_, own);
     } else {
         write_block(room_->send, 0, own);
     }
@@ -103,8 +107,8 @@ std::string Buffers::check(std::uint64_t call_number) const
     const int self = world_rank_[static_cast<std::size_t>(rank_)];
     std::string wrong;
     for (std::size_t source = 0; source < world_rank_.size() && wrong.empty(); ++source) {
-        const Block block{world_rank_[source], call_number, bytes_};
-        const auto mismatch = check_block(room_->receive, source * bytes_, block);
+        const Block block{world_rank_[source], call_number, extent_, pieces_};
+        const auto mismatch = check_block(room_->receive, source * extent_, block);
         if (mismatch) {
             wrong = describe(self, call_number, block, *mismatch);
         }

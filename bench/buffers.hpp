@@ -26,9 +26,11 @@ struct Room {
 
 class Buffers {
 public:
-    Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place);
+    Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place,
+            const Pieces& pieces = {});
     // The fronts of allocations that are large enough.
-    Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place);
+    Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place,
+            const Pieces& pieces = {});
 
     // Collective. The reason when a rank had too little memory.
     [[nodiscard]] std::string complete() const;
@@ -47,6 +49,8 @@ private:
     int rank_;
     std::vector<int> world_rank_;  // of each rank: no two in the job send the same bytes
     std::size_t bytes_;            // a rank
+    Pieces pieces_;                // in which they lie
+    std::size_t extent_;           // of a rank's block
     bool in_place_;
     std::shared_ptr<const Room> room_;
 };

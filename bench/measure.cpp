@@ -109,7 +109,7 @@ Measurement Bench::measure(std::size_t bytes)
 {
     Measurement result;
     result.bytes = bytes;
-    const Buffers buffers(comm_, memories_, bytes, options_.in_place);
+    const Buffers buffers(comm_, memories_, bytes, options_.in_place, options_.pieces);
     result.failure = buffers.complete();
     if (!result.failure.empty()) {
         result.usable = false;

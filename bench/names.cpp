@@ -43,4 +43,10 @@ std::string memory_text(const Options& options)
                : name_of(options.memory.send) + ("," + receive);
 }
 
+std::string pieces_text(const Pieces& pieces)
+{
+    return pieces.is_whole() ? ""
+                             : std::to_string(pieces.bytes) + "@" + std::to_string(pieces.stride);
+}
+
 }  // namespace bench

@@ -23,6 +23,24 @@ struct MemoryPair {
     MemoryKind receive = MemoryKind::host;
 };
 
+// Where the bytes of a block lie: in pieces, each `stride` bytes behind the one before, the rest
+// being holes.
+struct Pieces {
+    std::size_t bytes = 0;  // of a piece; 0: the block is whole
+    std::size_t stride = 0;
+
+    [[nodiscard]] bool is_whole() const { return bytes == 0; }
+    // What a block of so many bytes takes, the hole behind its last piece included.
+    [[nodiscard]] std::size_t extent(std::size_t block_bytes) const
+    {
+        return is_whole() ? block_bytes : block_bytes / bytes * stride;
+    }
+    [[nodiscard]] bool is_hole(std::size_t offset) const
+    {
+        return !is_whole() && offset % stride >= bytes;
+    }
+};
+
 struct Options {
     // Bytes a rank after share_sizes(), ascending as given; empty: measure the link only.
     std::vector<std::size_t> sizes;
@@ -33,6 +51,7 @@ struct Options {
     Validate validate = Validate::few;
     bool in_place = false;
     bool loop = false;  // time calls back to back, too
+    Pieces pieces;
     MemoryPair memory;
     bool mixed_memory = false;  // each rank has another pair in place of that one
     std::string csv;            // empty: no file
@@ -56,12 +75,15 @@ struct ParsedOptions {
 // A pure function of its arguments, so that every rank comes to the same verdict on its own.
 [[nodiscard]] ParsedOptions parse_options(Program program, int argc, const char* const* argv);
 
-// Turns sizes in total into sizes a rank (rounded down); the reason when MPI cannot count them.
+// Turns sizes in total into sizes a rank (rounded down); the reason when MPI cannot count them or
+// they are no whole pieces.
 [[nodiscard]] std::string share_sizes(Options& options, int ranks);
 
 [[nodiscard]] const char* name_of(Program program);
 [[nodiscard]] const char* name_of(MemoryKind kind);
 [[nodiscard]] std::string memory_text(const Options& options);
+// "64@4096"; empty: blocks are whole.
+[[nodiscard]] std::string pieces_text(const Pieces& pieces);
 
 [[nodiscard]] const char* usage(Program program);
 

@@ -25,24 +25,29 @@ constexpr std::uint64_t mix(std::uint64_t x)
     return x ^ (x >> 31);
 }
 
+enum class Fill { block, poison };
+
 // Bytes [start, start + bytes) of the block; start is a multiple of the window, so of a word.
-void generate(Window& window, const Block& block, std::size_t start, std::size_t bytes,
-              std::uint64_t flip)
+void generate(Window& window, const Block& block, std::size_t start, std::size_t bytes, Fill fill)
 {
+    const std::uint64_t flip = fill == Fill::poison ? ~std::uint64_t{0} : 0;
     const std::uint64_t seed = mix(mix(block.call) + static_cast<std::uint64_t>(block.rank));
     for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
         const std::uint64_t word = mix(seed + (start + at) / sizeof(std::uint64_t)) ^ flip;
         std::memcpy(window.data() + at, &word, sizeof word);
     }
+    const bool has_holes = fill == Fill::block && !block.pieces.is_whole();
+    for (std::size_t at = 0; has_holes && at < bytes; ++at) {
+        window[at] = block.pieces.is_hole(start + at) ? ~window[at] : window[at];
+    }
 }
 
-void write_generated(const Buffer& buffer, std::size_t offset, const Block& block,
-                     std::uint64_t flip)
+void write_generated(const Buffer& buffer, std::size_t offset, const Block& block, Fill fill)
 {
     Window window(window_bytes(buffer, block));
     for (std::size_t start = 0; start < block.bytes; start += window.size()) {
         const std::size_t bytes = std::min(window.size(), block.bytes - start);
-        generate(window, block, start, bytes, flip);
+        generate(window, block, start, bytes, fill);
         buffer.memory().write(buffer.at(offset + start), window.data(), bytes);
     }
 }
@@ -51,12 +56,12 @@ void write_generated(const Buffer& buffer, std::size_t offset, const Block& bloc
 
 void write_block(const Buffer& buffer, std::size_t offset, const Block& block)
 {
-    write_generated(buffer, offset, block, 0);
+    write_generated(buffer, offset, block, Fill::block);
 }
 
 void write_poison(const Buffer& buffer, std::size_t offset, const Block& block)
 {
-    write_generated(buffer, offset, block, ~std::uint64_t{0});
+    write_generated(buffer, offset, block, Fill::poison);
 }
 
 std::optional<Mismatch> check_block(const Buffer& buffer, std::size_t offset, const Block& block)
@@ -65,7 +70,7 @@ std::optional<Mismatch> check_block(const Buffer& buffer, std::size_t offset, co
     Window found(expected.size());
     for (std::size_t start = 0; start < block.bytes; start += expected.size()) {
         const std::size_t bytes = std::min(expected.size(), block.bytes - start);
-        generate(expected, block, start, bytes, 0);
+        generate(expected, block, start, bytes, Fill::block);
         buffer.memory().read(found.data(), buffer.at(offset + start), bytes);
         const auto end = expected.begin() + static_cast<std::ptrdiff_t>(bytes);
         const auto [right, wrong] = std::mismatch(expected.begin(), end, found.begin());

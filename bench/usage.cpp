@@ -14,6 +14,8 @@ Times MPI_Allgather on MPI_COMM_WORLD; in each iteration the slowest rank counts
   --validate WHICH     none; few: some calls outside the timed loop; all: every call too [few]
   --in-place           MPI_IN_PLACE
   --loop               then time as many calls back to back, with no barriers in between
+  --pieces BYTES@STRIDE  a derived datatype: blocks are pieces of BYTES bytes, STRIDE bytes from
+                       the beginning of one to that of the next (64@4k)
   --memory KIND        where the buffers are: host, pinned or device; two of them are the send
                        and the receive buffer's (device,host); mixed: each rank another two [host]
   --csv FILE           append a row a size; the header is written into an empty file

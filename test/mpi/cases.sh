@@ -274,6 +274,12 @@ case_ trace-unwritable ranks=4 node_size=2 mca="coll_hier_trace /nonexistent/x c
     says="coll_hier_trace: cannot write /nonexistent/x.traced__a_b.0.2.csv: No such file" \
     -- trace --expect hier --writable 0
 
+# Derived datatypes by bench/allgather, which looks at the holes, too.
+case_ bench-pieces directory=bench ranks=3 mca="coll_hier_verbose 1" says="MPI_Allgather of pieces 3@7, memory host" \
+    -- allgather --pieces 3@7 --sizes 3,30000 --iterations 3 --validate all
+case_ bench-pieces-gpu directory=bench ranks=3 gpu=20 \
+    -- allgather --pieces 64@4k --sizes 64,64k --iterations 3 --validate all --memory device --in-place
+
 # What bench/levels sets beside one another are the parts that it names, hier serves them, and nothing is timed that it
 # does not serve. (Nobody asserts how long they take.)
 case_ levels-4-by-2 directory=bench ranks=4 mca="coll_hier_verbose 1" says="network: 2 ranks on 2 nodes \(1,1\)" \
