@@ -56,6 +56,8 @@ struct Copy {
     std::size_t rows = 1;
     std::size_t to_pitch = 0;
     std::size_t from_pitch = 0;
+    // Of one row, in the memory of the queue's device, and likely to be asked for again.
+    bool recurs = false;
 
     static constexpr int inside = 0;    // a device, or between it and the host
     static constexpr int to_host = -1;  // of these there are many, small and pressing
@@ -171,7 +173,7 @@ public:
 // What a module exports, under this name. nullptr: there is no device, or (`is_broken`) the runtime
 // does not say whether there is, and may the next time; `reason` tells. `log` takes what goes wrong
 // later.
-inline constexpr const char* entry_point = "hier_gpu_open_7";
+inline constexpr const char* entry_point = "hier_gpu_open_8";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);
 

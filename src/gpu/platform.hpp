@@ -73,6 +73,16 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies);
 // The rows of one.
 hipError_t copy_rows(hipStream_t stream, const Copy& copy);
 
+// A copy that recurs, kept ready for one stream because that makes it quicker to start.
+class PreparedCopy {
+public:
+    virtual ~PreparedCopy() = default;
+    // Asynchronous. False: it has not been started, and has to be like any other.
+    virtual bool start(hipStream_t stream, const Copy& copy) = 0;
+};
+// Of the current device. nullptr: it would not be quicker.
+std::unique_ptr<PreparedCopy> make_prepared_copy();
+
 bool can_store_words(int device);
 // Behind everything that the stream has been given, by no kernel.
 hipError_t store_words(hipStream_t stream, std::span<const Word> words);

@@ -244,6 +244,8 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
     return hipSuccess;
 }
 
+std::unique_ptr<PreparedCopy> make_prepared_copy() { return nullptr; }
+
 // hipStreamWriteValue is a kernel.
 bool can_store_words(int) { return false; }
 

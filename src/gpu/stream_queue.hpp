@@ -47,6 +47,7 @@ private:
     };
 
     hipError_t open(std::size_t stream);
+    bool start_prepared();
     hipError_t mark(std::size_t stream, Mark& mark);
     // ok, in_progress or an error.
     Status look(const Mark& mark);
@@ -68,6 +69,7 @@ private:
     std::chrono::milliseconds bound_;
     std::uint64_t context_ = 0;
     TrialMemory tried_with_{nullptr, nullptr};  // platform_try()
+    std::unique_ptr<PreparedCopy> prepared_;    // inside the device
     bool is_stuck_ = false;  // something has run for longer
     std::mutex mutex_;
     std::vector<Stream> streams_;

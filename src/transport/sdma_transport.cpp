@@ -181,6 +181,13 @@ Status SdmaTransport::put(const Transfer& transfer)
     return Status::in_progress;
 }
 
+// In the memory of the queue's device?
+bool SdmaTransport::is_here(Place place) const
+{
+    const Allocation& memory = binding().region(place).memory;
+    return memory.kind == MemoryKind::device && memory.device == device_;
+}
+
 Status SdmaTransport::copy(const Transfer& transfer)
 {
     if (!is_of_device(binding().region(transfer.from)) &&
@@ -189,12 +196,13 @@ Status SdmaTransport::copy(const Transfer& transfer)
     const int lane = transfer.to == Place::landing     ? gpu::Copy::to_host
                      : transfer.from == Place::landing ? gpu::Copy::from_host
                                                        : gpu::Copy::inside;
-    const Item item{transfer.op,
-                    -1,
-                    {binding().at(transfer.to, transfer.slice.offset), source(transfer),
-                     transfer.slice.length, lane}};
+    Item item{transfer.op,
+              -1,
+              {binding().at(transfer.to, transfer.slice.offset), source(transfer),
+               transfer.slice.length, lane}};
     // The network waits for these.
     if (lane != gpu::Copy::inside) return start_alone(item);
+    item.copy.recurs = is_here(transfer.from) && is_here(transfer.to);
     gather(item);
     return Status::in_progress;
 }

@@ -79,6 +79,7 @@ private:
     bool share_pieces(std::uint64_t& digest);
     Way way_to(int peer);
     Status map(int peer);
+    bool is_here(Place place) const;
     std::atomic<std::uint64_t>& signal_to(int peer) const;
     void gather(const Item& item);
     Status start_alone(const Item& item);

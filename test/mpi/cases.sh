@@ -126,7 +126,13 @@ batches:CUDA refuses copies in batches
 registering:CUDA: registering host memory
 mapping:CUDA: mapping a peer's memory
 addresses:
+graphs:CUDA refuses a copy as a graph
 END
+# Small blocks go to their place in the receive buffer by copies that are kept ready, before and behind those to peers.
+for ranks in 2 4; do
+    case_ "gpu-cuda-prepared-$ranks" directory=bench ranks="$ranks" gpu=20 runtime=cuda refuses=unprepared \
+        -- allgather --sizes 1,70001,1m,4m,3m,70001 --iterations 3 --validate all --memory device
+done
 case_ gpu-cuda-without-peers ranks=3 gpu=20 runtime=cuda mca="coll_hier_gpu_peers off" \
     -- gpu --expect hier --meetings 5 --large 1 --mappings 0
 case_ gpu-cuda-direct-links ranks=3 gpu=20 runtime=cuda gpu_links=direct mca="coll_hier_verbose 1" \

@@ -53,9 +53,11 @@ Context* current_state()
 
 }  // namespace
 
+void initialize() { is_used = true; }
+
 void enter_runtime()
 {
-    is_used = true;
+    initialize();
     if (!stack.empty()) return;
     int device = 0, count = 0;
     if (hipGetDeviceCount(&count) == 0 && hipGetDevice(&device) == 0) replace_top(device);
@@ -63,7 +65,7 @@ void enter_runtime()
 
 void set_device(int device)
 {
-    is_used = true;
+    initialize();
     replace_top(device);
 }
 

@@ -5,17 +5,19 @@
 
 namespace cuda_sim {
 
+void initialize();  // the driver, which makes no context
 // Of the runtime: makes a context for a thread that has none, that of its device.
 void enter_runtime();
 void set_device(int device);
 void end_context();  // this thread's
 
-bool is_initialized();  // by the process's first call of the runtime
+bool is_initialized();
 CUcontext current();    // of this thread; nullptr: none
 bool is_active(int device);
 
 // Is this one of the words in CUDA_SIM_REFUSES? "batches" of copies, "registering" memory of the host,
-// "mapping" that of peers, and "addresses" of the host for its registered memory, as under WSL.
+// "mapping" that of peers, "graphs", and "addresses" of the host for its registered memory, as under
+// WSL; "unprepared" copies of 4 MiB at most between two places of cudaMalloc's memory on one device.
 bool refuses(const char* what);
 
 // Whoever asks for what is not simulated must not be told anything.

@@ -28,11 +28,22 @@ cudaError_t call(Function function, Arguments... arguments)
     return block && block->kind == hip_sim::Kind::registered;
 }
 
+[[maybe_unused]] bool is_inside(const void* to, const void* from)
+{
+    const auto a = hip_sim::find(to), b = hip_sim::find(from);
+    return a && b && a->kind == hip_sim::Kind::device && b->kind == a->kind &&
+           a->device == b->device;
+}
+
 }  // namespace
 
 extern "C" {
 
-cudaError_t cudaGetDeviceCount(int* count) { return without_context(hipGetDeviceCount, count); }
+cudaError_t cudaGetDeviceCount(int* count)
+{
+    cuda_sim::initialize();
+    return without_context(hipGetDeviceCount, count);
+}
 
 cudaError_t cudaSetDevice(int device)
 {
@@ -185,6 +196,9 @@ cudaError_t cudaMemcpyBatchAsync(void** to, void** from, std::size_t* bytes, std
         if (bytes[i] == 0) return cudaErrorInvalidValue;
         if (cuda_sim::refuses("addresses") && (is_registered(to[i]) || is_registered(from[i])))
             cuda_sim::give_up("a batch with the host's address of registered memory");
+        if (cuda_sim::refuses("unprepared") && bytes[i] <= std::size_t{4} << 20 &&
+            is_inside(to[i], from[i]))
+            cuda_sim::give_up("a copy inside a device that is no graph's");
         const cudaError_t error =
             cudaMemcpyAsync(to[i], from[i], bytes[i], cudaMemcpyDefault, stream);
         if (error != cudaSuccess) return error;
