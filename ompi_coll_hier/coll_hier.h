@@ -41,6 +41,12 @@ typedef struct {
 /* How elements in a device's memory are packed and unpacked. */
 typedef struct mca_coll_hier_plan mca_coll_hier_plan_t;
 
+/* A base may be no address of memory: MPI_BOTTOM. */
+static inline void* mca_coll_hier_at(void* base, ptrdiff_t offset)
+{
+    return (void*)((uintptr_t)base + (uintptr_t)offset);
+}
+
 /* `count` elements of a type somewhere in memory. */
 typedef struct {
     void* base;

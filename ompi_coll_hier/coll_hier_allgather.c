@@ -43,7 +43,7 @@ static bool is_direct(const mca_coll_hier_call_t* call, const mca_coll_hier_elem
     const bool is_direct =
         mca_coll_hier_is_dense(elements->type, elements->count, &offset) &&
         (elements->is_reachable || hier_team_takes_device_memory(call->module->team));
-    *start = (char*)elements->base + offset;
+    *start = mca_coll_hier_at(elements->base, offset);
     return is_direct;
 }
 
@@ -146,7 +146,7 @@ static void find_memory(mca_coll_hier_elements_t* elements)
 {
     ptrdiff_t offset, true_extent;
     ompi_datatype_get_true_extent(elements->type, &offset, &true_extent);
-    elements->is_reachable = 0 < hier_memory_is_reachable((char*)elements->base + offset);
+    elements->is_reachable = 0 < hier_memory_is_reachable(mca_coll_hier_at(elements->base, offset));
 }
 
 /* Set-up takes milliseconds and memory, and many communicators never have a call but those that
@@ -224,7 +224,7 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     }
     ompi_datatype_get_extent(rdtype, &lower_bound, &extent);
     call.own = (mca_coll_hier_elements_t){
-        (char*)rbuf + (ptrdiff_t)rcount * extent * ompi_comm_rank(comm), (size_t)rcount, rdtype,
+        mca_coll_hier_at(rbuf, (ptrdiff_t)rcount * extent * ompi_comm_rank(comm)), (size_t)rcount, rdtype,
         call.receive.is_reachable, &hier->send_plan};
 
     if (1 < size && MCA_COLL_HIER_FRESH == hier->state && is_worth_a_team(hier, call.total)) {

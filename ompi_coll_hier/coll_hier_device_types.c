@@ -64,9 +64,8 @@ static int copy_some(const rows_t* copies, size_t count, const mca_coll_hier_ele
     hier_memory_piece pieces[copies_at_once];
     for (size_t i = 0; i < count; i++) {
         const rows_t* rows = &copies[i];
-        /* A base may be no address of memory: MPI_BOTTOM. */
-        char* const at = (char*)((uintptr_t)elements->base + (uintptr_t)rows->at);
-        char* const packed_at = packed + rows->packed_at;
+        void* const at = mca_coll_hier_at(elements->base, rows->at);
+        void* const packed_at = packed + rows->packed_at;
         pieces[i] = (hier_memory_piece){.to = is_pack ? packed_at : at,
                                         .from = is_pack ? at : packed_at,
                                         .bytes = rows->bytes,

@@ -30,7 +30,7 @@ bool mca_coll_hier_borrow(mca_coll_hier_staging_t* staging, size_t bytes,
 {
     ptrdiff_t offset, true_extent;
     ompi_datatype_get_true_extent(elements->type, &offset, &true_extent);
-    staging->base = hier_memory_borrow((char*)elements->base + offset, bytes);
+    staging->base = hier_memory_borrow(mca_coll_hier_at(elements->base, offset), bytes);
     return NULL != staging->base;
 }
 

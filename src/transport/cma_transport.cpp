@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 
 #include "error.hpp"
 #include "log.hpp"
@@ -26,6 +28,15 @@ int write_memory(int pid, const std::byte* from, std::uint64_t to, std::size_t b
         done += static_cast<std::size_t>(written);
     }
     return 0;
+}
+
+// Where a process's main thread has ended the kernel finds its memory no more, by its number; but it
+// has other threads.
+bool lives_on(int pid)
+{
+    std::error_code none;
+    std::filesystem::directory_iterator threads(format("/proc/%d/task", pid), none);
+    return !none && std::distance(begin(threads), end(threads)) > 1;
 }
 
 }  // namespace
@@ -66,6 +77,8 @@ std::optional<Status> CmaTransport::put_if_reachable(const Transfer& transfer)
     const int cause = try_to_write(transfer, first);
     // Memory that no other process may write to; or a process that has become one that none may.
     if (cause == EFAULT || cause == EPERM) return std::nullopt;
+    if (cause == ESRCH && lives_on(pids_[static_cast<std::size_t>(transfer.peer)]))
+        return std::nullopt;
     if (cause != 0) return report(transfer, first, cause);
     if (is_long) return put(transfer);
     count(transfer.peer);

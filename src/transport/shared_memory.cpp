@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,9 +27,12 @@ constexpr const char* processes = "/proc/";
         format("cannot %s shared memory %s: %s", what, address.path.data(), std::strerror(cause)));
 }
 
-// 0, or the errno. In pieces, because on older kernels a signal ends each without effect.
+// 0, or the errno. Beyond this limit, which goes for such memory, too, the kernel would send a signal
+// before it refuses. In pieces, because on older kernels a signal ends each without effect.
 int reserve(int descriptor, std::size_t bytes)
 {
+    rlimit most{};
+    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && bytes > most.rlim_cur) return EFBIG;
     constexpr std::size_t piece = 256 << 10;
     for (std::size_t done = 0; done < bytes;) {
         const std::size_t length = std::min(piece, bytes - done);

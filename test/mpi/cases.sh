@@ -354,6 +354,8 @@ for where in alone inside; do
     case_ "sessions-$where" ranks=4 node_size=2 mca="coll_hier_verbose 1" limit=60 \
         says="FROM GROUP: 4 ranks on 2 nodes" -- sessions "--$where"
 done
+case_ main-thread-3 ranks=3 -- main_thread --expect hier
+case_ main-thread-3-by-1 ranks=3 node_size=1 -- main_thread --expect hier
 case_ signals-2-by-1 ranks=2 node_size=1 -- signals --expect hier
 case_ signals-switched-off ranks=2 coll=- mca="coll_hier_priority -1" -- signals --expect none
 case_ children-4-by-2 ranks=4 node_size=2 -- children --expect hier

@@ -1,18 +1,12 @@
-// Teams through the C interface: what they are made of, what is refused, and set-up that fails on
-// all ranks when it fails on one.
-#include <sys/resource.h>
+// Teams through the C interface: what they are made of, and what is refused.
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "forked.hpp"
-#include "group.hpp"
 #include "team_rank.hpp"
-#include "wrap_system.hpp"
 
 #include "cmocka.hpp"
 
@@ -237,124 +231,6 @@ void test_rates_that_differ(void**)
     }))));
 }
 
-// ---- set-up that fails
-
-// All get HIER_ERR_SETUP; the culprit says `cause`.
-std::string fail_setup(ForkedRank& self, const hier_config& config, bool is_culprit,
-                       const std::string& cause)
-{
-    TeamRank team(self, config);
-    if (team.created() != HIER_ERR_SETUP) return hier_strerror(team.created());
-    return !is_culprit || ForkedRank::is_logged(cause) ? "" : ForkedRank::log_lines();
-}
-
-// Ranks 0, 1 on one node, 2, 3 on another.
-void test_node_level_that_fails(void**)
-{
-    for (int culprit = 0; culprit < 4; culprit++) {
-        expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
-            hier_config config = config_for_tests();
-            config.ranks_per_node = 2;
-            memfd_call.fail_all(ENOSYS);
-            if (self.rank() == culprit) shm_open_call.fail_nth(1, EMFILE);
-            return fail_setup(self, config, self.rank() == culprit, "setting up the node level: ");
-        }))));
-    }
-}
-
-// Leaves so many; the process ends with the others open.
-void use_up_descriptors(std::size_t but)
-{
-    const rlimit few{256, 256};
-    if (setrlimit(RLIMIT_NOFILE, &few) != 0) std::abort();
-    std::vector<int> taken;
-    for (int next = dup(STDERR_FILENO); next >= 0; next = dup(STDERR_FILENO)) taken.push_back(next);
-    for (std::size_t i = 0; i < but; i++) close(taken[i]);
-}
-
-// UCX would end the process.
-void test_few_descriptors(void**)
-{
-    bool is_refused = false;
-    for (std::size_t left = 4; left <= 36; left++) {
-        const auto faults = run_ranks(2, [&](ForkedRank& self) -> std::string {
-            hier_config config = config_for_tests();
-            config.ranks_per_node = 1;
-            if (self.rank() == 1) use_up_descriptors(left);
-            TeamRank team(self, config);
-            if (team.created() == HIER_OK) {
-                team.end();
-                return "";
-            }
-            if (team.created() != HIER_ERR_SETUP) return hier_strerror(team.created());
-            return self.rank() == 0 || ForkedRank::is_logged("descriptors, and this process gets")
-                       ? "refused"
-                       : ForkedRank::log_lines();
-        });
-        const std::string fault = first_fault(faults);
-        is_refused = is_refused || fault.find("refused") != std::string::npos;
-        if (fault.find("refused") == std::string::npos) expect_no_reason(keep(fault));
-    }
-    assert_true(is_refused);
-}
-
-void test_network_that_is_not_there(void**)
-{
-    for (int culprit = 0; culprit < 4; culprit++) {
-        expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
-            hier_config config = config_for_tests();
-            config.ranks_per_node = 2;
-            if (self.rank() == culprit) config.net_devices = "nosuch0";
-            return fail_setup(self, config, self.rank() == culprit, "coll_hier_net_devices");
-        }))));
-    }
-}
-
-struct FailingExchange {
-    const hier_bootstrap& real;
-    int left;  // that do not fail
-    static int run(void* context, const void* out, std::size_t out_bytes, int to, void* in,
-                   std::size_t in_bytes, int from)
-    {
-        auto& self = *static_cast<FailingExchange*>(context);
-        if (self.left-- <= 0) return 17;
-        return self.real.exchange(self.real.context, out, out_bytes, to, in, in_bytes, from);
-    }
-};
-
-// Nobody may then take the caller's other ways on these ranks' channels: messages of ours may still come.
-std::string break_off(ForkedRank& self, int exchanges)
-{
-    FailingExchange failing{self.bootstrap(), exchanges};
-    hier_bootstrap bootstrap = self.bootstrap();
-    bootstrap.context = &failing;
-    bootstrap.exchange = FailingExchange::run;
-    const hier_config config = config_for_tests();
-    hier_team* team = nullptr;
-    const int code = hier_team_create(&config, &bootstrap, &team);
-    if (code == HIER_ERR_PEER && team == nullptr && failing.left < 0 &&
-        ForkedRank::is_logged("an exchange among 2 ranks failed with code 17"))
-        return "broken off";
-    if (code != HIER_OK || failing.left < 0) return hier_strerror(code);
-    hier_quiesce();
-    hier_team_destroy(team);
-    hier_finalize();
-    return "";
-}
-
-void test_setup_that_breaks_off(void**)
-{
-    int broken_off = 0;
-    for (std::string fault = "rank 0: broken off"; fault == "rank 0: broken off"; broken_off++) {
-        const auto faults =
-            run_ranks(2, [&](ForkedRank& self) { return break_off(self, broken_off); });
-        assert_true(faults[0] == faults[1]);
-        fault = first_fault(faults);
-        if (fault != "rank 0: broken off") expect_no_reason(keep(fault));
-    }
-    assert_true(broken_off > 8);
-}
-
 }  // namespace
 
 int main()
@@ -369,10 +245,6 @@ int main()
         cmocka_unit_test(test_settings_that_differ),
         cmocka_unit_test(test_sizes_on_both_sides_of_the_eager_limit),
         cmocka_unit_test(test_rates_that_differ),
-        cmocka_unit_test(test_node_level_that_fails),
-        cmocka_unit_test(test_few_descriptors),
-        cmocka_unit_test(test_network_that_is_not_there),
-        cmocka_unit_test(test_setup_that_breaks_off),
     };
     return cmocka_run_group_tests_name("team", tests, nullptr, nullptr);
 }
