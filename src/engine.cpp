@@ -32,8 +32,8 @@ Status Engine::start(Team& team, const hier_allgather_args& args)
     try {
         running_.reserve(running_.size() + 1);
         status = team.start(args);
-    } catch (const std::bad_alloc&) {  // the others would wait for us
-        log(HIER_LOG_ERROR, "no memory to start an allgather");
+    } catch (const std::exception& e) {  // the others would wait for us
+        log(HIER_LOG_ERROR, "an allgather cannot be started: %s", e.what());
         status = team.refuse(Status::out_of_memory);
     }
     if (status == Status::in_progress) {

@@ -224,6 +224,7 @@ void* hier_memory_borrow(const void* like, size_t bytes)
     void* base = nullptr;
     (void)guarded(HIER_ERR_MEMORY, [&] {
         hier::Allocation memory;
+        if (bytes > HIER_MOST_LENT) return code_of(hier::Status::bad_argument);
         const hier::Status status = hier::gpu::inspect(like, memory);
         if (hier::failed(status) || memory.kind != hier::MemoryKind::device)
             return code_of(hier::Status::out_of_memory);

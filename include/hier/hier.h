@@ -20,7 +20,7 @@ enum {
     HIER_ERR_MISMATCH = -3,  /* ranks passed different sizes */
     HIER_ERR_TRANSPORT = -4, /* a copy, put or registration failed */
     HIER_ERR_PEER = -5,      /* another rank of the team failed */
-    HIER_ERR_TIMEOUT = -6,
+    HIER_ERR_TIMEOUT = -6, /* nothing has moved for hier_config's timeout */
     HIER_ERR_SETUP = -7 /* no team could be made, on any rank; nothing has moved */
 };
 
@@ -35,7 +35,7 @@ enum { HIER_LOG_ERROR = 0, HIER_LOG_INFO = 1, HIER_LOG_DEBUG = 10 };
 
 typedef struct hier_config {
     size_t chunk_bytes; /* bytes of one put at most; 4096 ... 1 GiB; 0: by the cost model */
-    int depth;          /* puts in flight on a rail; 1 ... 1024; 0: by the cost model */
+    int depth;          /* puts in flight on a rail; 1 ... 1024, over RDMA 100; 0: by the cost model */
     size_t eager_bytes; /* of a rank or a bundle, up to which nobody waits; 0: never */
     double net_rate;    /* GB/s of a network device, each direction; 0: as UCX says */
     double link_rate;   /* GB/s of a rank's copies to its node's others; 0: what is usual */
@@ -74,7 +74,7 @@ typedef struct hier_bootstrap {
      * `in_bytes`, but not longer. 0 or an error. */
     int (*exchange)(void* context, const void* out, size_t out_bytes, int to, void* in,
                     size_t in_bytes, int from);
-    const char* name; /* of the team, for traces: teams of one time have different ones; or NULL */
+    const char* name; /* of the team, in traces and log lines: teams of one time have different ones; or NULL */
 } hier_bootstrap;
 
 /* When the library has been loaded, with UCX: the signals that UCX took go back to whoever had them. */
@@ -114,8 +114,9 @@ typedef struct hier_allgather_args {
 } hier_allgather_args;
 
 /* Starts an allgather. One at a time on a team; every rank of the team starts the same ones in the
- * same order. The buffers must stay as they are until hier_team_test says that it is done. After an
- * error the team is broken and every later start returns that error. Nobody writes into `recv` then,
+ * same order. The buffers must stay as they are until hier_team_test says that it is done.
+ * HIER_ERR_ARGUMENT: nothing was started, and nobody else hears of it. After any other error the team is
+ * broken and every later start returns that error. Nobody writes into `recv` then,
  * unless a line "not safe to reuse" was logged: a peer has not answered within 5 s. */
 int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
 /* In place of a start, where this rank cannot take part: the others' allgather fails as after an
@@ -161,7 +162,8 @@ typedef struct hier_host_memory hier_host_memory;
  * seen. NULL: there is none at all, which has been logged. */
 void* hier_host_memory_reserve(hier_host_memory** memory, size_t bytes, int for_device);
 void hier_host_memory_free(hier_host_memory* memory); /* NULL: nothing happens */
-/* Memory of the device that `like` belongs to, for at most HIER_MOST_LENT bytes; NULL: there is none. The
+/* Memory of the device that `like` belongs to, for at most HIER_MOST_LENT bytes; NULL: there is none, or
+ * too much is lent. The
  * process keeps it and lends it again: peers may keep it mapped, and to free it could mean to wait for the
  * application's kernels. */
 #define HIER_MOST_LENT ((size_t)256 << 20)

@@ -21,6 +21,12 @@ struct Region {
     Allocation memory = {};  // that it lies in
 };
 
+// Of `length` bytes, are there so many from `offset` on? The first two may be another process's words.
+inline bool fits(std::size_t offset, std::size_t bytes, std::size_t length)
+{
+    return offset <= length && bytes <= length - offset;
+}
+
 inline bool contains(const Region& outer, const Region& inner)
 {
     return inner.base >= outer.base && inner.base + inner.length <= outer.base + outer.length;
@@ -29,7 +35,7 @@ inline bool contains(const Region& outer, const Region& inner)
 // What one collective works on.
 struct Binding {
     std::uint64_t sequence;   // of the collective on its team, from 1, equal on all ranks; < 2^40
-    Region send;              // the own shard; unused when in place
+    Region send;              // the own shard; in place it lies in `receive`
     Region receive;           // all shards
     std::size_t send_offset;  // where the first byte of `send` belongs in `receive`
     Region landing = {};     // Place::landing, as long as `receive`; none where the network reaches
@@ -58,7 +64,6 @@ struct Transfer {
     Place to;                           // copy: which of our buffers is written
     std::uint32_t count;                // signal this many arrivals at the peer, after the data
     std::uint32_t op;                   // handed back on completion
-    const std::byte* copied = nullptr;  // put: host memory that holds the slice already
 };
 
 // Where asynchronous operations report.

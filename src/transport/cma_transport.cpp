@@ -47,10 +47,10 @@ Status CmaTransport::begin(const Binding& binding)
     return NodeTransport::begin(binding);
 }
 
-bool CmaTransport::fits(const Transfer& transfer)
+bool CmaTransport::fits_at_peer(const Transfer& transfer)
 {
     const NodeSlot& slot = segment().slot(transfer.peer);
-    if (transfer.slice.offset + transfer.slice.length <= slot.length) return true;
+    if (fits(transfer.slice.offset, transfer.slice.length, slot.length)) return true;
     log(HIER_LOG_ERROR, "a put beyond the end of node rank %d's receive buffer (%zu bytes)",
         transfer.peer, static_cast<std::size_t>(slot.length));
     return false;
@@ -58,7 +58,7 @@ bool CmaTransport::fits(const Transfer& transfer)
 
 Status CmaTransport::put(const Transfer& transfer)
 {
-    if (!fits(transfer)) return Status::mismatch;
+    if (!fits_at_peer(transfer)) return Status::mismatch;
     if (transfer.slice.length > most_at_once) {
         long_.push_back({transfer, 0});
         return Status::in_progress;
@@ -71,7 +71,7 @@ Status CmaTransport::put(const Transfer& transfer)
 
 std::optional<Status> CmaTransport::put_if_reachable(const Transfer& transfer)
 {
-    if (!fits(transfer)) return Status::mismatch;
+    if (!fits_at_peer(transfer)) return Status::mismatch;
     const bool is_long = transfer.slice.length > most_at_once;
     const Slice first{transfer.slice.offset, is_long ? 1 : transfer.slice.length};
     const int cause = try_to_write(transfer, first);

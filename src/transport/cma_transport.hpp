@@ -37,7 +37,7 @@ private:
     };
     static constexpr std::size_t most_at_once = 1 << 20;  // bytes
 
-    bool fits(const Transfer& transfer);
+    bool fits_at_peer(const Transfer& transfer);
     int try_to_write(const Transfer& transfer, Slice part);
     Status report(const Transfer& transfer, Slice part, int cause);
     void count(int peer);

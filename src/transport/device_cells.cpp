@@ -203,7 +203,7 @@ Status DeviceCells::take(int peer)
     for (; in.started + count < end && count < most_at_once; count++) {
         const std::size_t cell = (in.started + count) % cells_per_peer;
         const Entry& entry = from[in.started + count];
-        if (entry.offset + entry.length > binding_.receive.length) {
+        if (!fits(entry.offset, entry.length, binding_.receive.length)) {
             log(HIER_LOG_ERROR,
                 "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
                 binding_.receive.length);

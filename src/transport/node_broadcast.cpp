@@ -60,7 +60,7 @@ Status NodeBroadcast::copy_out(int peer, const Half& from, std::uint32_t blocks,
         Block block;
         std::memcpy(&block, from.blocks.data() + in.at, sizeof block);
         const Region& into = binding.receive;
-        if (block.length > into.length || block.offset > into.length - block.length) {
+        if (!fits(block.offset, block.length, into.length)) {
             (void)ready(peer, binding);  // says why
             return Status::mismatch;
         }

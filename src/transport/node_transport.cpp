@@ -49,8 +49,7 @@ Status NodeTransport::ready(int peer)
 
 const std::byte* NodeTransport::source(const Transfer& transfer) const
 {
-    return transfer.copied != nullptr ? transfer.copied
-                                      : binding_.at(transfer.from, transfer.slice.offset);
+    return binding_.at(transfer.from, transfer.slice.offset);
 }
 
 Status NodeTransport::copy(const Transfer& transfer)

@@ -104,13 +104,18 @@ void PeerPieces::take_in(int device)
     PieceSocket::Message message;
     std::vector<int> descriptors;
     while (PieceSocket::instance().receive(message, descriptors)) {
-        if (message.what == PieceSocket::What::lost)
+        switch (message.what) {
+        case PieceSocket::What::lost:
             PieceExports::instance().forget(message.process);
-        if (message.what == PieceSocket::What::freed) {
+            break;
+        case PieceSocket::What::freed:
             PeerMappings::instance().note_freed(message.owner,
                                                 {message.entries.data(), message.count});
-        } else {
+            break;
+        case PieceSocket::What::mapped:
+        case PieceSocket::What::unmapped:
             take_in(message, descriptors, device);
+            break;
         }
         for (const int descriptor : descriptors) ::close(descriptor);
     }

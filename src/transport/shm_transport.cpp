@@ -216,7 +216,7 @@ Status ShmTransport::start_receiving(int peer, std::size_t& copied)
     const std::uint64_t end = q.arrived();
     for (; in.started < end && copied < bytes_per_pass; in.started++) {
         const Entry& entry = q[in.started];
-        if (entry.offset + entry.length > into.length) {
+        if (!fits(entry.offset, entry.length, into.length)) {
             log(HIER_LOG_ERROR,
                 "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
                 into.length);

@@ -82,8 +82,8 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
     if (head.sequence > current) return keep_early(head, data, bytes);
     if (bytes == 0) return;
     const Region& into = binding_.rail_target();
-    const bool fits = head.offset <= into.length && bytes <= into.length - head.offset;
-    if (!binding_.eager || head.total != binding_.receive.length || !fits) {
+    if (!binding_.eager || head.total != binding_.receive.length ||
+        !fits(head.offset, bytes, into.length)) {
         if (failed(own_failure_)) return;
         log(HIER_LOG_ERROR,
             "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at rail rank "

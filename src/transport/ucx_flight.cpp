@@ -8,6 +8,7 @@ namespace hier {
 UcxRail::Flight& UcxRail::take_flight(int peer, std::uint32_t op)
 {
     if (free_flights_.empty()) {
+        free_flights_.reserve(flights_.size() + 1);  // release() must not throw into UCX
         free_flights_.push_back(flights_.emplace_back(std::make_unique<Flight>()).get());
     }
     Flight& flight = *free_flights_.back();

@@ -83,12 +83,6 @@ void give_to_children(const void* base, std::size_t bytes)
     (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_DOFORK);
 }
 
-UcxRemoteKey& UcxRemoteKey::operator=(UcxRemoteKey&& other) noexcept
-{
-    std::swap(key_, other.key_);
-    return *this;
-}
-
 ucs_status_t UcxRemoteKey::unpack(ucp_ep_h endpoint, const void* packed)
 {
     reset();

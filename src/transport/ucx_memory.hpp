@@ -32,8 +32,6 @@ private:
 class UcxRemoteKey {
 public:
     UcxRemoteKey() = default;
-    UcxRemoteKey(UcxRemoteKey&& other) noexcept { *this = std::move(other); }
-    UcxRemoteKey& operator=(UcxRemoteKey&& other) noexcept;
     UcxRemoteKey(const UcxRemoteKey&) = delete;
     UcxRemoteKey& operator=(const UcxRemoteKey&) = delete;
     ~UcxRemoteKey() { reset(); }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "error.hpp"
 #include "executor.hpp"
 #include "fake_clock.hpp"
 #include "fake_network.hpp"
@@ -219,6 +220,14 @@ const char* an_unwritable_place_is_said_once()
     return nullptr;
 }
 
+// A header names the ranks of every node.
+void test_long_line(void**)
+{
+    const std::string nodes(5000, '8');
+    const std::string line = format("# ranks_on_nodes,%s\n", nodes.c_str());
+    assert_true(line == "# ranks_on_nodes," + nodes + "\n");
+}
+
 void test_unwritable(void**) { expect_no_reason(an_unwritable_place_is_said_once()); }
 
 }  // namespace
@@ -230,6 +239,7 @@ int main()
         cmocka_unit_test(test_untraced),
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_path),
+        cmocka_unit_test(test_long_line),
         cmocka_unit_test(test_unwritable),
     };
     return cmocka_run_group_tests_name("trace", tests, nullptr, nullptr);
