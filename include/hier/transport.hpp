@@ -58,12 +58,12 @@ struct Binding {
 };
 
 struct Transfer {
-    int peer;                           // index in the group; Op::every_peer: of a broadcast
-    Slice slice;                        // in the receive buffers, ours and the peer's
-    Place from;                         // which of our buffers is read
-    Place to;                           // copy: which of our buffers is written
-    std::uint32_t count;                // signal this many arrivals at the peer, after the data
-    std::uint32_t op;                   // handed back on completion
+    int peer;             // index in the group; Op::every_peer: of a broadcast
+    Slice slice;          // in the receive buffers, ours and the peer's
+    Place from;           // which of our buffers is read
+    Place to;             // copy: which of our buffers is written
+    std::uint32_t count;  // signal this many arrivals at the peer, after the data
+    std::uint32_t op;     // handed back on completion
 };
 
 // Where asynchronous operations report.
