@@ -224,8 +224,8 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     }
     ompi_datatype_get_extent(rdtype, &lower_bound, &extent);
     call.own = (mca_coll_hier_elements_t){
-        mca_coll_hier_at(rbuf, (ptrdiff_t)rcount * extent * ompi_comm_rank(comm)), (size_t)rcount, rdtype,
-        call.receive.is_reachable, &hier->send_plan};
+        mca_coll_hier_at(rbuf, (ptrdiff_t)rcount * extent * ompi_comm_rank(comm)), (size_t)rcount,
+        rdtype, call.receive.is_reachable, &hier->send_plan};
 
     if (1 < size && MCA_COLL_HIER_FRESH == hier->state && is_worth_a_team(hier, call.total)) {
         mca_coll_hier_build_team(hier, comm);

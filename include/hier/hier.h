@@ -116,8 +116,8 @@ typedef struct hier_allgather_args {
 /* Starts an allgather. One at a time on a team; every rank of the team starts the same ones in the
  * same order. The buffers must stay as they are until hier_team_test says that it is done.
  * HIER_ERR_ARGUMENT: nothing was started, and nobody else hears of it. After any other error the team is
- * broken and every later start returns that error. Nobody writes into `recv` then,
- * unless a line "not safe to reuse" was logged: a peer has not answered within 5 s. */
+ * broken and every later start returns that error. Nobody writes into `recv` then, unless a line
+ * "not safe to reuse" was logged: a peer has not answered within 5 s. */
 int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
 /* In place of a start, where this rank cannot take part: the others' allgather fails as after an
  * error, and the team is broken. */
@@ -163,9 +163,8 @@ typedef struct hier_host_memory hier_host_memory;
 void* hier_host_memory_reserve(hier_host_memory** memory, size_t bytes, int for_device);
 void hier_host_memory_free(hier_host_memory* memory); /* NULL: nothing happens */
 /* Memory of the device that `like` belongs to, for at most HIER_MOST_LENT bytes; NULL: there is none, or
- * too much is lent. The
- * process keeps it and lends it again: peers may keep it mapped, and to free it could mean to wait for the
- * application's kernels. */
+ * too much is lent. The process keeps it and lends it again: peers may keep it mapped, and to free it could
+ * mean to wait for the application's kernels. */
 #define HIER_MOST_LENT ((size_t)256 << 20)
 void* hier_memory_borrow(const void* like, size_t bytes);
 void hier_memory_give_back(const void* memory); /* NULL: nothing happens */

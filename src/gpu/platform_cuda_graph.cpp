@@ -24,13 +24,16 @@ public:
 
     bool start(hipStream_t stream, const Copy& copy) override
     {
-        if (are_same(copy, last_) && is_refused_) return false;
-        hipError_t error = are_same(copy, last_) ? hipSuccess : set(copy);
+        const bool is_known = are_same(copy, last_);
+        if (is_known && is_refused_) return false;
+        if (refusals_ == most_refusals) return false;
+        hipError_t error = is_known ? hipSuccess : set(copy);
         if (error == hipSuccess) error = cudaGraphLaunch(executable_, stream);
         last_ = copy;
         is_refused_ = error != hipSuccess;
         if (!is_refused_) return true;
-        report(HIER_LOG_INFO, "CUDA refuses a copy as a graph (%s)", hipGetErrorString(error));
+        if (refusals_++ == 0)
+            report(HIER_LOG_INFO, "CUDA refuses a copy as a graph (%s)", hipGetErrorString(error));
         (void)hipGetLastError();
         return false;
     }
@@ -52,11 +55,14 @@ private:
         return error != hipSuccess ? error : cudaGraphInstantiate(&executable_, graph_, 0);
     }
 
+    static constexpr int most_refusals = 8;  // each takes time
+
     cudaGraph_t graph_ = nullptr;
     cudaGraphNode_t node_ = nullptr;
     cudaGraphExec_t executable_ = nullptr;
     Copy last_{};
     bool is_refused_ = false;  // that one, as memory of a pool is
+    int refusals_ = 0;
 };
 
 }  // namespace
