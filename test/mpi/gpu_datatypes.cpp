@@ -226,6 +226,7 @@ int main(int argc, char** argv)
     Datatypes(caller, 7).mixed(16);
     many_pieces(caller);
     types_come_and_go(caller);
+    types_that_differ_in_extent(caller);
     by_turns(caller);
     growing_beside_a_copy(caller);
     // The stock modules leave it open what the other ranks see; the component promises more.

@@ -162,6 +162,20 @@ inline void types_come_and_go(Caller& caller)
     MPI_Type_free_keyval(&key);
 }
 
+// By turns on one communicator: of the same parts, as many of them, and further apart.
+inline void types_that_differ_in_extent(Caller& caller)
+{
+    const Layout pieces = Layout::vector(3, 2, 4, Layout::basic(MPI_INT, sizeof(int)));
+    for (int round = 0; round < 4; ++round) {
+        caller.session().phase("types that differ in extent, %d", round);
+        const Layout layout =
+            Layout::resized(0, round % 2 == 0 ? 48 : 64, pieces).called("vector with a gap");
+        const Exchange exchange(caller, layout, 1000, Kind::device, round);
+        exchange.run(MPI_COMM_WORLD);
+        exchange.check();
+    }
+}
+
 inline Layout irregular()
 {
     return Layout::indexed({{2, 32}, {1, 0}, {3, 12}}, Layout::basic(MPI_INT, sizeof(int)))
