@@ -227,7 +227,26 @@ void test_a_second_device_that_fails_is_left_out(void**)
     }
 }
 
-// Every put in turn, on either lane, from announcements to chunks: every rank gets an error.
+// The first is all that there is; the next communicator does not wait for it again.
+void test_a_first_device_that_fails_is_not_tried_again(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        if (self.rank() == 1) ucx.fail_nth(UcxCall::mem_map, 1, UcxFailure::at_once);
+        std::size_t tried = 0;
+        for (int team = 0; team < 2; team++) {
+            tried = ucx.calls(UcxCall::mem_map);
+            TeamRank refused(self, config_of_lanes(2, 1));
+            if (refused.created() != HIER_ERR_SETUP) return hier_strerror(refused.created());
+        }
+        if (ucx.calls(UcxCall::mem_map) != tried) return "tried again";
+        return ForkedRank::is_logged("could not be connected in the last 10 min")
+                   ? ""
+                   : ForkedRank::log_lines();
+    }))));
+}
+
+// Every put in turn, on either lane, from announcements to chunks: every rank gets an error, and hears on
+// all lanes that nobody writes any more.
 void test_a_lane_that_fails_later(void**)
 {
     for (int nth = 1; nth <= 14; nth++) {
@@ -238,6 +257,8 @@ void test_a_lane_that_fails_later(void**)
             std::string wrong;
             const int code = team.call(100000, wrong);
             team.end();
+            if (ForkedRank::is_logged("not safe to reuse"))
+                return "put " + std::to_string(nth) + ": " + ForkedRank::log_lines();
             if (code == HIER_ERR_PEER || code == HIER_ERR_TRANSPORT) return "";
             return "put " + std::to_string(nth) + ": ended with " + hier_strerror(code);
         }))));
@@ -257,6 +278,7 @@ int main()
         cmocka_unit_test(test_small_calls_use_one_device),
         cmocka_unit_test(test_as_many_as_every_member_has),
         cmocka_unit_test(test_a_second_device_that_fails_is_left_out),
+        cmocka_unit_test(test_a_first_device_that_fails_is_not_tried_again),
         cmocka_unit_test(test_a_lane_that_fails_later),
     };
     return cmocka_run_group_tests_name("rail_lanes", tests, nullptr, nullptr);
