@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -137,7 +138,7 @@ void test_agree_ends_exchanges(void**)
         expect_no_reason(keep(first_fault(run_ranks(5, [&](ForkedRank& self) -> std::string {
             const Group group = self.group();
             struct Large {
-                std::byte bytes[7000];
+                std::byte bytes[17000];  // more than who has failed takes in
             };
             const auto go_on = [&] {
                 if (then == Then::gather) (void)group.allgather(1);
@@ -194,6 +195,20 @@ void test_failing_exchange(void**)
     assert_true(refusals == 1);
 }
 
+// Ranks at different things: what the peer has sent is none of ours.
+int bring_zeros(void*, const void*, std::size_t, int, void* in, std::size_t in_bytes, int)
+{
+    std::memset(in, 0, in_bytes);
+    return 0;
+}
+
+void test_another_message(void**)
+{
+    const Group group(hier_bootstrap{nullptr, 0, 2, bring_zeros, nullptr});
+    expect_no_reason(
+        keep(expect_error("rank 1 does something else", [&] { (void)group.allgather(1); })));
+}
+
 // The tests' own tools: a rank that hangs or dies does not pass for well.
 void test_forked_ranks_that_do_not_end_well(void**)
 {
@@ -218,6 +233,7 @@ int main()
         cmocka_unit_test(test_agree_without_a_cause),
         cmocka_unit_test(test_agree_ends_exchanges),
         cmocka_unit_test(test_failing_exchange),
+        cmocka_unit_test(test_another_message),
         cmocka_unit_test(test_forked_ranks_that_do_not_end_well),
     };
     return cmocka_run_group_tests_name("group", tests, nullptr, nullptr);
