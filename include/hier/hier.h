@@ -74,7 +74,8 @@ typedef struct hier_bootstrap {
      * `in_bytes`, but not longer. 0 or an error. */
     int (*exchange)(void* context, const void* out, size_t out_bytes, int to, void* in,
                     size_t in_bytes, int from);
-    const char* name; /* of the team, in traces and log lines: teams of one time have different ones; or NULL */
+    const char* name; /* of the team, in traces and log lines: teams of one time have different ones;
+                       * or NULL */
 } hier_bootstrap;
 
 /* When the library has been loaded, with UCX: the signals that UCX took go back to whoever had them. */

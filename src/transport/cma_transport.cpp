@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 
 #include "error.hpp"
 #include "log.hpp"
@@ -34,9 +33,11 @@ int write_memory(int pid, const std::byte* from, std::uint64_t to, std::size_t b
 // has other threads.
 bool lives_on(int pid)
 {
-    std::error_code none;
-    std::filesystem::directory_iterator threads(format("/proc/%d/task", pid), none);
-    return !none && std::distance(begin(threads), end(threads)) > 1;
+    const std::filesystem::directory_iterator end;
+    std::error_code error;
+    std::filesystem::directory_iterator thread(format("/proc/%d/task", pid), error);
+    if (!error && thread != end) thread.increment(error);  // it may be gone by now
+    return !error && thread != end;
 }
 
 }  // namespace

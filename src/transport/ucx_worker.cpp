@@ -45,7 +45,7 @@ std::mutex& handlers_mutex()
 std::atomic<ucs_log_level_t> quiet_level{UCS_LOG_LEVEL_WARN};
 
 // To end a connection over TCP, UCX (1.13) asks for a socket and for the routes, and ends the process
-// where it gets neither: no descriptor is left, /proc is not there (chroot), the main thread has ended.
+// where it does not get both: no descriptor is left, /proc is not there (chroot), the main thread has ended.
 bool can_end_connections()
 {
     const int routes = open("/proc/net/route", O_RDONLY | O_CLOEXEC);

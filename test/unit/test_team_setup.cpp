@@ -91,7 +91,7 @@ void test_few_descriptors(void**)
     assert_true(is_refused);
 }
 
-// As above.
+// There, too, where it ends its connections.
 void test_end_without_descriptors(void**)
 {
 #ifdef __SANITIZE_ADDRESS__

@@ -25,7 +25,7 @@ struct Executable {
     cudaEvent_t event;
 };
 
-// As a driver does, on some memory of each kind.
+// Memory of a pool is refused, as by CUDA 13.0's driver where the graph was made with other memory.
 bool is_taken(const Params& copy)
 {
     for (const void* end : {static_cast<const void*>(copy.to), copy.from}) {
