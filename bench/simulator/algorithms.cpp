@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "competitors.hpp"
+#include "transport/lane_counts.hpp"
 
 namespace bench::simulator {
 
@@ -87,13 +88,17 @@ Symmetry symmetry_for(const Options& options, Symmetry wanted)
 }
 
 // What this call finds.
-Machine machine_for(const Options& options, std::size_t bytes, const hier::AllgatherChoice& choice)
+Machine machine_for(const Topology& topology, const Options& options, std::size_t bytes,
+                    const hier::AllgatherChoice& choice)
 {
     Machine m = options.machine;
     if (choice.chunk > 0 && !choice.eager) {
         const std::size_t chunks = (bytes + choice.chunk - 1) / choice.chunk;
-        m.lanes = lanes_of(m, options.ranks_of());
-        if (chunks < static_cast<std::size_t>(m.lanes)) m.lanes = static_cast<int>(chunks);
+        const auto lanes = static_cast<std::size_t>(lanes_of(m, options.ranks_of()));
+        const std::size_t turns = std::min(chunks, lanes);
+        const std::size_t members = topology.ranks_on_rail(0).size();
+        m.turns = static_cast<int>(turns);
+        m.lanes = static_cast<int>(members < 2 ? 1 : hier::lanes_in_use(members, turns, lanes));
     }
     m.is_eager = choice.eager;
     if (!choice.eager) m.message = m.nic_turn = 0;
@@ -128,7 +133,7 @@ Outcome run_competitor(const std::string& name, const Topology& topology, const 
         const double ranks = topology.size();
         check_memory(is_doubling ? ranks * 64 : ranks * ranks * 2);
     }
-    return simulate(topology, machine_for(options, bytes, {}), symmetry, [&](int rank) {
+    return simulate(topology, machine_for(topology, options, bytes, {}), symmetry, [&](int rank) {
         if (is_doubling) {
             return plan_doubling(task, rank);
         }
@@ -164,7 +169,7 @@ Outcome run_hier(const Topology& topology, const Options& options, std::size_t b
     if (symmetry == Symmetry::none) {
         check_memory(hier_ops(topology, bytes, choice.chunk));
     }
-    return simulate(topology, machine_for(options, bytes, choice), symmetry,
+    return simulate(topology, machine_for(topology, options, bytes, choice), symmetry,
                     [&](int rank) { return hier::plan_allgather(topology, rank, shape); });
 }
 

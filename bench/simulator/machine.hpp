@@ -16,10 +16,11 @@ namespace bench::simulator {
 struct Machine {
     bool is_host = false;  // buffers in host memory: the ranks' cores copy
 
-    // Of a node; 0: one a rank. Ranks share them, or each has several, over which its puts to a peer go
-    // in turn (lanes).
+    // Of a node; 0: one a rank. Ranks share them, or each has several, over which its puts go in turn
+    // (lanes; src/transport/lane_counts.hpp).
     int nics = 0;
     int lanes = 1;  // of every rank, by a call. Local rank l uses NICs (l * lanes + lane) % nics
+    int turns = 1;  // of these, to a peer
     double nic_rate = 50e9;
     double nic_latency = 5e-6;
 

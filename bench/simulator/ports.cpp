@@ -18,13 +18,18 @@ Time duration(std::size_t bytes, double rate)
     return std::max<Time>(1, from_seconds(static_cast<double>(bytes) / rate));
 }
 
-std::size_t Simulation::nic_of(int number, const Op& put) const
+std::size_t Simulation::nic_of(int number, int sender, const Op& put) const
 {
     const int node = topology_.node_of(number);
     const auto here = static_cast<int>(topology_.ranks_on(node).size());
     const auto lanes = static_cast<std::size_t>(machine_.lanes);
-    const std::size_t nic = static_cast<std::size_t>(topology_.local_of(number)) * lanes +
-                            hier::lane_of(put.count, lanes);
+    const std::size_t members = topology_.ranks_on_rail(topology_.rail_of(sender)).size();
+    const std::size_t first = hier::first_lane(
+        static_cast<std::size_t>(topology_.rail_index_of(sender)),
+        static_cast<std::size_t>(topology_.rail_index_of(put.peer)), members, lanes);
+    const std::size_t turn = hier::turn_of(put.count, static_cast<std::size_t>(machine_.turns));
+    const std::size_t nic =
+        static_cast<std::size_t>(topology_.local_of(number)) * lanes + (first + turn) % lanes;
     return static_cast<std::size_t>(node) * nic_stride_ +
            nic % static_cast<std::size_t>(machine_.nics_of(here));
 }
@@ -32,7 +37,7 @@ std::size_t Simulation::nic_of(int number, const Op& put) const
 void Simulation::send(int number, OpIndex i)
 {
     const Op& op = rank(number).op(i);
-    Time& port = egress_[nic_of(number, op)];
+    Time& port = egress_[nic_of(number, number, op)];
     const Time start = std::max(on_core(number, machine_.message), port);
     port = start + duration(op.slice.length, machine_.nic_rate) + from_seconds(machine_.nic_turn);
     if (machine_.is_eager) {
@@ -47,7 +52,7 @@ void Simulation::send(int number, OpIndex i)
 void Simulation::receive(const Event& event)
 {
     const Op& op = rank(event.peer).op(event.op);
-    Time& port = ingress_[nic_of(event.rank, op)];
+    Time& port = ingress_[nic_of(event.rank, event.peer, op)];
     port = std::max(now_, port) + duration(op.slice.length, machine_.nic_rate) +
            from_seconds(machine_.nic_turn);
     schedule(port, Kind::landed, event.rank, event.peer, event.op);

@@ -9,18 +9,18 @@ using hier::Op;
 
 std::uint32_t Channel::complete() const
 {
-    const auto lanes = static_cast<std::uint32_t>(arrived.size());
+    const auto turns = static_cast<std::uint32_t>(arrived.size());
     std::uint32_t least = ~0u;  // after which one is missing
-    for (std::uint32_t lane = 0; lane < lanes; lane++)
-        least = std::min(least, arrived[lane] * lanes + lane);
+    for (std::uint32_t turn = 0; turn < turns; turn++)
+        least = std::min(least, arrived[turn] * turns + turn);
     return least;
 }
 
-Rank::Rank(hier::Plan plan, int number, int lanes)
+Rank::Rank(hier::Plan plan, int number, int turns)
     : remaining(static_cast<OpIndex>(plan.ops.size())), plan_(std::move(plan))
 {
     link_successors();
-    build_channels(number, lanes);
+    build_channels(number, turns);
     // Ops hold what is left to know.
     std::vector<OpIndex>().swap(plan_.dependencies);
 }
@@ -48,7 +48,7 @@ void Rank::link_successors()
     }
 }
 
-void Rank::build_channels(int number, int lanes)
+void Rank::build_channels(int number, int turns)
 {
     channel_.assign(size(), 0);
     for (OpIndex i = 0; i < size(); i++) {
@@ -60,7 +60,7 @@ void Rank::build_channels(int number, int lanes)
         const auto [it, is_new] = known_.try_emplace(key(o.level, o.peer), next);
         if (is_new) {
             channels_.emplace_back().arrived.resize(
-                o.level == Level::rail ? static_cast<std::size_t>(lanes) : 1);
+                o.level == Level::rail ? static_cast<std::size_t>(turns) : 1);
         }
         channel_[i] = it->second;
         Channel& channel = channels_[it->second];

@@ -19,7 +19,7 @@ struct Channel {
     std::vector<OpIndex> awaits;  // by count
     std::vector<OpIndex> readies;
     std::size_t next_put = 0, next_await = 0;
-    std::vector<std::uint32_t> arrived;  // by lane
+    std::vector<std::uint32_t> arrived;  // by turn of its lanes
     bool is_ready = false;
 
     // Puts, by their count, that have come with all those before them.
@@ -28,7 +28,7 @@ struct Channel {
 
 class Rank {
 public:
-    Rank(hier::Plan plan, int number, int lanes);
+    Rank(hier::Plan plan, int number, int turns);
 
     [[nodiscard]] OpIndex size() const { return static_cast<OpIndex>(plan_.ops.size()); }
     [[nodiscard]] int depth() const { return plan_.depth; }
@@ -76,7 +76,7 @@ private:
         return static_cast<std::uint64_t>(peer) << 1 | static_cast<std::uint64_t>(level);
     }
     void link_successors();
-    void build_channels(int number, int lanes);
+    void build_channels(int number, int turns);
     void refresh(std::uint32_t channel);
 
     hier::Plan plan_;

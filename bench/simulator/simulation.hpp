@@ -65,7 +65,8 @@ private:
     void look_at_queue(int number);
     Time copy_end(int number, const hier::Op& op);
     Time put_end(int number, const hier::Op& op);
-    std::size_t nic_of(int number, const hier::Op& put) const;
+    // Of rank `number`, for a put that it sends or gets.
+    std::size_t nic_of(int number, int sender, const hier::Op& put) const;
 
     const hier::Topology& topology_;
     const Machine machine_;

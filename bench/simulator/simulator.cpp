@@ -40,7 +40,7 @@ Simulation::Simulation(const hier::Topology& topology, const Machine& machine, S
     network_bytes_.assign(nodes, 0);
     ranks_.reserve(ranks);
     for (int r = 0; r < static_cast<int>(ranks); r++) {
-        ranks_.emplace_back(planner(r), r, machine.lanes);
+        ranks_.emplace_back(planner(r), r, machine.turns);
         ranks_.back().free_streams = machine.is_host ? 1 : machine.streams;
         remaining_ += ranks_.back().size();
     }
@@ -265,7 +265,7 @@ void Simulation::arrived(int from, int to, OpIndex i)
     // Who has put something is in the call, announced or not.
     announced(d.receiver, number);
     Channel& c = receiver.channel(number);
-    c.arrived[hier::lane_of(op.count, c.arrived.size())]++;
+    c.arrived[hier::turn_of(op.count, c.arrived.size())]++;
     while (c.next_await < c.awaits.size() &&
            receiver.op(c.awaits[c.next_await]).count <= c.complete()) {
         finish(d.receiver, c.awaits[c.next_await++]);

@@ -130,13 +130,22 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     return choice;
 }
 
-// Of the busiest NIC: with several lanes, the one that carries a shard's odd chunk.
+// Of a rank's chunks, what its busiest lane carries: a peer's go in turn, and begin on the next lane with
+// each peer. A ring has but one.
+double AllgatherCost::lane_share(Route route, std::size_t chunks) const
+{
+    const std::size_t lanes = index(rates_.lanes);
+    const std::size_t peers = route == Route::direct && nodes_ > 1 ? index(nodes_ - 1) : 1;
+    const std::size_t odd = chunks % lanes;
+    const std::size_t on_one =
+        peers * (chunks / lanes) + peers / lanes * odd + std::min(peers % lanes, odd);
+    return static_cast<double>(on_one) / static_cast<double>(peers * chunks);
+}
+
+// Of the busiest NIC.
 double AllgatherCost::network_time(std::size_t bytes, Route route, std::size_t chunks) const
 {
-    const std::size_t lanes = std::min(index(rates_.lanes), chunks);
-    const std::size_t on_one = (chunks + lanes - 1) / lanes;
-    const double share = static_cast<double>(on_one) / static_cast<double>(chunks);
-    return load(route).nic * share * static_cast<double>(bytes) / rates_.nic;
+    return load(route).nic * lane_share(route, chunks) * static_cast<double>(bytes) / rates_.nic;
 }
 
 // Messages between nodes, from the first one's start to the last one's. They take one lane.
@@ -151,7 +160,7 @@ double AllgatherCost::eager_time(std::size_t bytes, Route route, std::size_t chu
         route == Route::ring
             ? hops * (r.nic_latency + std::max(2 * k * r.message, taken / hops)) - r.nic_latency
             : std::max((busiest.out + busiest.in) * k * r.message, taken);
-    return network_time(bytes, route, 1) + issue;
+    return busiest.nic * static_cast<double>(bytes) / r.nic + issue;
 }
 
 double AllgatherCost::rail_time(std::size_t bytes, Route route, std::size_t chunk, int depth) const
@@ -161,10 +170,10 @@ double AllgatherCost::rail_time(std::size_t bytes, Route route, std::size_t chun
     const std::size_t chunks = (bytes + chunk - 1) / chunk;
     const auto k = static_cast<double>(chunks);
     const double wire = static_cast<double>(std::min(chunk, bytes)) / r.nic;
-    const double rail = std::max({network_time(bytes, route, chunks),
-                                  busiest.out * k * (wire + 2 * r.nic_latency) / depth,
-                                  (busiest.out + busiest.in) * k * r.nic_issue,
-                                  busiest.nic_messages * std::ceil(k / r.lanes) * r.nic_turn});
+    const double rail = std::max(
+        {network_time(bytes, route, chunks), busiest.out * k * (wire + 2 * r.nic_latency) / depth,
+         (busiest.out + busiest.in) * k * r.nic_issue,
+         busiest.nic_messages * k * lane_share(route, chunks) * r.nic_turn});
     return route == Route::ring ? std::max(rail, (nodes_ - 1) * (wire + r.nic_latency)) : rail;
 }
 
@@ -188,7 +197,8 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
 
     // On several lanes as many chunks land at the same time, the last ones, too.
     const bool has_lanes = nodes_ > 1 && !eager;
-    const double at_once = has_lanes ? static_cast<double>(std::min(index(r.lanes), chunks)) : 1;
+    const double last_ones = route == Route::direct ? k * (nodes_ - 1) : k;
+    const double at_once = has_lanes ? std::min<double>(r.lanes, last_ones) : 1;
     // Ranks that share a NIC take turns.
     const double turns = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
     const double first_arrival = (eager ? 1 : 2) * latency + turns * wire;

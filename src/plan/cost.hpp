@@ -2,7 +2,7 @@
 //
 // N nodes, G ranks a node, shards of S bytes in k chunks of c. e: shards that enter at a rank,
 // o: that it puts on its rail (evenly: e = o = N-1). D: window, L: latency of the rail, B: rate of a
-// NIC, b: of as many as a shard's chunks go over, p: what a put costs its rank's core, l and i:
+// NIC, b: of as many as a rank's chunks go over, p: what a put costs its rank's core, l and i:
 // start and issue of a copy.
 //
 //   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
@@ -63,7 +63,7 @@ struct Rates {
     double message = 0;     // of an eager message, for the core at either end
     double nic_turn = 0;    // of either for the NIC, which takes one at a time
     int nics = 0;           // of a node; 0: one a rank. Local rank l uses NIC l % nics
-    int lanes = 1;          // so many NICs in place of each, to which a shard's chunks go in turn
+    int lanes = 1;          // so many NICs in place of each, to which chunks go in turn
     double link = 0;        // > 0, of one rank's pushes
     double link_alone = 0;  // of a rank to which nobody pushes meanwhile; 0: `link`
     double link_latency = 0;
@@ -133,6 +133,7 @@ private:
     bool is_eager(std::size_t bytes, Route route, const AllgatherWish& wish) const;
     const RouteLoad& load(Route route) const { return load_[static_cast<std::size_t>(route)]; }
     AllgatherChoice bundled(std::size_t bytes, bool eager) const;
+    double lane_share(Route route, std::size_t chunks) const;
     double network_time(std::size_t bytes, Route route, std::size_t chunks) const;
     double rail_time(std::size_t bytes, Route route, std::size_t chunk, int depth) const;
     double eager_time(std::size_t bytes, Route route, std::size_t chunks) const;

@@ -33,6 +33,7 @@ std::size_t usable(const std::vector<NetworkChoice>& choices)
 
 RailLanes::RailLanes(const Group& group, const std::vector<NetworkChoice>& choices,
                      const std::vector<bool>& is_remote, const RailSettings& settings)
+    : me_(static_cast<std::size_t>(group.rank())), members_(static_cast<std::size_t>(group.size()))
 {
     const auto counts = group.allgather(usable(choices));
     const std::size_t most = *std::min_element(counts.begin(), counts.end());
@@ -94,14 +95,40 @@ RailPointer RailLanes::connect(const Group& group, const NetworkChoice& choice,
     return lane;
 }
 
+// Puts of ours, or announcements of where the peer may put.
+bool RailLanes::joins(int peer, std::size_t lane) const
+{
+    for (std::size_t turn = 0; turn < turns_; turn++) {
+        if (lane_to(peer, turn) == lane || lane_from(peer, turn) == lane) return true;
+    }
+    return false;
+}
+
 void RailLanes::keep(const std::shared_ptr<const void>& memory)
 {
     for (const auto& lane : lanes_) lane->keep(memory);
 }
 
-std::size_t RailLanes::lanes_for(const Binding& binding) const
+std::size_t RailLanes::turns_for(const Binding& binding) const
 {
     return binding.eager ? 1 : std::clamp<std::size_t>(binding.chunks, 1, lanes_.size());
+}
+
+std::size_t RailLanes::lanes_for(const Binding& binding) const
+{
+    return binding.eager ? 1 : lanes_in_use(members_, turns_for(binding), lanes_.size());
+}
+
+std::size_t RailLanes::lane_to(int peer, std::size_t turn) const
+{
+    const auto to = static_cast<std::size_t>(peer);
+    return (first_lane(me_, to, members_, active_) + turn) % active_;
+}
+
+std::size_t RailLanes::lane_from(int peer, std::size_t turn) const
+{
+    const auto from = static_cast<std::size_t>(peer);
+    return (first_lane(from, me_, members_, active_) + turn) % active_;
 }
 
 bool RailLanes::register_buffers(const Binding& binding)
@@ -152,20 +179,9 @@ NetworkRate RailLanes::network_rate() const
     return slowest;
 }
 
-// The first error, else whether any is in progress.
-template <class Act> Status RailLanes::on_active(Act&& act)
-{
-    Status all = Status::ok;
-    for (std::size_t i = 0; i < active_; i++) {
-        const Status status = act(*lanes_[i]);
-        if (failed(status)) return status;
-        if (status == Status::in_progress) all = status;
-    }
-    return all;
-}
-
 Status RailLanes::begin(const Binding& binding)
 {
+    turns_ = turns_for(binding);
     active_ = lanes_for(binding);
     drains_.clear();
     // All of them, whatever one says: each is asked later who may still write.
@@ -179,37 +195,48 @@ Status RailLanes::begin(const Binding& binding)
 
 Status RailLanes::announce(int peer)
 {
-    return on_active([&](UcxRail& lane) { return lane.announce(peer); });
+    for (std::size_t turn = 0; turn < turns_; turn++) {
+        const Status status = lanes_[lane_from(peer, turn)]->announce(peer);
+        if (failed(status)) return status;
+    }
+    return Status::ok;
 }
 
 Status RailLanes::ready(int peer)
 {
-    return on_active([&](UcxRail& lane) { return lane.ready(peer); });
+    Status all = Status::ok;
+    for (std::size_t turn = 0; turn < turns_; turn++) {
+        const Status status = lanes_[lane_to(peer, turn)]->ready(peer);
+        if (failed(status)) return status;
+        if (status == Status::in_progress) all = status;
+    }
+    return all;
 }
 
 Status RailLanes::put(const Transfer& transfer)
 {
-    return lanes_[lane_of(transfer.count, active_)]->put(transfer);
+    return lanes_[lane_to(transfer.peer, turn_of(transfer.count, turns_))]->put(transfer);
 }
 
 Status RailLanes::drain(int peer, std::uint32_t op)
 {
     int left = 0;
-    const Status status = on_active([&](UcxRail& lane) {
-        const Status own = lane.drain(peer, op);
-        left += own == Status::in_progress ? 1 : 0;
-        return own;
-    });
+    for (std::size_t i = 0; i < active_; i++) {
+        if (!joins(peer, i)) continue;
+        const Status status = lanes_[i]->drain(peer, op);
+        if (failed(status)) return status;
+        left += status == Status::in_progress ? 1 : 0;
+    }
     if (left > 1) drains_.expect(op, left);
-    return status;
+    return left > 0 ? Status::in_progress : Status::ok;
 }
 
 std::uint32_t RailLanes::arrived(int peer)
 {
-    const auto lanes = static_cast<std::uint32_t>(active_);
+    const auto turns = static_cast<std::uint32_t>(turns_);
     std::uint32_t all = std::numeric_limits<std::uint32_t>::max();
-    for (std::uint32_t i = 0; i < lanes; i++)
-        all = std::min(all, unbroken(lanes_[i]->arrived(peer), i, lanes));
+    for (std::uint32_t i = 0; i < turns; i++)
+        all = std::min(all, unbroken(lanes_[lane_from(peer, i)]->arrived(peer), i, turns));
     return all;
 }
 
@@ -267,10 +294,10 @@ void RailLanes::stop()
 
 bool RailLanes::may_write(int peer, std::uint32_t count)
 {
-    const auto lanes = static_cast<std::uint32_t>(active_);
-    for (std::uint32_t i = 0; i < lanes; i++) {
-        const std::uint32_t due = last_on(count, i, lanes);
-        if (due > 0 && lanes_[i]->may_write(peer, due)) return true;
+    const auto turns = static_cast<std::uint32_t>(turns_);
+    for (std::uint32_t i = 0; i < turns; i++) {
+        const std::uint32_t due = last_on(count, i, turns);
+        if (due > 0 && lanes_[lane_from(peer, i)]->may_write(peer, due)) return true;
     }
     return false;
 }

@@ -8,8 +8,9 @@
 //     lane 0               x       x       -              highest 3
 //     lane 1                   x       x       x          highest 6
 //
-// A call uses as many lanes as a shard has chunks, at most: small ones the first alone, as eager
-// ones do. Members of a rail have equally many lanes; lane i of one talks to lane i of the others.
+// To and from a peer a call uses as many lanes as a shard has chunks, at most; which one is the first
+// differs from peer to peer. Eager ones stay on lane 0. Members of a rail have equally many lanes;
+// lane i of one talks to lane i of the others.
 #pragma once
 
 #include <cstdint>
@@ -82,11 +83,18 @@ private:
                      const std::vector<bool>& is_remote, const RailSettings& settings) const;
     RailPointer connect(const Group& group, const NetworkChoice& choice,
                         const std::vector<bool>& is_remote, const RailSettings& settings) const;
+    std::size_t turns_for(const Binding& binding) const;
     std::size_t lanes_for(const Binding& binding) const;
-    template <class Act> Status on_active(Act&& act);
+    // What goes to a peer in its turn, or comes from it.
+    std::size_t lane_to(int peer, std::size_t turn) const;
+    std::size_t lane_from(int peer, std::size_t turn) const;
+    // Does a lane carry anything to this peer?
+    bool joins(int peer, std::size_t lane) const;
 
+    std::size_t me_, members_;  // of the rail
     std::vector<RailPointer> lanes_;
-    std::size_t active_ = 1;  // that the running call uses: the first ones
+    std::size_t turns_ = 1;   // of the running call, to and from a peer
+    std::size_t active_ = 1;  // the lanes that it uses: the first ones
     JoinedParts drains_;
     unsigned passes_ = 0;
 };

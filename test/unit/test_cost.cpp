@@ -6,6 +6,7 @@
 
 #include "plan/cost.hpp"
 #include "simulator/algorithms.hpp"
+#include "transport/lane_counts.hpp"
 
 #include "cmocka.hpp"
 
@@ -302,6 +303,34 @@ bool lanes_carry_a_chunk_each()
            near(seconds(two, 3), seconds(one, 3) * 2 / 3);
 }
 
+// By counting chunks as the rails do: the busiest lane says how long direct puts take.
+bool lanes_are_shared_by_peers()
+{
+    for (std::size_t nodes = 2; nodes < 8; nodes++) {
+        for (std::size_t lanes = 1; lanes <= 4; lanes++) {
+            hier::Rates rates = rates_of({});
+            rates.nic_latency = rates.nic_issue = rates.copy_issue = 0;
+            rates.lanes = static_cast<int>(lanes);
+            const AllgatherCost cost(make_topology(std::vector<int>(nodes, 1)), rates);
+            for (std::size_t chunks = 1; chunks < 8; chunks++) {
+                const std::size_t turns = std::min(chunks, lanes);
+                const std::size_t used = hier::lanes_in_use(nodes, turns, lanes);
+                std::vector<std::size_t> on(used);
+                for (std::size_t peer = 1; peer < nodes; peer++) {
+                    for (std::uint32_t count = 1; count <= chunks; count++)
+                        on[(hier::first_lane(0, peer, nodes, used) + hier::turn_of(count, turns)) %
+                           used]++;
+                }
+                const std::size_t busiest = *std::max_element(on.begin(), on.end());
+                const double wanted = static_cast<double>(busiest * mega) / rates.nic;
+                const double found = cost.predict(chunks * mega, Route::direct, mega, 64).network;
+                if (std::abs(found - wanted) > 1e-9 * wanted) return false;
+            }
+        }
+    }
+    return true;
+}
+
 bool lanes_cut_what_one_nic_takes_whole()
 {
     Machine m;
@@ -318,6 +347,7 @@ bool lanes_cut_what_one_nic_takes_whole()
 void test_formulas(void**)
 {
     assert_true(lanes_carry_a_chunk_each());
+    assert_true(lanes_are_shared_by_peers());
     assert_true(lanes_cut_what_one_nic_takes_whole());
     assert_true(puts_are_as_large_as_their_cost_wants());
     assert_true(wishes_are_granted());

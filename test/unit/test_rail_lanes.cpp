@@ -34,7 +34,7 @@ const char* counts_are_unbroken()
         for (std::uint32_t left = puts; left > 0;) {
             const auto lane = static_cast<std::uint32_t>(random() % lanes);
             if (next[lane] > puts) continue;
-            if (lane_of(next[lane], lanes) != lane) return keep("a put on another lane");
+            if (turn_of(next[lane], lanes) != lane) return keep("a put on another lane");
             highest[lane] = next[lane];
             is_there[highest[lane]] = true;
             next[lane] += lanes;
@@ -60,9 +60,44 @@ void test_last_on_a_lane(void**)
     for (std::uint32_t lanes = 1; lanes <= 4; lanes++) {
         std::vector<std::uint32_t> last(lanes);
         for (std::uint32_t count = 1; count <= 20; count++) {
-            last[lane_of(count, lanes)] = count;
+            last[turn_of(count, lanes)] = count;
             for (std::uint32_t lane = 0; lane < lanes; lane++)
                 assert_int_equal(last_on(count, lane, lanes), last[lane]);
+        }
+    }
+}
+
+// By counting: what a member sends to all others, and what it gets from them, is spread as evenly as
+// whole chunks can be, over the lanes that are said to be in use, and to them alone.
+std::string spread_of(std::size_t members, std::size_t turns, std::size_t lanes)
+{
+    const std::size_t used = lanes_in_use(members, turns, lanes);
+    for (std::size_t me = 0; me < members; me++) {
+        std::vector<std::size_t> sent(lanes), got(lanes);
+        for (std::size_t peer = 0; peer < members; peer++) {
+            for (std::size_t turn = 0; peer != me && turn < turns; turn++) {
+                sent[(first_lane(me, peer, members, used) + turn) % used]++;
+                got[(first_lane(peer, me, members, used) + turn) % used]++;
+            }
+        }
+        for (const auto& all : {sent, got}) {
+            const auto end = all.begin() + static_cast<std::ptrdiff_t>(used);
+            const auto [least, most] = std::minmax_element(all.begin(), end);
+            if (*least == 0) return "a lane in use has nothing";
+            if (used == lanes && turns == 1 && *most > *least + 1) return "uneven";
+            if (std::any_of(end, all.end(), [](std::size_t n) { return n > 0; }))
+                return "a lane that is not in use";
+        }
+    }
+    return "";
+}
+
+void test_spread(void**)
+{
+    for (std::size_t members = 2; members < 12; members++) {
+        for (std::size_t lanes = 1; lanes <= 5; lanes++) {
+            for (std::size_t turns = 1; turns <= lanes; turns++)
+                expect_no_reason(keep(spread_of(members, turns, lanes)));
         }
     }
 }
@@ -174,7 +209,7 @@ void test_no_signal_of_one_lane_counts_for_another(void**)
     }
 }
 
-// Calls of one chunk, and eager ones, stay on the first device; larger ones do not.
+// To one peer calls of one chunk, and eager ones, stay on the first device; larger ones do not.
 void test_small_calls_use_one_device(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
@@ -185,6 +220,25 @@ void test_small_calls_use_one_device(void**)
         if (fault.empty()) fault = make_calls(team, {64 << 10});
         // An announcement and its word, half of four chunks with their signals.
         if (fault.empty() && ucx.puts_of_second != before + 6)
+            fault = std::to_string(ucx.puts_of_second - before) + " puts on the second";
+        team.end();
+        return fault;
+    }))));
+}
+
+// To several peers, calls of one chunk do not either: on the second device is what goes to one of
+// two peers, with its signal, and an announcement with its word to the other.
+void test_peers_take_turns(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
+        hier_config config = config_of_lanes(3, 2);
+        config.inter = HIER_INTER_DIRECT;
+        TeamRank team(self, config);
+        const std::size_t before = ucx.puts_of_second;
+        std::string fault = make_calls(team, {8, 1000});
+        if (fault.empty() && ucx.puts_of_second != before) fault = "an eager call on both";
+        if (fault.empty()) fault = make_calls(team, {16 << 10});
+        if (fault.empty() && ucx.puts_of_second != before + 4)
             fault = std::to_string(ucx.puts_of_second - before) + " puts on the second";
         team.end();
         return fault;
@@ -272,10 +326,12 @@ int main()
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_counting),
         cmocka_unit_test(test_last_on_a_lane),
+        cmocka_unit_test(test_spread),
         cmocka_unit_test(test_joined_parts),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_no_signal_of_one_lane_counts_for_another),
         cmocka_unit_test(test_small_calls_use_one_device),
+        cmocka_unit_test(test_peers_take_turns),
         cmocka_unit_test(test_as_many_as_every_member_has),
         cmocka_unit_test(test_a_second_device_that_fails_is_left_out),
         cmocka_unit_test(test_a_first_device_that_fails_is_not_tried_again),

@@ -105,6 +105,20 @@ const char* two_lanes_of_a_rank()
     return keep(wrong);
 }
 
+// Each shard whole, from and to either neighbour over a NIC of its own; around the ring over one.
+const char* two_peers_at_once()
+{
+    Options options = even(3, 1);
+    options.is_in_place = true;
+    options.machine.nics = 2;
+    const Machine& m = options.machine;
+    const double wire = mega / m.nic_rate;
+    return keep(differs("direct", seconds_of(options, mega, Route::direct, mega),
+                        3 * m.nic_latency + wire) +
+                differs("ring", seconds_of(options, mega, Route::ring, mega),
+                        4 * m.nic_latency + 2 * wire));
+}
+
 // The second chunk, of a quarter, lands first; it is pushed on after the first.
 const char* chunks_count_in_order()
 {
@@ -154,6 +168,7 @@ const char* all_nics_are_kept_busy()
 }
 
 void test_lanes(void**) { expect_no_reason(two_lanes_of_a_rank()); }
+void test_peers(void**) { expect_no_reason(two_peers_at_once()); }
 void test_order(void**) { expect_no_reason(chunks_count_in_order()); }
 void test_how_many(void**) { expect_no_reason(the_fullest_node_says_how_many()); }
 void test_busy(void**) { expect_no_reason(all_nics_are_kept_busy()); }
@@ -163,10 +178,11 @@ void test_busy(void**) { expect_no_reason(all_nics_are_kept_busy()); }
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_node),   cmocka_unit_test(test_two_nodes),
-        cmocka_unit_test(test_shared_nic), cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_lanes),      cmocka_unit_test(test_order),
-        cmocka_unit_test(test_how_many),   cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_one_node), cmocka_unit_test(test_two_nodes),
+        cmocka_unit_test(test_ring),     cmocka_unit_test(test_shared_nic),
+        cmocka_unit_test(test_lanes),    cmocka_unit_test(test_peers),
+        cmocka_unit_test(test_order),    cmocka_unit_test(test_how_many),
+        cmocka_unit_test(test_busy),
     };
     return cmocka_run_group_tests_name("simulate_by_hand", tests, nullptr, nullptr);
 }
