@@ -1,5 +1,5 @@
-// The rail level: UCP puts from our buffers straight into the rail peers' receive buffers, each
-// followed by a signal.
+// The rail level over one network device, a lane (rail_lanes.hpp): UCP puts from our buffers straight into
+// the rail peers' receive buffers, each followed by a signal.
 //
 // Every rank owns a board: for each rail peer a slot that only this peer writes.
 //
@@ -31,7 +31,7 @@
 
 namespace hier {
 
-class UcxRail final : public Transport, private MessageSink {
+class UcxRail final : private MessageSink {
 public:
     // `is_remote[i]`: rank i of the rail's group is on another node. `board` has a slot for each.
     UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_remote,
@@ -56,26 +56,26 @@ public:
     // One step of taking leave (retired_rails.hpp). True: nobody writes to our board any more.
     bool leave();
     UcxRail* next_retired = nullptr;  // likewise
-    ~UcxRail() override;
+    ~UcxRail();
 
-    Status begin(const Binding& binding) override;
-    Status announce(int peer) override;
-    Status ready(int peer) override;
-    Status put(const Transfer& transfer) override;
-    Status copy(const Transfer&) override { return Status::bad_argument; }
-    Status drain(int peer, std::uint32_t op) override;
-    std::uint32_t arrived(int peer) override;
-    bool is_lost(int peer) override;
-    Status progress(Completions& completions) override;
+    // As Transport's.
+    Status begin(const Binding& binding);
+    Status announce(int peer);
+    Status ready(int peer);
+    Status put(const Transfer& transfer);
+    Status drain(int peer, std::uint32_t op);
+    std::uint32_t arrived(int peer);
+    bool is_lost(int peer);
+    Status progress(Completions& completions);
     // Has a peer raised a failure?
     bool has_failed() { return RailBoard::read(board_.failure()) != 0; }
-    bool idle() override;
-    void end() override;
-    void tell(std::uint32_t beat) override;
-    std::uint32_t heard() override;
-    void raise(Status status) override;
-    void stop() override;
-    bool may_write(int peer, std::uint32_t count) override;
+    bool idle();
+    void end();
+    void tell(std::uint32_t beat);
+    std::uint32_t heard();
+    void raise(Status status);
+    void stop();
+    bool may_write(int peer, std::uint32_t count);
     const NetworkChoice& choice() const { return worker_->choice(); }
     // Does what goes to a peer arrive there in its order?
     bool is_in_order() const { return worker_->signal_order() != SignalOrder::by_flush; }
