@@ -7,6 +7,7 @@
 #include "gpu/runtime.hpp"
 #include "log.hpp"
 #include "placement.hpp"
+#include "plan/routing.hpp"
 #include "team.hpp"
 #include "transport/node_transport.hpp"
 #include "transport/ucx_config.hpp"
@@ -108,16 +109,12 @@ void Team::make_node(const Group& node, const std::vector<PeerRecord>& records)
 
 void Team::make_rail(const Group& rail, const std::vector<PeerRecord>& records)
 {
-    std::vector<bool> is_remote;
-    for (const int rank : topology_.ranks_on_rail(topology_.rail_of(rank_))) {
-        is_remote.push_back(topology_.node_of(rank) != topology_.node_of(rank_));
-    }
     std::vector<NetworkChoice> choices;
     rail.agree("choosing network devices",
                [&] { choices = network_choices(config_, records, topology_, rank_); });
     const int depth = config_.depth > 0 ? config_.depth : AllgatherCost::most_depth;
     rail_ = std::make_unique<RailLanes>(
-        rail, choices, is_remote,
+        rail, choices, rail_partners(topology_, rank_),
         RailSettings{depth, config_.gpu_direct, gpu::runtime(), config_.progress});
     // (The rank's own affair. 0 stays 0.)
     config_.depth = std::min(config_.depth, most_in_flight(rail_->choice()));

@@ -36,6 +36,29 @@ int AllgatherRouting::previous_hop(int source, int node) const
     return topo_.entry(source, (node + topo_.nodes() - 1) % topo_.nodes());
 }
 
+std::vector<bool> rail_partners(const Topology& topology, int rank)
+{
+    const int node = topology.node_of(rank);
+    std::vector<bool> partners(topology.ranks_on_rail(topology.rail_of(rank)).size());
+    const auto add = [&](int peer) {
+        partners[static_cast<std::size_t>(topology.rail_index_of(peer))] = true;
+    };
+    const auto shards = equal_shards(topology.size(), 1);
+    for (const Route route : all_routes) {
+        const AllgatherShape shape{shards, 1, route, false, false};
+        const AllgatherRouting routing(topology, shape);
+        routing.for_each_next_hop(rank, rank, add);
+        routing.for_each_entering(rank, [&](int source, Slice) {
+            add(routing.previous_hop(source, node));
+            routing.for_each_next_hop(rank, source, add);
+        });
+    }
+    for (int other = 0; other < topology.nodes(); other++) {
+        if (other != node && topology.leader(node, other) == rank) add(topology.entry(rank, other));
+    }
+    return partners;
+}
+
 const char* to_string(Route route)
 {
     switch (route) {

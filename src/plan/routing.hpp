@@ -98,4 +98,8 @@ private:
     const AllgatherShape& shape_;
 };
 
+// With which members of its rail a rank exchanges anything, by whatever route and bytes: all on other nodes,
+// but where nodes are uneven and a rail has several ranks of one.
+std::vector<bool> rail_partners(const Topology& topology, int rank);
+
 }  // namespace hier

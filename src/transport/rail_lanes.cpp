@@ -32,17 +32,17 @@ std::size_t usable(const std::vector<NetworkChoice>& choices)
 }  // namespace
 
 RailLanes::RailLanes(const Group& group, const std::vector<NetworkChoice>& choices,
-                     const std::vector<bool>& is_remote, const RailSettings& settings)
+                     const std::vector<bool>& is_partner, const RailSettings& settings)
     : me_(static_cast<std::size_t>(group.rank())), members_(static_cast<std::size_t>(group.size()))
 {
     const auto counts = group.allgather(usable(choices));
     const std::size_t most = *std::min_element(counts.begin(), counts.end());
-    drains_.reserve(is_remote.size());
-    lanes_.push_back(open(group, choices[0], is_remote, settings));
+    drains_.reserve(is_partner.size());
+    lanes_.push_back(open(group, choices[0], is_partner, settings));
     while (lanes_.size() < most) {
         const NetworkChoice& choice = choices[lanes_.size()];
         try {
-            lanes_.push_back(open(group, choice, is_remote, settings));
+            lanes_.push_back(open(group, choice, is_partner, settings));
         } catch (const SetupError& e) {  // on all of the group, so all stop here
             log(HIER_LOG_INFO, "%s is left out: %s", choice.devices.c_str(), e.what());
             break;
@@ -53,18 +53,19 @@ RailLanes::RailLanes(const Group& group, const std::vector<NetworkChoice>& choic
 RailLanes::~RailLanes() = default;
 
 RailPointer RailLanes::open(const Group& group, const NetworkChoice& choice,
-                            const std::vector<bool>& is_remote, const RailSettings& settings) const
+                            const std::vector<bool>& is_partner, const RailSettings& settings) const
 {
     try {
-        return connect(group, choice, is_remote, settings);
+        return connect(group, choice, is_partner, settings);
     } catch (const SetupError&) {  // on all of the group
         left_out().add(choice);
+        UcxWorker::drop_unused(choice);
         throw;
     }
 }
 
 RailPointer RailLanes::connect(const Group& group, const NetworkChoice& choice,
-                               const std::vector<bool>& is_remote,
+                               const std::vector<bool>& is_partner,
                                const RailSettings& settings) const
 {
     std::shared_ptr<UcxWorker> worker;
@@ -77,7 +78,7 @@ RailPointer RailLanes::connect(const Group& group, const NetworkChoice& choice,
                                           static_cast<int>(LeftOut::duration.count())));
             worker = UcxWorker::get(choice);
             const std::lock_guard lock(worker->mutex());
-            board = RailBoard(worker->context(), is_remote.size());
+            board = RailBoard(worker->context(), is_partner.size());
         });
     } catch (...) {  // another rank's failure, maybe
         if (worker) {
@@ -88,7 +89,7 @@ RailPointer RailLanes::connect(const Group& group, const NetworkChoice& choice,
     }
     RailPointer lane;
     group.agree("making a rail", [&] {
-        lane.reset(new UcxRail(worker, std::move(board), is_remote, settings.depth));
+        lane.reset(new UcxRail(worker, std::move(board), is_partner, settings.depth));
         if (settings.gpu != nullptr) lane->allow_direct(settings.gpu_direct, *settings.gpu);
     });
     lane->connect(group, settings.keep_alive);

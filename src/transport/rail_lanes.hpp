@@ -37,10 +37,10 @@ struct RailSettings {
 class RailLanes final : public Transport {
 public:
     // Collective over the rail's group. `choices` is not empty; as many become lanes as every member
-    // has and can connect. `is_remote[i]`: rank i of the group is on another node. Throws on all
-    // ranks or on none.
+    // has and can connect. `is_partner[i]`: this rank exchanges anything with rank i of the group, which
+    // is on another node. Throws on all ranks or on none.
     RailLanes(const Group& group, const std::vector<NetworkChoice>& choices,
-              const std::vector<bool>& is_remote, const RailSettings& settings);
+              const std::vector<bool>& is_partner, const RailSettings& settings);
     ~RailLanes() override;
 
     // As UcxRail's.
@@ -80,9 +80,9 @@ public:
 
 private:
     RailPointer open(const Group& group, const NetworkChoice& choice,
-                     const std::vector<bool>& is_remote, const RailSettings& settings) const;
+                     const std::vector<bool>& is_partner, const RailSettings& settings) const;
     RailPointer connect(const Group& group, const NetworkChoice& choice,
-                        const std::vector<bool>& is_remote, const RailSettings& settings) const;
+                        const std::vector<bool>& is_partner, const RailSettings& settings) const;
     std::size_t turns_for(const Binding& binding) const;
     std::size_t lanes_for(const Binding& binding) const;
     // What goes to a peer in its turn, or comes from it.

@@ -1,6 +1,6 @@
 #include "transport/ucx_config.hpp"
 
-#include <sys/eventfd.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -93,19 +93,16 @@ std::optional<std::size_t> most_lockable()
 
 void require_descriptors(std::size_t count)
 {
-    std::vector<int> opened;
-    opened.reserve(count);
-    while (opened.size() < count) {
-        const int descriptor = eventfd(0, EFD_CLOEXEC);
-        if (descriptor < 0) break;
-        opened.push_back(descriptor);
-    }
-    const int cause = errno;
-    for (const int descriptor : opened) close(descriptor);
-    if (opened.size() < count)
-        throw SetupError(format("UCX may need %zu more descriptors, and this process gets %zu: %s "
+    // Not by opening so many: another thread may want one meanwhile.
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    std::size_t free = 0;
+    for (rlim_t number = 0; number < limit.rlim_cur && free < count; number++)
+        free += fcntl(static_cast<int>(number), F_GETFD) < 0 ? 1 : 0;
+    if (free < count)
+        throw SetupError(format("UCX may need %zu more descriptors, and this process gets %zu "
                                 "(ulimit -n)",
-                                count, opened.size(), std::strerror(cause)));
+                                count, free));
 }
 
 void require_thread()

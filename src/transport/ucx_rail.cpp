@@ -9,10 +9,10 @@
 
 namespace hier {
 
-UcxRail::UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_remote,
+UcxRail::UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_partner,
                  int depth)
-    : worker_(std::move(worker)), board_(std::move(board)), is_remote_(std::move(is_remote)),
-      peers_(is_remote_.size())
+    : worker_(std::move(worker)), board_(std::move(board)), is_partner_(std::move(is_partner)),
+      peers_(is_partner_.size())
 {
     // Puts, and for each peer an announcement, a drain, a failure and two words that it was the last.
     const std::size_t most = static_cast<std::size_t>(depth) + 5 * peers_.size();
@@ -47,6 +47,7 @@ void UcxRail::abandon_flights()
 
 bool UcxRail::leave()
 {
+    if (!is_known_) return true;
     const std::lock_guard lock(worker_->mutex());
     if (UcxWorker::is_quiet()) return false;  // goes with the worker
     const bool in_order = worker_->signal_order() == SignalOrder::by_lane;
@@ -71,7 +72,7 @@ bool UcxRail::leave()
     }
     bool all_gone = leaving_ == Leaving::gone && awaited() == 0;
     for (std::size_t i = 0; all_gone && i < peers_.size(); i++) {
-        all_gone = !is_remote_[i] || RailBoard::read(board_.slot(i).goodbye) != 0 ||
+        all_gone = !is_partner_[i] || RailBoard::read(board_.slot(i).goodbye) != 0 ||
                    worker_->is_broken(peers_[i].endpoint);
     }
     return all_gone;

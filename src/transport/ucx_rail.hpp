@@ -33,10 +33,11 @@ namespace hier {
 
 class UcxRail final : private MessageSink {
 public:
-    // `is_remote[i]`: rank i of the rail's group is on another node. `board` has a slot for each.
-    UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_remote,
+    // `is_partner[i]`: this rank exchanges anything with rank i of the rail's group, which is on another
+    // node, and i with it. `board` has a slot for each.
+    UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_partner,
             int depth);
-    // Collective over the rail's group: connects to every member on another node and proves it with
+    // Collective over the rail's group: connects to every partner and proves it with
     // a first signal, within a bound. Throws on all ranks or on none. `keep_alive` is called while
     // it waits, for the caller's own communication. After a failure, too, the rail is to be retired.
     void connect(const Group& group, void (*keep_alive)());
@@ -88,7 +89,7 @@ private:
     static constexpr std::uint32_t no_op = ~0u;
 
     struct Peer {
-        ucp_ep_h endpoint = nullptr;  // none for ourselves and ranks of our own node
+        ucp_ep_h endpoint = nullptr;  // none for those who are no partners
         std::uint64_t board = 0;      // address of our slot on the peer's board
         std::uint64_t failure = 0;    // address of its failure word
         std::uint64_t sink = 0;       // of its messages
@@ -170,13 +171,14 @@ private:
     void probe_done(Flight& flight);
 
     void exchange_boards(const Group& group);
+    void require_room(const std::vector<std::vector<std::byte>>& all) const;
     void reach_next(std::size_t self, const std::vector<std::vector<std::byte>>& all) const;
     void greet(const Group& group, void (*keep_alive)());
     void send_greetings();
 
     std::shared_ptr<UcxWorker> worker_;
     RailBoard board_;
-    std::vector<bool> is_remote_;
+    std::vector<bool> is_partner_;
     std::vector<Peer> peers_;
     std::vector<std::unique_ptr<Flight>> flights_;
     std::vector<Flight*> free_flights_;

@@ -6,6 +6,7 @@
 #include "error.hpp"
 #include "log.hpp"
 #include "transport/tcp_probe.hpp"
+#include "transport/ucx_config.hpp"
 #include "transport/ucx_rail.hpp"
 
 namespace hier {
@@ -21,6 +22,19 @@ struct BoardAddress {
 template <class T> const std::byte* bytes_of(const T& value)
 {
     return reinterpret_cast<const std::byte*>(&value);
+}
+
+BoardAddress head_of(const std::vector<std::byte>& told)
+{
+    BoardAddress head;
+    std::memcpy(&head, told.data(), sizeof head);
+    return head;
+}
+
+std::vector<std::byte> worker_address(const std::vector<std::byte>& told)
+{
+    const std::byte* worker = told.data() + sizeof(BoardAddress);
+    return {worker, worker + head_of(told).worker_bytes};
 }
 
 }  // namespace
@@ -51,19 +65,19 @@ void UcxRail::exchange_boards(const Group& group)
         mine.insert(mine.end(), worker.begin(), worker.end());
         mine.insert(mine.end(), key.begin(), key.end());
     });
-    is_known_ = true;
     const auto all = group.allgather_bytes(mine);
+    // Before anybody connects: whoever has no room for those who do is ended by UCX.
+    group.agree("room for the rail's connections", [&] { require_room(all); });
+    is_known_ = true;
     group.agree("connecting the rail", [&] {
         reach_next(static_cast<std::size_t>(group.rank()), all);
         const std::lock_guard lock(worker_->mutex());
         for (std::size_t i = 0; i < peers_.size(); i++) {
-            if (!is_remote_[i]) continue;
-            BoardAddress head;
-            std::memcpy(&head, all[i].data(), sizeof head);
-            const std::byte* worker = all[i].data() + sizeof head;
+            if (!is_partner_[i]) continue;
+            const BoardAddress head = head_of(all[i]);
             Peer& peer = peers_[i];
-            ucp_ep_h endpoint = worker_->connect({worker, worker + head.worker_bytes});
-            check(peer.board_key.unpack(endpoint, worker + head.worker_bytes),
+            ucp_ep_h endpoint = worker_->connect(worker_address(all[i]));
+            check(peer.board_key.unpack(endpoint, all[i].data() + sizeof head + head.worker_bytes),
                   "unpacking the key of a rail peer's board");
             peer.failure = head.address;
             peer.sink = head.sink;
@@ -74,20 +88,30 @@ void UcxRail::exchange_boards(const Group& group)
     });
 }
 
-// Of the rail's members on other nodes the next one stands for all.
+// Over TCP a connection takes a descriptor at each end, and both ends may make one.
+void UcxRail::require_room(const std::vector<std::vector<std::byte>>& all) const
+{
+    constexpr std::size_t of_connection = 2, of_ours = 8;
+    if (!is_tcp(worker_->choice())) return;
+    const std::lock_guard lock(worker_->mutex());
+    std::size_t fresh = 0;
+    for (std::size_t i = 0; i < peers_.size(); i++)
+        fresh += is_partner_[i] && !worker_->is_connected(worker_address(all[i])) ? 1 : 0;
+    if (fresh > 0) require_descriptors(of_connection * fresh + of_ours);
+}
+
+// The next partner stands for all.
 void UcxRail::reach_next(std::size_t self, const std::vector<std::vector<std::byte>>& all) const
 {
     constexpr std::chrono::seconds bound{10};
     for (std::size_t i = 1; i < peers_.size(); i++) {
         const std::size_t next = (self + i) % peers_.size();
-        if (!is_remote_[next]) continue;
-        BoardAddress head;
-        std::memcpy(&head, all[next].data(), sizeof head);
-        const std::byte* worker = all[next].data() + sizeof head;
+        if (!is_partner_[next]) continue;
         {
             const std::lock_guard lock(worker_->mutex());
-            if (worker_->is_connected({worker, worker + head.worker_bytes})) return;
+            if (worker_->is_connected(worker_address(all[next]))) return;
         }
+        const BoardAddress head = head_of(all[next]);
         const std::string cause = TcpProbe::reach(head.probe, bound);
         if (!cause.empty())
             throw SetupError(format("rail rank %zu cannot be reached: %s; %s", next, cause.c_str(),
@@ -108,7 +132,7 @@ void UcxRail::greet(const Group& group, void (*keep_alive)())
         } ignore;
         const auto end = std::chrono::steady_clock::now() + bound;
         for (std::size_t i = 0; i < peers_.size(); i++) {
-            if (!is_remote_[i]) continue;
+            if (!is_partner_[i]) continue;
             while (!idle() || RailBoard::read(board_.slot(i).arrivals) == 0) {
                 if (failed(progress(ignore))) {
                     throw SetupError(
@@ -129,7 +153,7 @@ void UcxRail::send_greetings()
 {
     constexpr std::uint64_t greeting = Signal::encode(0, 1);
     for (std::size_t i = 0; i < peers_.size(); i++) {
-        if (!is_remote_[i]) continue;
+        if (!is_partner_[i]) continue;
         const int peer = static_cast<int>(i);
         Status sent = Status::ok;
         {

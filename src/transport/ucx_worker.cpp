@@ -122,6 +122,16 @@ void UcxWorker::finalize()
     all.workers.clear();
 }
 
+void UcxWorker::drop_unused(const NetworkChoice& choice)
+{
+    Registry& all = registry();
+    const std::lock_guard lock(all.mutex);
+    std::erase_if(all.workers, [&](const auto& worker) {
+        return worker->choice() == choice && worker.use_count() == 1 &&
+               worker->connections_.empty();
+    });
+}
+
 UcxWorker::UcxWorker(const NetworkChoice& choice)
     : choice_(choice), order_(signal_order_for(choice))
 {

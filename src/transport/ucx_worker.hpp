@@ -78,6 +78,8 @@ public:
     // Has half a connection: UCX may abort when such a worker is destroyed, so the process keeps it,
     // and with it the code that UCX's own thread calls for it.
     void keep();
+    // Gives back what a worker holds that nobody has and that has never connected.
+    static void drop_unused(const NetworkChoice& choice);
 
     // Its number, which no other one gets.
     std::uint64_t add_sink(MessageSink& sink)

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <memory>
@@ -17,7 +18,7 @@
 
 namespace hier::test {
 
-constexpr std::size_t most_ranks = 6;
+constexpr std::size_t most_ranks = 10;
 constexpr std::size_t most_bytes = 64 << 10;  // of a message
 constexpr int message_too_long = -99;
 
@@ -150,6 +151,7 @@ std::string end_of(int status, const char* reason)
 
 Ends run_ranks(int ranks, const std::function<std::string(ForkedRank&)>& body)
 {
+    if (static_cast<std::size_t>(ranks) > most_ranks) std::abort();
     const auto exchange = Exchange::make();
     std::vector<pid_t> pids;
     std::fflush(nullptr);

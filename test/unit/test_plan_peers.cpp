@@ -11,6 +11,7 @@
 
 #include "hier/plan.hpp"
 #include "machine.hpp"
+#include "plan/routing.hpp"
 #include "team.hpp"
 
 #include "cmocka.hpp"
@@ -55,6 +56,54 @@ const char* hops_are_right()
 }
 
 void test_hops(void**) { expect_no_reason(hops_are_right()); }
+
+// Those whom any rank's plans for any route name on the rail, and no others.
+std::string fault_of_partners(const char* text)
+{
+    std::vector<std::set<int>> named;
+    const Topology topology = team_of(text, 1, 1, Route::direct).topology;
+    named.resize(static_cast<std::size_t>(topology.size()));
+    for (const Route route : all_routes) {
+        const Team team = team_of(text, 1, 1, route);
+        for (int r = 0; r < topology.size(); r++) {
+            for (const Op& op : team.plans[static_cast<std::size_t>(r)].ops)
+                if (op.level == Level::rail) named[static_cast<std::size_t>(r)].insert(op.peer);
+        }
+    }
+    for (int r = 0; r < topology.size(); r++) {
+        const auto members = topology.ranks_on_rail(topology.rail_of(r));
+        const auto partners = rail_partners(topology, r);
+        std::set<int> found;
+        for (std::size_t i = 0; i < members.size(); i++) {
+            if (!partners[i]) continue;
+            found.insert(members[i]);
+            const auto theirs = rail_partners(topology, members[i]);
+            if (!theirs[static_cast<std::size_t>(topology.rail_index_of(r))]) return "one-sided";
+        }
+        if (found != named[static_cast<std::size_t>(r)]) return "rank " + std::to_string(r);
+    }
+    return "";
+}
+
+void test_partners(void**)
+{
+    for (const char* text : {"2,2", "1,1,1", "3,1", "1,3", "4,2,1", "3,1,2", "5,3,3,3", "2,3,4,5",
+                             "8,8,8,1", "1,1,1,7,1", "4,4,4,4"}) {
+        const auto fault = fault_of_partners(text);
+        expect_no_reason(keep(fault.empty() ? "" : std::string(text) + ": " + fault));
+    }
+}
+
+// One rank that is left over for the last node makes one rail of all: they still meet few.
+void test_few_partners(void**)
+{
+    const Topology topology = team_of("8,8,8,1", 1, 1, Route::direct).topology;
+    assert_int_equal(topology.rails(), 1);
+    for (int r = 0; r < 24; r++) {
+        const auto partners = rail_partners(topology, r);
+        assert_true(std::count(partners.begin(), partners.end(), true) <= 5);
+    }
+}
 
 // ---- order
 
@@ -182,10 +231,9 @@ void test_channels(void**) { expect_no_reason(channels_agree()); }
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_hops),
-        cmocka_unit_test(test_staggered_peers),
-        cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_hops),         cmocka_unit_test(test_partners),
+        cmocka_unit_test(test_few_partners), cmocka_unit_test(test_staggered_peers),
+        cmocka_unit_test(test_sources),      cmocka_unit_test(test_channels),
     };
     return cmocka_run_group_tests_name("plan_peers", tests, nullptr, nullptr);
 }

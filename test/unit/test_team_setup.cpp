@@ -91,6 +91,43 @@ void test_few_descriptors(void**)
     assert_true(is_refused);
 }
 
+std::size_t free_descriptors()
+{
+    std::vector<int> taken;
+    for (int next = dup(STDERR_FILENO); next >= 0; next = dup(STDERR_FILENO)) taken.push_back(next);
+    for (const int descriptor : taken) close(descriptor);
+    return taken.size();
+}
+
+// Nor where peers connect to it: it takes in as many connections as it makes, all at once.
+void test_few_descriptors_for_peers(void**)
+{
+    int refused = 0, made = 0;
+    for (const std::size_t left : {14, 16, 18, 20, 24, 30, 48}) {
+        for (const bool is_everybody : {false, true}) {
+            const auto faults = run_ranks(10, [&](ForkedRank& self) -> std::string {
+                hier_config config = config_for_tests();
+                config.ranks_per_node = 1;
+                if (is_everybody || self.rank() == 0) use_up_descriptors(left);
+                TeamRank team(self, config);
+                // The application gets back what was tried.
+                if (team.created() == HIER_ERR_SETUP)
+                    return is_everybody && free_descriptors() + 2 < left
+                               ? std::to_string(free_descriptors()) + " are left"
+                               : "refused";
+                if (team.created() != HIER_OK) return hier_strerror(team.created());
+                team.end();
+                return "made";
+            });
+            const bool is_refused = faults[0] == "refused";
+            for (const std::string& fault : faults)
+                assert_string_equal(fault.c_str(), is_refused ? "refused" : "made");
+            (is_refused ? refused : made)++;
+        }
+    }
+    assert_true(refused > 0 && made > 0);
+}
+
 // There, too, where it ends its connections.
 void test_end_without_descriptors(void**)
 {
@@ -174,6 +211,7 @@ int main()
         cmocka_unit_test(test_node_level_that_fails),
         cmocka_unit_test(test_file_size_limit),
         cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_few_descriptors_for_peers),
         cmocka_unit_test(test_end_without_descriptors),
         cmocka_unit_test(test_network_that_is_not_there),
         cmocka_unit_test(test_setup_that_breaks_off),
