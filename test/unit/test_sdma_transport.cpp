@@ -133,6 +133,39 @@ void test_failing_copy(void**)
     }));
 }
 
+// Into a cell of shared memory, from which all peers take it: none of them gets what is there then.
+void test_failing_copy_into_a_cell(void**)
+{
+    expect_no_reason(run(3, "200", [](ForkedRank& self) -> std::string {
+        gpu::let_peers_write(false);
+        Rank rank(self);
+        if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
+        if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
+            return "begin failed";
+        rank.meet();
+        std::string fault;
+        if (self.rank() == 0) {
+            if (!rank.wait_for_peer(1) || !rank.wait_for_peer(2)) return "never ready";
+            hip_sim_fail_copy_at(hip_sim_copies() + 1);
+            (void)rank.put_own(1, 0);
+            (void)rank.put_own(2, 1);
+            if (!await([&] { return !rank.turn(); })) fault = "it succeeds";
+            (void)rank.turn();
+            if (rank.counter.done != 0) fault = "done all the same";
+        }
+        rank.meet();
+        if (self.rank() != 0) {
+            (void)rank.turn();
+            if (!await([&] { return rank.transport().idle(); })) fault = "not idle";
+            (void)rank.turn();
+            if (rank.transport().arrived(0) != 0) fault = "passed on all the same";
+        }
+        rank.meet();
+        rank.transport().end();
+        return fault;
+    }));
+}
+
 // A copy that cannot be started is an error of the call, and nothing of it is running.
 void test_copy_that_is_not_started(void**)
 {
@@ -182,6 +215,7 @@ int main()
         cmocka_unit_test(test_order_of_ops),
         cmocka_unit_test(test_late_peer),
         cmocka_unit_test(test_failing_copy),
+        cmocka_unit_test(test_failing_copy_into_a_cell),
         cmocka_unit_test(test_copy_that_is_not_started),
         cmocka_unit_test(test_the_device_that_is_used),
     };
