@@ -166,6 +166,40 @@ void test_failing_copy_into_a_cell(void**)
     }));
 }
 
+// What it writes to is a peer's: whose copy goes on, however long, never says that it has stopped.
+void test_copy_that_does_not_end(void**)
+{
+    for (const bool hangs : {false, true}) {
+        expect_no_reason(run(2, "20", [hangs](ForkedRank& self) -> std::string {
+            gpu::limit_waits(std::chrono::seconds(1));
+            Rank rank(self);
+            if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
+            if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
+                return "begin failed";
+            if (!rank.wait_for_peer(1 - self.rank())) return "never ready";
+            rank.meet();
+            std::string fault;
+            if (self.rank() == 0) {
+                (hangs ? hip_sim_hang_copy_at : hip_sim_fail_copy_at)(hip_sim_copies() + 1);
+                (void)rank.put_own(1, 0);
+                rank.submit();
+                if (gpu::runtime()->finish_copies() == hangs) fault = "not the copy that was meant";
+                if (!await([&] { return !rank.turn(); })) fault = "it succeeds";
+                rank.transport().raise(rank.counter.worst);
+                if (!await([&] { return rank.transport().idle(); })) fault = "not idle";
+                rank.transport().stop();
+            }
+            rank.meet();
+            if (self.rank() == 1 && rank.transport().may_write(0, 1) != hangs)
+                fault = hangs ? "it says that it has stopped" : "it does not say so";
+            rank.meet();
+            hip_sim_hang_copy_at(0);
+            rank.transport().end();
+            return fault;
+        }));
+    }
+}
+
 // A copy that cannot be started is an error of the call, and nothing of it is running.
 void test_copy_that_is_not_started(void**)
 {
@@ -216,6 +250,7 @@ int main()
         cmocka_unit_test(test_late_peer),
         cmocka_unit_test(test_failing_copy),
         cmocka_unit_test(test_failing_copy_into_a_cell),
+        cmocka_unit_test(test_copy_that_does_not_end),
         cmocka_unit_test(test_copy_that_is_not_started),
         cmocka_unit_test(test_the_device_that_is_used),
     };
