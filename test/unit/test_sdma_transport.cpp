@@ -200,6 +200,29 @@ void test_copy_that_does_not_end(void**)
     }
 }
 
+// Cells stay where a copy that may go on finds them, when the communicator has gone.
+void test_cells_of_a_copy_that_does_not_end(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        gpu::limit_waits(std::chrono::seconds(1));
+        gpu::let_peers_write(false);
+        {
+            Rank rank(self);
+            if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
+            if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
+                return "begin failed";
+            if (!rank.wait_for_peer(1 - self.rank())) return "never ready";
+            hip_sim_hang_copy_at(hip_sim_copies() + 1);
+            (void)rank.put_own(1 - self.rank(), 0);
+            if (!rank.turn()) return "the copy is not started";
+            rank.meet();
+        }
+        if (gpu::runtime()->finish_copies()) return "the copy is over";
+        hip_sim_hang_copy_at(0);
+        return await([] { return gpu::runtime()->finish_copies(); }) ? "" : "it does not go on";
+    }));
+}
+
 // A copy that cannot be started is an error of the call, and nothing of it is running.
 void test_copy_that_is_not_started(void**)
 {
@@ -251,6 +274,7 @@ int main()
         cmocka_unit_test(test_failing_copy),
         cmocka_unit_test(test_failing_copy_into_a_cell),
         cmocka_unit_test(test_copy_that_does_not_end),
+        cmocka_unit_test(test_cells_of_a_copy_that_does_not_end),
         cmocka_unit_test(test_copy_that_is_not_started),
         cmocka_unit_test(test_the_device_that_is_used),
     };
