@@ -1,5 +1,6 @@
 // Device memory that cannot be exported: its peers push into cells that the receiver lends.
 #include "sdma_rank.hpp"
+#include "transport/lent_memory.hpp"
 
 namespace {
 
@@ -90,6 +91,24 @@ void test_failure_among_pieces(void**)
     }));
 }
 
+// After a failure, whoever's it is, peers may still write there.
+void test_what_failed_is_not_lent_again(void**)
+{
+    for (const bool fails : {false, true}) {
+        expect_no_reason(run(2, "20", [fails](ForkedRank& self) -> std::string {
+            {
+                Rank rank(self, self.rank() == 1);
+                if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
+                if (fails && self.rank() == 0) rank.transport().raise(Status::transport_error);
+                rank.meet();
+            }
+            const std::size_t kept = fails && self.rank() == 1 ? 1 : 0;
+            if (LentMemory::instance().lent() == kept) return "";
+            return fails ? "it may be lent again" : "it is kept";
+        }));
+    }
+}
+
 // Whatever fails when a rank wants to lend memory: then the shared memory does.
 void test_nothing_to_lend(void**)
 {
@@ -126,6 +145,7 @@ int main()
         cmocka_unit_test(test_memory_that_goes_on_behind_its_allocation),
         cmocka_unit_test(test_many_pieces),
         cmocka_unit_test(test_failure_among_pieces),
+        cmocka_unit_test(test_what_failed_is_not_lent_again),
         cmocka_unit_test(test_nothing_to_lend),
     };
     return cmocka_run_group_tests_name("device_cells", tests, nullptr, nullptr);
