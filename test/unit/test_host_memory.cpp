@@ -71,6 +71,27 @@ void test_nothing_to_pin(void**)
     }));
 }
 
+// A copy from pageable memory reads it whenever it gets there.
+void test_pages_of_a_copy_that_does_not_end(void**)
+{
+    expect_no_reason(run_on_devices([]() -> std::string {
+        gpu::limit_waits(std::chrono::seconds(1));
+        std::byte* const device = device_memory(MiB);
+        auto memory = std::make_unique<HostMemory>();
+        std::byte* const pages = reserve_unpinned(*memory, MiB);
+        if (pages == nullptr || memory->is_pinned()) return "no pages";
+        std::fill(pages, pages + MiB, std::byte{7});
+        hip_sim_hang_copy_at(hip_sim_copies() + 1);
+        const gpu::Copy copy{device, pages, MiB, gpu::Copy::inside};
+        std::uint64_t ticket = 0;
+        if (failed(gpu::queue(0)->start({&copy, 1}, {}, ticket))) return "no copy";
+        memory.reset();
+        hip_sim_hang_copy_at(0);
+        gives_success(hipDeviceSynchronize(), "the end of the copy");
+        return get(device, MiB) == Bytes(MiB, 7) ? "" : "it read something else";
+    }));
+}
+
 // What has been outgrown, where it is enough and pageable memory stands in for more.
 void test_outgrown_is_used_again(void**)
 {
@@ -102,6 +123,7 @@ int main()
         cmocka_unit_test(test_growing),
         cmocka_unit_test(test_large_blocks_do_not_stay),
         cmocka_unit_test(test_nothing_to_pin),
+        cmocka_unit_test(test_pages_of_a_copy_that_does_not_end),
         cmocka_unit_test(test_outgrown_is_used_again),
         cmocka_unit_test(test_without_devices),
     };
