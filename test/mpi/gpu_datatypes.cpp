@@ -220,6 +220,7 @@ int main(int argc, char** argv)
         observer.close();
         return session.finish();
     }
+    memory_of_failed_calls(caller);  // while there is no other for staging
     Datatypes one(caller, 1);
     one.every_pair();
     one.mixed(40);

@@ -47,12 +47,13 @@ public:
         send_.write(0, mine);
     }
 
-    void run(MPI_Comm comm) const
+    void run(MPI_Comm comm) const { caller_.session().ok(attempt(items_, comm), "MPI_Allgather"); }
+
+    // With so many items at most; its error code.
+    int attempt(int items, MPI_Comm comm) const
     {
-        caller_.session().ok(caller_.allgather(sending_.origin(send_.data()), items_, layout_.type,
-                                               receiving_.origin(receive_.data()), items_,
-                                               layout_.type, comm),
-                             "MPI_Allgather");
+        return caller_.allgather(sending_.origin(send_.data()), items, layout_.type,
+                                 receiving_.origin(receive_.data()), items, layout_.type, comm);
     }
 
     void check() const
@@ -209,6 +210,41 @@ inline void by_turns(Caller& caller)
                   static_cast<unsigned long long>(live("pinned")),
                   static_cast<unsigned long long>(pinned));
     MPI_Comm_free(&comm);
+}
+
+// What a call that has failed was staged in: a peer that has not heard of it may still write there, so that the next
+// call gets other memory. (On one node nobody hears of it outside of a call.)
+inline void memory_of_failed_calls(Caller& caller)
+{
+    Session& session = caller.session();
+    auto* const live = of_simulation<decltype(hip_sim_live)>("hip_sim_live");
+    const bool is_one_node = session.number("one-node", 0) != 0;
+    if (live == nullptr || !is_one_node || caller.observer().expect() != Expect::hier) {
+        return;
+    }
+    session.phase("memory of failed calls");
+    const Layout halves =
+        Layout::vector(2, 30000, 40000, Layout::basic(MPI_INT, sizeof(int))).called("two halves");
+    const Exchange exchange(caller, halves, 2, Kind::device, 1);
+    exchange.run(MPI_COMM_WORLD);
+    const std::uint64_t before = live("allocations");
+    constexpr std::uint64_t of_a_call = 2;  // what is sent, what is received
+    for (std::uint64_t failures = 1; failures <= 2; ++failures) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        const bool is_last = session.rank() == session.size() - 1;
+        session.check(exchange.attempt(is_last ? 1 : 2, comm) != MPI_SUCCESS,
+                      "success with unequal counts");
+        MPI_Comm_free(&comm);
+        exchange.run(MPI_COMM_WORLD);
+        session.check(live("allocations") == before + of_a_call * failures,
+                      "%llu allocations, %llu before %llu calls that failed",
+                      static_cast<unsigned long long>(live("allocations")),
+                      static_cast<unsigned long long>(before),
+                      static_cast<unsigned long long>(failures));
+    }
+    exchange.check();
 }
 
 // While a copy of the application's runs, each call with more bytes than the last: what is outgrown is not given back,
