@@ -48,7 +48,6 @@ struct mca_coll_hier_plan {
      * and kept alive it would keep its attributes, whose functions the application wants called. */
     dt_elem_desc_t* parts; /* NULL: of nothing */
     size_t part_count;
-    size_t type_bytes;
     ptrdiff_t extent;
     size_t count;
     size_t bytes;
@@ -287,8 +286,7 @@ static bool is_of(const mca_coll_hier_plan_t* plan, const mca_coll_hier_elements
 {
     const opal_datatype_t* type = &elements->type->super;
     return NULL != plan->parts && plan->count == elements->count && plan->bytes == bytes &&
-           plan->part_count == type->opt_desc.used && plan->type_bytes == type->size &&
-           plan->extent == type->ub - type->lb &&
+           plan->part_count == type->opt_desc.used && plan->extent == type->ub - type->lb &&
            0 == memcmp(plan->parts, type->opt_desc.desc, plan->part_count * sizeof *plan->parts);
 }
 
@@ -306,7 +304,6 @@ static void remember(mca_coll_hier_plan_t* plan, const mca_coll_hier_elements_t*
         memcpy(plan->parts, type->opt_desc.desc, parts * sizeof *plan->parts);
     }
     plan->part_count = parts;
-    plan->type_bytes = type->size;
     plan->extent = type->ub - type->lb;
     plan->count = elements->count;
     plan->bytes = bytes;
