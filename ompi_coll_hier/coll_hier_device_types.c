@@ -49,7 +49,6 @@ struct mca_coll_hier_plan {
     dt_elem_desc_t* parts; /* NULL: of nothing */
     size_t part_count;
     ptrdiff_t extent;
-    size_t count;
     size_t bytes;
 
     bool is_complete; /* or there are too many copies for a plan */
@@ -285,7 +284,7 @@ static bool is_of(const mca_coll_hier_plan_t* plan, const mca_coll_hier_elements
                   size_t bytes)
 {
     const opal_datatype_t* type = &elements->type->super;
-    return NULL != plan->parts && plan->count == elements->count && plan->bytes == bytes &&
+    return NULL != plan->parts && plan->bytes == bytes &&
            plan->part_count == type->opt_desc.used && plan->extent == type->ub - type->lb &&
            0 == memcmp(plan->parts, type->opt_desc.desc, plan->part_count * sizeof *plan->parts);
 }
@@ -305,7 +304,6 @@ static void remember(mca_coll_hier_plan_t* plan, const mca_coll_hier_elements_t*
     }
     plan->part_count = parts;
     plan->extent = type->ub - type->lb;
-    plan->count = elements->count;
     plan->bytes = bytes;
 }
 
