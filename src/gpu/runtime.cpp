@@ -2,6 +2,8 @@
 
 #include <link.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -187,12 +189,59 @@ Queue* queue(int device)
     return q.get();
 }
 
+// One side of several copies. Types join what they like, and each allocation has to be seen before it is
+// copied: on CUDA that is when what the application has written there is waited for.
+class Side {
+public:
+    Status see_first(const void* address)
+    {
+        const Status status = inspect(address, last_[0]);
+        first_ = last_[0];
+        return status;
+    }
+    const Allocation& first() const { return first_; }
+    Status see(const void* base, std::size_t row_bytes, std::size_t rows, std::size_t pitch)
+    {
+        if (!is_of_device(first_)) return Status::ok;  // the staging, or a type in the host's memory
+        const auto* at = static_cast<const std::byte*>(base);
+        const std::size_t span = rows > 1 ? (rows - 1) * pitch + row_bytes : 1;
+        Status status = see(at);
+        if (failed(status) || has_seen(at, span)) return status;
+        for (std::size_t row = 1; row < rows && !failed(status); row++)
+            status = see(at + row * pitch);
+        return status;
+    }
+
+private:
+    bool has_seen(const std::byte* at, std::size_t span) const
+    {
+        return std::any_of(last_.begin(), last_.end(), [&](const Allocation& a) {
+            return at >= a.base && at + span <= a.base + a.length;
+        });
+    }
+    Status see(const std::byte* at)
+    {
+        if (has_seen(at, 1)) return Status::ok;
+        std::swap(last_[0], last_[1]);
+        return inspect(at, last_[0]);
+    }
+
+    Allocation first_;
+    std::array<Allocation, 2> last_;
+};
+
 static Status copy_by_queue(std::span<const Copy> copies)
 {
-    Allocation target, source;
-    Status status = inspect(copies[0].to, target);
-    if (!failed(status)) status = inspect(copies[0].from, source);
+    Side targets, sources;
+    Status status = targets.see_first(copies[0].to);
+    if (!failed(status)) status = sources.see_first(copies[0].from);
+    for (std::size_t i = 0; i < copies.size() && !failed(status); i++) {
+        const Copy& c = copies[i];
+        status = targets.see(c.to, c.bytes, c.rows, c.to_pitch);
+        if (!failed(status)) status = sources.see(c.from, c.bytes, c.rows, c.from_pitch);
+    }
     if (failed(status)) return status;
+    const Allocation &target = targets.first(), &source = sources.first();
     const int device = target.kind == MemoryKind::device ? target.device : source.device;
     Queue* q = device >= 0 ? queue(device) : nullptr;
     if (q == nullptr) return Status::transport_error;

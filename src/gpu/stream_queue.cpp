@@ -94,14 +94,20 @@ hipError_t StreamQueue::open(std::size_t stream)
                                                              hipStreamNonBlocking, greatest);
 }
 
-// What was started all the same must not be running any more when its buffers are given up.
-Status StreamQueue::failed_start(const char* what, hipError_t error)
+// What a call has asked for that had no memory for it in the middle, too.
+void StreamQueue::forget()
 {
-    const Status status = failed_with(error, what);
     for (Stream& s : streams_) {
         s.copies.clear();
         s.words.clear();
     }
+}
+
+// What was started all the same must not be running any more when its buffers are given up.
+Status StreamQueue::failed_start(const char* what, hipError_t error)
+{
+    const Status status = failed_with(error, what);
+    forget();
     return finish_locked() ? status : failure_;
 }
 
@@ -118,6 +124,7 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
                platform_name, device_);
         return failure_ = Status::transport_error;
     }
+    forget();
     for (const Copy& c : copies) {
         const std::size_t stream = std::min(stream_of(c.lane), most_streams - 1);
         const hipError_t error = open(stream);
@@ -126,6 +133,10 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
     }
     for (const Word& w : words)
         streams_[std::min(stream_of(w.lane), most_streams - 1)].words.push_back(w);
+    // All memory that is needed: what has been started has to be marked.
+    marks_.reserve(marks_.size() + streams_.size());
+    for (Stream& s : streams_) s.words.reserve(s.words.size() + 1);
+    for (auto& spare : spare_events_) spare.reserve(spare.size() + 1);
     ticket = ++last_ticket_;
     // Those to peers first: the copies inside the device are issued while these run. One that is
     // prepared takes less than to issue several to peers, during which it runs.

@@ -47,6 +47,7 @@ private:
     };
 
     hipError_t open(std::size_t stream);
+    void forget();
     bool start_prepared();
     hipError_t mark(std::size_t stream, Mark& mark);
     // ok, in_progress or an error.

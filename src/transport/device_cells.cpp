@@ -34,6 +34,13 @@ void DeviceCells::give_back()
     lent_ = nullptr;
 }
 
+Status DeviceCells::start(std::uint64_t& ticket)
+{
+    const Status status = engines_->start(copies_, {}, ticket);
+    has_hung_ = has_hung_ || status == Status::timed_out;
+    return status;
+}
+
 Status DeviceCells::reached(std::uint64_t ticket)
 {
     const Status status = engines_->reached(ticket);
@@ -165,7 +172,7 @@ Status DeviceCells::push(int peer)
         out.next += is_last ? 1 : 0;
     }
     std::uint64_t ticket = 0;
-    const Status status = engines_->start(copies_, {}, ticket);
+    const Status status = start(ticket);
     if (failed(status)) return status;
     for (std::size_t i = 0; i < count; i++)
         out.pieces[out.pushed++ % cells_per_peer].ticket = ticket;
@@ -213,7 +220,7 @@ Status DeviceCells::take(int peer)
              gpu::Copy::inside});
     }
     std::uint64_t ticket = 0;
-    const Status status = engines_->start(copies_, {}, ticket);
+    const Status status = start(ticket);
     if (failed(status)) return status;
     for (; count > 0; count--) in.tickets[in.started++ % cells_per_peer] = ticket;
     return Status::ok;

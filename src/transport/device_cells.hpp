@@ -95,6 +95,7 @@ private:
     Status tell(int peer, Completions& completions);
     Status take(int peer);
     Status free(int peer);
+    Status start(std::uint64_t& ticket);  // what is in copies_
     Status reached(std::uint64_t ticket);
     void give_back();
 

@@ -10,9 +10,11 @@ namespace hier {
 Status SdmaTransport::start_alone(const Item& item)
 {
     Batch batch = spare_batch();
-    const Status status = engines_->start({&item.copy, 1}, {}, batch.ticket);
-    if (failed(status)) return status;
     batch.items.push_back(item);
+    batches_.reserve(batches_.size() + 1);
+    const Status status = engines_->start({&item.copy, 1}, {}, batch.ticket);
+    has_hung_ = has_hung_ || status == Status::timed_out;
+    if (failed(status)) return status;
     batches_.push_back(std::move(batch));
     return Status::in_progress;
 }
@@ -85,6 +87,7 @@ void SdmaTransport::start(Completions& completions)
             known->value = signal;
         }
     }
+    batches_.reserve(batches_.size() + 1);  // what has been started is not to be lost
     const Status status = engines_->start(copies_, words_, gathered_.ticket);
     if (failed(status)) return give_up(status);
     batches_.push_back(std::move(gathered_));
@@ -95,6 +98,7 @@ void SdmaTransport::start(Completions& completions)
 void SdmaTransport::give_up(Status status)
 {
     failure_ = status;
+    has_hung_ = has_hung_ || status == Status::timed_out;
     gathered_.items.clear();
 }
 

@@ -233,7 +233,7 @@ bool SdmaTransport::idle()
     });
     const bool is_host_idle = !host_ || host_->idle();
     const bool are_cells_idle = !cells_ || cells_->idle();
-    return batches_.empty() && is_host_idle && are_cells_idle;
+    return batches_.empty() && is_host_idle && are_cells_idle && !may_go_on();
 }
 
 Status SdmaTransport::settle()
@@ -271,8 +271,10 @@ void SdmaTransport::raise(Status status)
 
 void SdmaTransport::stop()
 {
-    if (!has_hung_ && (!cells_ || !cells_->has_hung())) NodeTransport::stop();
+    if (!may_go_on()) NodeTransport::stop();
 }
+
+bool SdmaTransport::may_go_on() const { return has_hung_ || (cells_ && cells_->has_hung()); }
 
 bool SdmaTransport::may_write(int peer, std::uint32_t count)
 {

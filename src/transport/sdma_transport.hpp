@@ -88,6 +88,8 @@ private:
     bool should_hold();
     void start(Completions& completions);
     void give_up(Status status);
+    // A copy of ours, however long?
+    bool may_go_on() const;
     void report(Completions& completions);
     // Lets the device store signals. False: report() does.
     bool register_signals();

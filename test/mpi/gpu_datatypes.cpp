@@ -1,5 +1,6 @@
 // MPI_Allgather with derived datatypes in device memory: on either side, in place, every rank another one, with
 // nothing written in the gaps. And sizes that do not fit together: what the host's memory gives, device memory gives.
+#include "gpu_spread.hpp"
 #include "gpu_staging.hpp"
 
 #include <string>
@@ -221,6 +222,8 @@ int main(int argc, char** argv)
         return session.finish();
     }
     memory_of_failed_calls(caller);  // while there is no other for staging
+    // While hier has not yet asked CUDA to wait for copies of all memory, as for a pool's it does.
+    spread_over_allocations(caller);
     Datatypes one(caller, 1);
     one.every_pair();
     one.mixed(40);

@@ -166,37 +166,49 @@ void test_failing_copy_into_a_cell(void**)
     }));
 }
 
-// What it writes to is a peer's: whose copy goes on, however long, never says that it has stopped.
+// What it writes to is a peer's: whose copy goes on, however long, never says that it has stopped. Nor
+// where the runtime refuses what comes behind the copy, its `refused`-th call (0: none).
+std::string hang_or_fail(ForkedRank& self, bool hangs, int refused)
+{
+    gpu::limit_waits(std::chrono::seconds(1));
+    Rank rank(self);
+    if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
+    if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
+        return "begin failed";
+    if (!rank.wait_for_peer(1 - self.rank())) return "never ready";
+    rank.meet();
+    std::string fault;
+    char goes_on = 0;
+    if (self.rank() == 0) {
+        (hangs ? hip_sim_hang_copy_at : hip_sim_fail_copy_at)(hip_sim_copies() + 1);
+        if (refused > 0) hip_sim_fail_at(hip_sim_calls() + static_cast<unsigned>(refused));
+        (void)rank.put_own(1, 0);
+        rank.submit();
+        hip_sim_fail_at(0);
+        goes_on = gpu::runtime()->finish_copies() ? 0 : 1;
+        if (refused == 0 && (goes_on != 0) != hangs) fault = "not the copy that was meant";
+        if (!await([&] { return !rank.turn(); })) fault = "it succeeds";
+        rank.transport().raise(rank.counter.worst);
+        if (goes_on != 0 ? rank.transport().idle()
+                         : !await([&] { return rank.transport().idle(); }))
+            fault = goes_on != 0 ? "idle" : "not idle";
+        rank.transport().stop();
+    }
+    goes_on = self.group().allgather(goes_on)[0];
+    if (self.rank() == 1 && rank.transport().may_write(0, 1) != (goes_on != 0))
+        fault = goes_on != 0 ? "it says that it has stopped" : "it does not say so";
+    rank.meet();
+    hip_sim_hang_copy_at(0);
+    rank.transport().end();
+    return fault;
+}
+
 void test_copy_that_does_not_end(void**)
 {
-    for (const bool hangs : {false, true}) {
-        expect_no_reason(run(2, "20", [hangs](ForkedRank& self) -> std::string {
-            gpu::limit_waits(std::chrono::seconds(1));
-            Rank rank(self);
-            if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
-            if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
-                return "begin failed";
-            if (!rank.wait_for_peer(1 - self.rank())) return "never ready";
-            rank.meet();
-            std::string fault;
-            if (self.rank() == 0) {
-                (hangs ? hip_sim_hang_copy_at : hip_sim_fail_copy_at)(hip_sim_copies() + 1);
-                (void)rank.put_own(1, 0);
-                rank.submit();
-                if (gpu::runtime()->finish_copies() == hangs) fault = "not the copy that was meant";
-                if (!await([&] { return !rank.turn(); })) fault = "it succeeds";
-                rank.transport().raise(rank.counter.worst);
-                if (!await([&] { return rank.transport().idle(); })) fault = "not idle";
-                rank.transport().stop();
-            }
-            rank.meet();
-            if (self.rank() == 1 && rank.transport().may_write(0, 1) != hangs)
-                fault = hangs ? "it says that it has stopped" : "it does not say so";
-            rank.meet();
-            hip_sim_hang_copy_at(0);
-            rank.transport().end();
-            return fault;
-        }));
+    expect_no_reason(run(2, "20", [](ForkedRank& self) { return hang_or_fail(self, false, 0); }));
+    for (int refused = 0; refused <= 8; refused++) {
+        expect_no_reason(run(
+            2, "20", [refused](ForkedRank& self) { return hang_or_fail(self, true, refused); }));
     }
 }
 

@@ -84,6 +84,13 @@ CUcontext current() { return stack.empty() ? nullptr : context_of(stack.back());
 
 bool is_active(int device) { return contexts.at(static_cast<std::size_t>(device)).is_active; }
 
+bool completes_copies()
+{
+    constexpr unsigned sync_memops = 0x80;
+    const Context* state = current_state();
+    return state != nullptr && (state->flags & sync_memops) != 0;
+}
+
 bool refuses(const char* what)
 {
     const char* words = std::getenv("CUDA_SIM_REFUSES");

@@ -12,8 +12,12 @@ void set_device(int device);
 void end_context();  // this thread's
 
 bool is_initialized();
-CUcontext current();    // of this thread; nullptr: none
+CUcontext current();  // of this thread; nullptr: none
 bool is_active(int device);
+// What was asked for: do cudaMemcpy and its like, in this thread's context (CU_CTX_SYNC_MEMOPS) or with
+// this memory (driver.cpp), come back only when they are done?
+bool completes_copies();
+bool completes_copies(const void* memory);
 
 // Is this one of the words in CUDA_SIM_REFUSES? "batches" of copies, "registering" memory of the host,
 // "mapping" that of peers, "graphs", and "addresses" of the host for its registered memory, as under

@@ -1,6 +1,7 @@
 // CUDA's driver, on the simulated HIP runtime: memory and streams.
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "../memory.hpp"
 #include "contexts.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 std::mutex mutex;
 std::map<CUdeviceptr, std::size_t> reservations;
+std::set<std::uint64_t> completing;  // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: blocks, by id
 
 CUresult result_of(int error) { return static_cast<CUresult>(error); }
 
@@ -77,6 +79,17 @@ void tell(CUpointer_attribute attribute, const Block& block, void* out)
 
 }  // namespace
 
+namespace cuda_sim {
+
+bool completes_copies(const void* memory)
+{
+    const auto block = hip_sim::find(memory);
+    const std::lock_guard lock(mutex);
+    return block && completing.contains(block->id);
+}
+
+}  // namespace cuda_sim
+
 extern "C" {
 
 // For others than us who find a driver here: there is no device.
@@ -107,7 +120,10 @@ CUresult cuPointerSetAttribute(const void*, CUpointer_attribute attribute, CUdev
     const auto block = hip_sim::find(pointer(address));
     if (attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !block) return CUDA_ERROR_INVALID_VALUE;
     if (block->kind == Kind::piece) return CUDA_ERROR_NOT_SUPPORTED;
-    return block->kind == Kind::managed ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    if (block->kind == Kind::managed) return CUDA_ERROR_INVALID_VALUE;
+    const std::lock_guard lock(mutex);
+    if (block->kind != Kind::pool) completing.insert(block->id);
+    return CUDA_SUCCESS;
 }
 
 CUresult cuMemGetAddressRange(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address)
