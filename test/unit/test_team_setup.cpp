@@ -102,8 +102,9 @@ std::size_t free_descriptors()
 // Nor where peers connect to it: it takes in as many connections as it makes, all at once.
 void test_few_descriptors_for_peers(void**)
 {
+    constexpr std::size_t few[] = {14, 16, 18, 20, 24, 30, 48};
     int refused = 0, made = 0;
-    for (const std::size_t left : {14, 16, 18, 20, 24, 30, 48}) {
+    for (const std::size_t left : few) {
         for (const bool is_everybody : {false, true}) {
             const auto faults = run_ranks(10, [&](ForkedRank& self) -> std::string {
                 hier_config config = config_for_tests();
