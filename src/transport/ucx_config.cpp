@@ -1,11 +1,14 @@
 #include "transport/ucx_config.hpp"
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -93,16 +96,21 @@ std::optional<std::size_t> most_lockable()
 
 void require_descriptors(std::size_t count)
 {
-    // Not by opening so many: another thread may want one meanwhile.
+    // One is opened, for the system has a limit, too. Not so many: another thread may want one meanwhile.
+    const int one = eventfd(0, EFD_CLOEXEC);
+    const int cause = one < 0 ? errno : EMFILE;
+    if (one >= 0) close(one);
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
     std::size_t free = 0;
-    for (rlim_t number = 0; number < limit.rlim_cur && free < count; number++)
-        free += fcntl(static_cast<int>(number), F_GETFD) < 0 ? 1 : 0;
+    // From above, where numbers are free as a rule.
+    for (rlim_t number = std::min<rlim_t>(limit.rlim_cur, INT_MAX);
+         one >= 0 && number > 0 && free < count; number--)
+        free += fcntl(static_cast<int>(number - 1), F_GETFD) < 0 ? 1 : 0;
     if (free < count)
-        throw SetupError(format("UCX may need %zu more descriptors, and this process gets %zu "
+        throw SetupError(format("UCX may need %zu more descriptors, and this process gets %zu: %s "
                                 "(ulimit -n)",
-                                count, free));
+                                count, free, std::strerror(cause)));
 }
 
 void require_thread()

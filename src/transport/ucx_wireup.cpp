@@ -67,8 +67,15 @@ void UcxRail::exchange_boards(const Group& group)
     });
     const auto all = group.allgather_bytes(mine);
     // Before anybody connects: whoever has no room for those who do is ended by UCX.
-    group.agree("room for the rail's connections", [&] { require_room(all); });
     is_known_ = true;
+    try {
+        group.agree("room for the rail's connections", [&] { require_room(all); });
+    } catch (const ExchangeFailure&) {  // not on all, maybe
+        throw;
+    } catch (...) {
+        is_known_ = false;
+        throw;
+    }
     group.agree("connecting the rail", [&] {
         reach_next(static_cast<std::size_t>(group.rank()), all);
         const std::lock_guard lock(worker_->mutex());
