@@ -1,5 +1,4 @@
-// Set-up of a team that fails on all ranks when it fails on one, and that is broken off when its
-// messages fail. And an end without what UCX wants for it.
+// Set-up of a team that fails on all ranks when it fails on one. And an end without what UCX wants for it.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -159,51 +158,6 @@ void test_network_that_is_not_there(void**)
     }
 }
 
-struct FailingExchange {
-    const hier_bootstrap& real;
-    int left;  // that do not fail
-    static int run(void* context, const void* out, std::size_t out_bytes, int to, void* in,
-                   std::size_t in_bytes, int from)
-    {
-        auto& self = *static_cast<FailingExchange*>(context);
-        if (self.left-- <= 0) return 17;
-        return self.real.exchange(self.real.context, out, out_bytes, to, in, in_bytes, from);
-    }
-};
-
-// Nobody may then take the caller's other ways on these ranks' channels: messages of ours may still come.
-std::string break_off(ForkedRank& self, int exchanges)
-{
-    FailingExchange failing{self.bootstrap(), exchanges};
-    hier_bootstrap bootstrap = self.bootstrap();
-    bootstrap.context = &failing;
-    bootstrap.exchange = FailingExchange::run;
-    const hier_config config = config_for_tests();
-    hier_team* team = nullptr;
-    const int code = hier_team_create(&config, &bootstrap, &team);
-    if (code == HIER_ERR_PEER && team == nullptr && failing.left < 0 &&
-        ForkedRank::is_logged("an exchange among 2 ranks failed with code 17"))
-        return "broken off";
-    if (code != HIER_OK || failing.left < 0) return hier_strerror(code);
-    hier_quiesce();
-    hier_team_destroy(team);
-    hier_finalize();
-    return "";
-}
-
-void test_setup_that_breaks_off(void**)
-{
-    int broken_off = 0;
-    for (std::string fault = "rank 0: broken off"; fault == "rank 0: broken off"; broken_off++) {
-        const auto faults =
-            run_ranks(2, [&](ForkedRank& self) { return break_off(self, broken_off); });
-        assert_true(faults[0] == faults[1]);
-        fault = first_fault(faults);
-        if (fault != "rank 0: broken off") expect_no_reason(keep(fault));
-    }
-    assert_true(broken_off > 8);
-}
-
 }  // namespace
 
 int main()
@@ -215,7 +169,6 @@ int main()
         cmocka_unit_test(test_few_descriptors_for_peers),
         cmocka_unit_test(test_end_without_descriptors),
         cmocka_unit_test(test_network_that_is_not_there),
-        cmocka_unit_test(test_setup_that_breaks_off),
     };
     return cmocka_run_group_tests_name("team set-up", tests, nullptr, nullptr);
 }
