@@ -189,6 +189,8 @@ Queue* queue(int device)
     return q.get();
 }
 
+namespace {
+
 // One side of several copies. Types join what they like, and each allocation has to be seen before it is
 // copied: on CUDA that is when what the application has written there is waited for.
 class Side {
@@ -229,6 +231,8 @@ private:
     Allocation first_;
     std::array<Allocation, 2> last_;
 };
+
+}  // namespace
 
 static Status copy_by_queue(std::span<const Copy> copies)
 {

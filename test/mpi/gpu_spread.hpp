@@ -53,7 +53,7 @@ inline void spread_over_allocations(Caller& caller)
                 hipMemcpy(parts[i].data(), sources[i].data(), bytes, hipMemcpyDeviceToDevice),
                 "hipMemcpy");
         }
-#ifndef HIER_CUDA
+#ifndef HIER_CUDA  // where nothing of ours waits for such copies: the application has to
         require_hip(hipStreamSynchronize(nullptr), "hipStreamSynchronize");
 #endif
         session.ok(caller.allgather(MPI_BOTTOM, 1, type, receive.data(),

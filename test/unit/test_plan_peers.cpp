@@ -60,9 +60,8 @@ void test_hops(void**) { expect_no_reason(hops_are_right()); }
 // Those whom any rank's plans for any route name on the rail, and no others.
 std::string fault_of_partners(const char* text)
 {
-    std::vector<std::set<int>> named;
     const Topology topology = team_of(text, 1, 1, Route::direct).topology;
-    named.resize(static_cast<std::size_t>(topology.size()));
+    std::vector<std::set<int>> named(static_cast<std::size_t>(topology.size()));
     for (const Route route : all_routes) {
         const Team team = team_of(text, 1, 1, route);
         for (int r = 0; r < topology.size(); r++) {

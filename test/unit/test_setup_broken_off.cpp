@@ -39,6 +39,14 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
+template <class Exchange> hier_bootstrap through(Exchange& exchange)
+{
+    hier_bootstrap bootstrap = exchange.real;
+    bootstrap.context = &exchange;
+    bootstrap.exchange = Exchange::run;
+    return bootstrap;
+}
+
 struct FailingExchange {
     const hier_bootstrap& real;
     int left;  // that do not fail
@@ -55,9 +63,7 @@ struct FailingExchange {
 std::string break_off(ForkedRank& self, int exchanges)
 {
     FailingExchange failing{self.bootstrap(), exchanges};
-    hier_bootstrap bootstrap = self.bootstrap();
-    bootstrap.context = &failing;
-    bootstrap.exchange = FailingExchange::run;
+    const hier_bootstrap bootstrap = through(failing);
     const hier_config config = config_for_tests();
     hier_team* team = nullptr;
     const int code = hier_team_create(&config, &bootstrap, &team);
@@ -107,9 +113,7 @@ struct OneSidedExchange {
 std::string break_off_on_one(ForkedRank& self, int number)
 {
     OneSidedExchange failing{self.bootstrap(), number};
-    hier_bootstrap bootstrap = self.bootstrap();
-    bootstrap.context = &failing;
-    bootstrap.exchange = OneSidedExchange::run;
+    const hier_bootstrap bootstrap = through(failing);
     const hier_config config = config_for_tests();
     hier_team* team = nullptr;
     if (hier_team_create(&config, &bootstrap, &team) == HIER_OK) return "it is made";
