@@ -107,7 +107,7 @@ struct AllgatherShape {
 };
 
 // The overlapped rail + fan-out allgather of `rank`; diagram and bytes per link in
-// src/plan/allgather.cpp.
+// src/coll/allgather/plan.cpp.
 Plan plan_allgather(const Topology& topology, int rank, const AllgatherShape& shape);
 
 // `total` bytes as one equal shard for each of `ranks` ranks, in rank order.

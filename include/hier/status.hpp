@@ -1,4 +1,4 @@
-// The result of an operation on the data path. Set-up code throws instead (see src/error.hpp).
+// The result of an operation on the data path. Set-up code throws instead (see src/base/error.hpp).
 #pragma once
 
 namespace hier {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/log.hpp"
 #include "hier/hier.h"
-#include "log.hpp"
 
 namespace hier::gpu {
 namespace {

@@ -8,9 +8,9 @@
 #include <map>
 #include <mutex>
 
+#include "base/log.hpp"
 #include "gpu/modules.hpp"
 #include "hier/hier.h"
-#include "log.hpp"
 #include "memory/readable.hpp"
 
 namespace hier::gpu {
@@ -204,7 +204,8 @@ public:
     const Allocation& first() const { return first_; }
     Status see(const void* base, std::size_t row_bytes, std::size_t rows, std::size_t pitch)
     {
-        if (!is_of_device(first_)) return Status::ok;  // the staging, or a type in the host's memory
+        if (!is_of_device(first_))
+            return Status::ok;  // the staging, or a type in the host's memory
         const auto* at = static_cast<const std::byte*>(base);
         const std::size_t span = rows > 1 ? (rows - 1) * pitch + row_bytes : 1;
         Status status = see(at);

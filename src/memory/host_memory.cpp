@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/log.hpp"
 #include "gpu/runtime.hpp"
-#include "log.hpp"
 #include "topology/discovery.hpp"
 
 namespace hier {

@@ -10,7 +10,7 @@
 #include "model.hpp"
 #include "shapes.hpp"
 
-#include "../unit/cmocka.hpp"
+#include "test/support/cmocka.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // calls every pair meets every other. Several ranks share a device, and none of them has it current.
 #include "gpu_memory.hpp"
 
-#include "../sim/hip_sim.h"
+#include "test/sim/hip_sim.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -176,7 +176,8 @@ void check_mappings(Session& session, long wanted)
 
 int main(int argc, char** argv)
 {
-    Session session(argc, argv, "gpu", {"expect", "min-bytes", "meetings", "large", "direct", "mappings"});
+    Session session(argc, argv, "gpu",
+                    {"expect", "min-bytes", "meetings", "large", "direct", "mappings"});
     Observer observer(session);
     Caller caller(session, observer);
     constexpr std::size_t small[] = {1, 3, 4097, 16384};
@@ -199,7 +200,7 @@ int main(int argc, char** argv)
         }
     }
     for (const std::size_t bytes : large) {
-        for (unsigned i = 0; i < pairs; i += bytes > 200000 ? 5 : 1) {
+        for (unsigned i = 0; i<pairs; i += bytes> 200000 ? 5 : 1) {
             exact.one(i % 2 == 0 ? MPI_COMM_WORLD : reversed,
                       exact.pick_case(i, static_cast<unsigned>(bytes) % pairs, bytes));
         }

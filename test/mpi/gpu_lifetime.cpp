@@ -2,7 +2,7 @@
 // left behind. Where the runtime is the simulated one, it is asked what there is.
 #include "gpu_memory.hpp"
 
-#include "../sim/hip_sim.h"
+#include "test/sim/hip_sim.h"
 
 #include <dlfcn.h>
 

@@ -1,7 +1,7 @@
 // HIP's names, on CUDA too: what the GPU runtime's modules use, and what an application does besides.
 #pragma once
 
-#include "gpu/names.hpp"
+#include "gpu/common/names.hpp"
 
 #ifdef HIER_CUDA
 namespace hier_test {

@@ -4,7 +4,7 @@
 #include "gpu_memory.hpp"
 #include "layout.hpp"
 
-#include "../sim/hip_sim.h"
+#include "test/sim/hip_sim.h"
 
 #include <dlfcn.h>
 

@@ -7,7 +7,7 @@
 //   --hang 1      it has both, and its first copy does not end
 #include "gpu_memory.hpp"
 
-#include "../sim/hip_sim.h"
+#include "test/sim/hip_sim.h"
 
 #include <fstream>
 

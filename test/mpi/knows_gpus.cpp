@@ -46,8 +46,7 @@ extern "C" ucs_status_t ucp_context_query(ucp_context_h context, ucp_context_att
     const ucs_status_t status = query(context, attributes);
     const bool is_asked = (attributes->field_mask & UCP_ATTR_FIELD_MEMORY_TYPES) != 0;
     if (status == UCS_OK && is_asked && is_told()) {
-        attributes->memory_types |=
-            UCS_BIT(UCS_MEMORY_TYPE_ROCM) | UCS_BIT(UCS_MEMORY_TYPE_CUDA);
+        attributes->memory_types |= UCS_BIT(UCS_MEMORY_TYPE_ROCM) | UCS_BIT(UCS_MEMORY_TYPE_CUDA);
     }
     return status;
 }

@@ -12,10 +12,7 @@ namespace hier_test {
 
 // To be called before MPI_Init by who weighs resident memory. Where transparent huge pages are on for all, the kernel
 // (khugepaged) makes one of 512 small pages, most of them never touched, whenever it comes by: 2 MiB more out of nothing.
-inline void keep_pages_small()
-{
-    prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-}
+inline void keep_pages_small() { prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
 
 struct Resources {
     long long resident_bytes = 0;

@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "../unit/cmocka.hpp"
 #include "hip_sim.h"
+#include "test/support/cmocka.hpp"
 
 namespace hip_sim::test {
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "../unit/forked.hpp"
+#include "test/support/forked.hpp"
 
 namespace hip_sim::test {
 

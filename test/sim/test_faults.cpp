@@ -11,7 +11,7 @@
 
 #include "checks.hpp"
 
-#include "../unit/cmocka.hpp"
+#include "test/support/cmocka.hpp"
 
 namespace hip_sim::test {
 

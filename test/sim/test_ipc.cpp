@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "checks.hpp"
-#include "group.hpp"
+#include "team/group.hpp"
 
-#include "../unit/cmocka.hpp"
+#include "test/support/cmocka.hpp"
 
 namespace hip_sim::test {
 

@@ -6,7 +6,7 @@
 
 #include "checks.hpp"
 
-#include "../unit/cmocka.hpp"
+#include "test/support/cmocka.hpp"
 
 namespace hip_sim::test {
 

@@ -2,7 +2,7 @@
 // made for; the simulated one is found first when this starts.
 #include "checks.hpp"
 
-#include "../unit/cmocka.hpp"
+#include "test/support/cmocka.hpp"
 
 using namespace hip_sim::test;
 

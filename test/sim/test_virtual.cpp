@@ -7,9 +7,9 @@
 #include <string>
 
 #include "checks.hpp"
-#include "group.hpp"
+#include "team/group.hpp"
 
-#include "../unit/cmocka.hpp"
+#include "test/support/cmocka.hpp"
 
 namespace hip_sim::test {
 

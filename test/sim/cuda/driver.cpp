@@ -3,9 +3,9 @@
 #include <mutex>
 #include <set>
 
-#include "../memory.hpp"
 #include "contexts.hpp"
 #include "hip.hpp"
+#include "test/sim/memory.hpp"
 
 using hip_sim::Block;
 using hip_sim::Kind;

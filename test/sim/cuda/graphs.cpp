@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "../memory.hpp"
 #include "contexts.hpp"
+#include "test/sim/memory.hpp"
 
 namespace {
 

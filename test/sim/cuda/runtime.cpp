@@ -3,9 +3,9 @@
 
 #include <cstring>
 
-#include "../memory.hpp"
 #include "contexts.hpp"
 #include "hip.hpp"
+#include "test/sim/memory.hpp"
 
 namespace {
 

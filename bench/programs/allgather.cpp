@@ -1,0 +1,56 @@
+// Times MPI_Allgather in the manner of osu_allgather, and against the network's own limit.
+#include "bench/lib/agree.hpp"
+#include "bench/lib/counter.hpp"
+#include "bench/lib/layout.hpp"
+#include "bench/lib/link.hpp"
+#include "bench/lib/measure.hpp"
+#include "bench/lib/memory_gpu.hpp"
+#include "bench/lib/mpi_allgather.hpp"
+#include "bench/lib/program.hpp"
+#include "bench/lib/report.hpp"
+#include "bench/lib/run.hpp"
+
+#include <mpi.h>
+
+#include <string>
+
+namespace {
+
+constexpr bench::Program self = bench::Program::allgather;
+
+std::string call_text(const bench::Options& options)
+{
+    return "MPI_Allgather" +
+           (options.pieces.is_whole() ? "" : " of pieces " + pieces_text(options.pieces));
+}
+
+int run(int rank, bench::Options& options)
+{
+    const bench::Layout layout = bench::find_layout(MPI_COMM_WORLD, options.ranks_per_node);
+    std::string failure = bench::share_sizes(options, layout.ranks());
+    if (!failure.empty()) {
+        return bench::complain(rank, self, bench::exit_usage, failure);
+    }
+    const bench::Placement placement = bench::place_buffers(MPI_COMM_WORLD, options);
+    if (!placement.failure.empty()) {
+        return bench::complain(rank, self, bench::exit_usage, placement.failure);
+    }
+    bench::Link link;
+    bench::Report report(options, layout, link, {call_text(options), placement.gpu_runtime});
+    failure = bench::agree_on_failure(MPI_COMM_WORLD, rank == 0 ? report.open() : "");
+    if (!failure.empty()) {
+        return bench::complain(rank, self, bench::exit_usage, failure);
+    }
+    link = bench::find_link(MPI_COMM_WORLD, layout, options);
+    if (rank == 0) {
+        report.print_header();
+    }
+    const bench::Counter counter("coll_hier_allgather_calls");
+    bench::MpiAllgather allgather(MPI_COMM_WORLD, options.pieces);
+    bench::Bench bench(MPI_COMM_WORLD, options, placement.memories, allgather, &counter);
+    return bench::measure_sizes(MPI_COMM_WORLD, self, options, bench, report);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return bench::run_program(argc, argv, self, run); }

@@ -1,0 +1,30 @@
+// Rank 0's output of bench/gpu_overlap.
+#pragma once
+
+#include "bench/lib/csv.hpp"
+#include "bench/lib/layout.hpp"
+#include "bench/lib/options.hpp"
+#include "overlap.hpp"
+
+#include <string>
+
+namespace bench {
+
+class OverlapReport {
+public:
+    OverlapReport(const Options& options, const Layout& layout, std::string gpu_runtime);
+
+    // The reason when the CSV file cannot be opened.
+    [[nodiscard]] std::string open();
+    void print_header() const;
+    // The reason when the row could not be written.
+    [[nodiscard]] std::string add(const std::string& by, const Overlap& overlap) const;
+
+private:
+    const Options& options_;
+    const Layout& layout_;
+    std::string gpu_runtime_;
+    Csv csv_;
+};
+
+}  // namespace bench

@@ -1,0 +1,254 @@
+#include "coll/allgather/cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hier {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+// A rank's queue of copies: how many, and the bytes of all pushes and all own copies. Copies out of
+// the landing buffer and into it have c bytes each.
+struct Copies {
+    double pushes = 0, pushed = 0, own = 0, owned = 0, out = 0, in = 0;
+};
+
+// As long as the queue never rests: its streams, its issue, or the busiest port. Copies out come
+// first and have one port: nothing else moves beside them.
+double queue_time(const Rates& r, const Copies& n, int members, double c)
+{
+    const double stage = r.stage > 0 ? c / r.stage : 0;
+    const double in = r.stage > 0 ? n.in : 0;
+    const double streams = n.pushes * r.link_latency + n.pushed / r.link + n.own * r.link_latency +
+                           n.owned / r.own + in * (r.link_latency + stage);
+    const double issue = (n.pushes + n.own + in) * r.copy_issue;
+    const double memory = r.node > 0 ? (n.pushed + n.owned) * members / r.node : 0;
+    const double out = std::max({(r.link_latency + stage) / r.streams, stage, r.copy_issue});
+    return (r.stage > 0 ? n.out * out : 0) +
+           std::max({streams / r.streams, issue, n.pushed / r.link, in * stage, memory});
+}
+
+}  // namespace
+
+AllgatherCost::AllgatherCost(const Topology& topology, const Rates& rates)
+    : ranks_(topology.size()), nodes_(topology.nodes()), rates_(rates)
+{
+    for (int n = 0; n < nodes_; n++) {
+        const auto ranks = topology.ranks_on(n);
+        const auto [first, last] = std::minmax_element(ranks.begin(), ranks.end());
+        const int members = static_cast<int>(ranks.size());
+        most_members_ = std::max(most_members_, members);
+        are_neighbours_ = are_neighbours_ && *last - *first + 1 == members;
+    }
+    for (const Route route : all_routes)
+        load_[static_cast<std::size_t>(route)] = route_load(topology, rates.nics, route);
+}
+
+// Those for shards of this size.
+Rates AllgatherCost::rates_for(std::size_t bytes, bool is_broadcast) const
+{
+    Rates r = rates_;
+    if (is_broadcast) {
+        r.link_latency = r.broadcast_latency;
+    } else if (bytes <= r.small_bytes) {
+        r.link_latency = r.small_latency;
+    }
+    return r;
+}
+
+// Does all that any rank pushes to its node fit in? (Of larger shards a single copy is faster: 24 KiB
+// on 2 ranks 6.5 us, by CMA 4.3 to 5.2.)
+bool AllgatherCost::is_broadcast(std::size_t bytes, Route route, std::size_t chunk) const
+{
+    const auto& nodes = load(route).nodes;
+    return most_members_ > 1 && bytes <= rates_.small_bytes &&
+           std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+               const std::size_t shards = 1 + index(node.shards);
+               if (bytes > rates_.broadcast_space / shards) return false;
+               const std::size_t pushed = bytes * shards;
+               const std::size_t blocks = 1 + index(node.entering) + pushed / chunk;
+               return blocks * rates_.broadcast_block <= rates_.broadcast_space - pushed;
+           });
+}
+
+double AllgatherCost::previous(std::size_t bytes) const
+{
+    // Through Open MPI's shared memory, a message and a byte (2 to 32 ranks on as many cores, 16 B
+    // to 16 KiB).
+    constexpr double message = 1e-6, node_rate = 2.6e9;
+    const double rounds = std::ceil(std::log2(ranks_));
+    const double size = static_cast<double>(bytes);
+    const double copies = ranks_ * size / node_rate;
+    const double detour =
+        rates_.detour + (rates_.detour_rate > 0 ? (ranks_ + 1) * size / rates_.detour_rate : 0);
+    if (nodes_ == 1) return detour + rounds * message + copies;
+    // In the last rounds every rank sends to another node what it has.
+    const int nics = rates_.nics > 0 ? std::min(rates_.nics, most_members_) : most_members_;
+    const double sharing = std::ceil(static_cast<double>(most_members_) / nics);
+    const double through_nic = sharing * (ranks_ - most_members_) * size;
+    return detour + rounds * (rates_.nic_latency + rates_.nic_issue) + through_nic / rates_.nic +
+           copies;
+}
+
+AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
+{
+    const std::size_t whole = bytes * index(most_members_);
+    const bool broadcast = is_broadcast(bytes, Route::bundles, whole);
+    const Rates r = rates_for(bytes, broadcast);
+    const RouteLoad& busiest = load(Route::bundles);
+    const double size = static_cast<double>(bytes);
+    Rates spreading = r;
+    if (r.link_alone > 0) spreading.link = r.link_alone;
+    const double stage =  // out, and the last one's in
+        r.stage > 0 ? r.copy_issue + r.link_latency + static_cast<double>(whole) / r.stage : 0;
+    AllgatherChoice choice{Route::bundles, whole, std::clamp(busiest.out, 1, most_depth)};
+    choice.eager = eager && nodes_ > 1;
+    choice.broadcast = broadcast;
+    const double issue =
+        std::max((busiest.out + busiest.in) * r.nic_issue, busiest.nic_messages * r.nic_turn);
+    const double rail =
+        eager ? eager_time(bytes, Route::bundles, 1) : std::max(busiest.nic * size / r.nic, issue);
+    double handshake = 0;  // beyond the gathering
+    for (const RouteLoad::Node& node : busiest.nodes) {
+        const double peers = node.members - 1;
+        const Copies own{.pushes = peers, .pushed = size * peers, .own = 1, .owned = size};
+        const Copies entering{.pushes = node.entering * peers,
+                              .pushed = node.shards * size * peers,
+                              .in = std::max(node.entering - 1.0, 0.0)};
+        const double gather = r.copy_issue + queue_time(r, own, node.members, size);
+        const double message = node.shards * size / std::max(node.entering, 1);
+        const double fan = queue_time(spreading, entering, node.members, message);
+        const bool is_beneath = r.engines && node.entering > 0;
+        const double hidden =
+            is_beneath ? std::min(rail, fan) * (node.entering - 1) / node.entering : 0;
+        choice.links = std::max(choice.links, gather + fan - hidden);
+        handshake = std::max(handshake, r.nic_latency - gather);
+    }
+    choice.network = (eager ? 0 : handshake) + rail + r.nic_latency + 2 * stage;
+    choice.seconds = r.overhead + choice.links + choice.network;
+    return choice;
+}
+
+// Of a rank's chunks, what its busiest lane carries: a peer's go in turn, and begin on the next lane with
+// each peer. A ring has but one.
+double AllgatherCost::lane_share(Route route, std::size_t chunks) const
+{
+    const std::size_t lanes = index(rates_.lanes);
+    const std::size_t peers = route == Route::direct && nodes_ > 1 ? index(nodes_ - 1) : 1;
+    const std::size_t odd = chunks % lanes;
+    const std::size_t on_one =
+        peers * (chunks / lanes) + peers / lanes * odd + std::min(peers % lanes, odd);
+    return static_cast<double>(on_one) / static_cast<double>(peers * chunks);
+}
+
+// Of the busiest NIC.
+double AllgatherCost::network_time(std::size_t bytes, Route route, std::size_t chunks) const
+{
+    return load(route).nic * lane_share(route, chunks) * static_cast<double>(bytes) / rates_.nic;
+}
+
+// Messages between nodes, from the first one's start to the last one's. They take one lane.
+double AllgatherCost::eager_time(std::size_t bytes, Route route, std::size_t chunks) const
+{
+    const Rates& r = rates_;
+    const RouteLoad& busiest = load(route);
+    const auto k = static_cast<double>(chunks);
+    const double taken = k * busiest.nic_messages * r.nic_turn;
+    const double hops = nodes_ - 1;
+    const double issue =
+        route == Route::ring
+            ? hops * (r.nic_latency + std::max(2 * k * r.message, taken / hops)) - r.nic_latency
+            : std::max((busiest.out + busiest.in) * k * r.message, taken);
+    return busiest.nic * static_cast<double>(bytes) / r.nic + issue;
+}
+
+double AllgatherCost::rail_time(std::size_t bytes, Route route, std::size_t chunk, int depth) const
+{
+    const Rates& r = rates_;
+    const RouteLoad& busiest = load(route);
+    const std::size_t chunks = (bytes + chunk - 1) / chunk;
+    const auto k = static_cast<double>(chunks);
+    const double wire = static_cast<double>(std::min(chunk, bytes)) / r.nic;
+    const double rail = std::max(
+        {network_time(bytes, route, chunks), busiest.out * k * (wire + 2 * r.nic_latency) / depth,
+         (busiest.out + busiest.in) * k * r.nic_issue,
+         busiest.nic_messages * k * lane_share(route, chunks) * r.nic_turn});
+    return route == Route::ring ? std::max(rail, (nodes_ - 1) * (wire + r.nic_latency)) : rail;
+}
+
+AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk, int depth,
+                                       bool eager) const
+{
+    if (route == Route::bundles) return bundled(bytes, eager);
+    const bool broadcast = is_broadcast(bytes, route, chunk);
+    const Rates r = rates_for(bytes, broadcast);
+    const RouteLoad& busiest = load(route);
+    const std::size_t chunks = (bytes + chunk - 1) / chunk;
+    const auto k = static_cast<double>(chunks);
+    const double size = static_cast<double>(bytes);
+    const double c = std::min(static_cast<double>(chunk), size);
+    const double out = r.stage > 0 ? r.copy_issue + r.link_latency + c / r.stage : 0;
+    const double wire = c / r.nic;
+    const double latency = r.nic_latency;
+    const double rail = eager && nodes_ > 1 ? eager_time(bytes, route, chunks)
+                                            : rail_time(bytes, route, chunk, depth);
+    const double last_arrival = std::max(out, eager ? 0 : latency) + rail + latency;
+
+    // On several lanes as many chunks land at the same time, the last ones, too.
+    const bool has_lanes = nodes_ > 1 && !eager;
+    const double last_ones = route == Route::direct ? k * (nodes_ - 1) : k;
+    const double at_once = has_lanes ? std::min<double>(r.lanes, last_ones) : 1;
+    // Ranks that share a NIC take turns.
+    const double turns = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
+    const double first_arrival = (eager ? 1 : 2) * latency + turns * wire;
+
+    AllgatherChoice choice{route, chunk, depth, is_own_whole(), eager && nodes_ > 1, broadcast};
+    if (nodes_ > 1) choice.network = last_arrival + (eager ? 0 : latency);
+    for (const RouteLoad::Node& node : busiest.nodes) {
+        choice.links = std::max(choice.links, links_time(r, node, size, c));
+        if (node.entering == 0) continue;
+        const double peers = node.members - 1;
+        const double fan =
+            std::max(out, r.copy_issue) + pushing_time(r, at_once * peers, node.members, c);
+        choice.network = std::max(choice.network, last_arrival + fan);
+        if (!is_in_turn()) continue;
+        const double fans = pushing_time(r, node.entering * k * peers, node.members, c);
+        choice.network = std::max(choice.network, first_arrival + r.copy_issue + fans);
+    }
+    choice.seconds = r.overhead + std::max(choice.network, choice.links);
+    return choice;
+}
+
+bool AllgatherCost::is_in_turn() const
+{
+    return rates_.stage <= 0 && load(Route::direct).nodes.size() == 1;
+}
+
+// Of `count` pushes of c bytes: the last streams that have something to do may not be all.
+double AllgatherCost::pushing_time(const Rates& r, double count, int members, double c) const
+{
+    const double queue = queue_time(r, {.pushes = count, .pushed = count * c}, members, c);
+    if (!is_in_turn()) return queue;
+    return std::max(queue, std::ceil(count / r.streams) * (r.link_latency + c / r.link));
+}
+
+// In chunks of c bytes.
+double AllgatherCost::links_time(const Rates& r, const RouteLoad::Node& node, double size,
+                                 double c) const
+{
+    const double k = std::ceil(size / c), cuts = is_own_whole() ? 1 : k;
+    const double peers = node.members - 1, entering = node.entering * k;
+    const double start = r.copy_issue + r.link_latency;
+    Copies copies{.pushes = cuts * peers, .pushed = size * peers, .own = cuts, .owned = size};
+    if (is_in_turn())
+        return start + queue_time(r, copies, node.members, c) +
+               pushing_time(r, entering * peers, node.members, c);
+    copies.pushes += entering * peers;
+    copies.pushed += entering * peers * c;
+    copies.out = nodes_ > 1 ? k : 0;
+    copies.in = entering;
+    return start + queue_time(r, copies, node.members, c);
+}
+
+}  // namespace hier

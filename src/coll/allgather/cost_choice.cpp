@@ -1,0 +1,112 @@
+// Which route, chunk and window: by what AllgatherCost predicts of each.
+#include <algorithm>
+#include <cmath>
+
+#include "coll/allgather/cost.hpp"
+
+namespace hier {
+
+bool AllgatherCost::is_eager(std::size_t bytes, Route route, const AllgatherWish& wish) const
+{
+    const std::size_t shards =
+        route == Route::bundles ? static_cast<std::size_t>(most_members_) : 1;
+    return nodes_ > 1 && bytes <= wish.eager_bytes / shards;
+}
+
+// With a handshake, too? A block in a bundle costs copy engines no copy of its own, whose start takes
+// longer than the bytes, if the bundle lies side by side and is not cut. Cores save little; and over
+// TCP they were the fastest on 4 nodes of 8 ranks alone, and on others slow out of all proportion:
+// several of 64 KiB at a time into one node.
+bool AllgatherCost::is_worth_bundling(std::size_t bytes, const AllgatherWish& wish) const
+{
+    constexpr std::size_t most = 16 << 20;  // of a bundle
+    const std::size_t whole = wish.chunk == 0 ? most : std::min(most, wish.chunk);
+    return nodes_ > 1 && most_members_ > 1 && are_neighbours_ && rates_.engines &&
+           rates_.nic_turn <= 0 && bytes <= whole / static_cast<std::size_t>(most_members_);
+}
+
+bool AllgatherCost::is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const
+{
+    return route != Route::bundles || is_eager(bytes, route, wish) ||
+           is_worth_bundling(bytes, wish);
+}
+
+// As few puts in flight as the NIC needs.
+int AllgatherCost::window(std::size_t bytes, Route route, std::size_t chunk) const
+{
+    // One is on its way while the next is being posted.
+    const double least = 2.0 * rates_.lanes;
+    const RouteLoad& busiest = load(route);
+    if (busiest.nic == 0) return static_cast<int>(least);
+    const double size = static_cast<double>(bytes);
+    const double c = std::min(static_cast<double>(chunk), size);
+    const double k = std::ceil(size / c);
+    const double needed = busiest.out * k * (c / rates_.nic + 2 * rates_.nic_latency) /
+                          network_time(bytes, route, static_cast<std::size_t>(k));
+    return static_cast<int>(std::clamp(std::ceil(needed), least, double{most_depth}));
+}
+
+// A put whose cost is half a percent of its time on the wire gains nothing from being larger; the
+// network and what shares it run more evenly with smaller ones than the formula knows (4 H200 on 2
+// nodes over TCP: 64 MiB in chunks of 2 MiB took 7 % more than in chunks of 1 MiB).
+double AllgatherCost::largest_chunk(Route route) const
+{
+    constexpr double share = 0.005;
+    const RouteLoad& busiest = load(route);
+    const double sharing = static_cast<double>(std::max(busiest.nic, 1)) / std::max(busiest.out, 1);
+    return rates_.nic_issue * rates_.nic * rates_.lanes / (share * sharing);
+}
+
+AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wish) const
+{
+    constexpr std::size_t page = 4096;
+    // More chunks cost what the formula does not see, and so do puts that all come at once: a gain
+    // that is less than this is none.
+    constexpr double worthwhile = 0.99;
+    // With a handshake a bundle's hops are one after the other, and each may be late.
+    constexpr double worth_a_hop = 0.8;
+    AllgatherChoice best;
+    const auto consider = [&](std::size_t chunk) {
+        // A ring of two is nothing but direct puts. With two neighbours only, no link has to take
+        // from several at once.
+        const Route first = nodes_ > 2 ? Route::ring : Route::direct;
+        const Route second = nodes_ > 2 ? Route::direct : Route::ring;
+        for (const Route route : {first, second, Route::bundles}) {
+            if (wish.route ? *wish.route != route : !is_choice(bytes, route, wish)) continue;
+            const double most =
+                std::max(largest_chunk(route), 2.0 * static_cast<double>(wish.least_chunk));
+            const bool is_pointless = wish.chunk == 0 && rates_.nic_issue > 0 && nodes_ > 1 &&
+                                      static_cast<double>(chunk) > most;
+            if (is_pointless) continue;
+            const int depth = window(bytes, route, chunk);
+            const AllgatherChoice choice =
+                predict(bytes, route, chunk, depth, is_eager(bytes, route, wish));
+            const bool is_hop = route == Route::bundles && !choice.eager;
+            const double share = is_hop ? worth_a_hop : worthwhile;
+            if (best.chunk == 0 || choice.seconds < best.seconds * share) best = choice;
+        }
+    };
+    // Only now: the window is a rank's own affair, and the rest must be the same on all of them.
+    const auto granted = [&](AllgatherChoice choice) {
+        if (choice.route == Route::bundles) {
+            if (wish.chunk > 0) choice.chunk = std::min(choice.chunk, wish.chunk);
+            choice.broadcast = is_broadcast(bytes, choice.route, choice.chunk);
+            if (wish.depth > 0) choice.depth = wish.depth;
+        } else if (wish.depth > 0) {
+            choice = predict(bytes, choice.route, choice.chunk, wish.depth, choice.eager);
+        }
+        return choice;
+    };
+    if (wish.chunk > 0 && nodes_ > 1) {
+        consider(std::min(wish.chunk, bytes));
+        return granted(best);
+    }
+    for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= wish.least_chunk; cuts *= 2) {
+        const std::size_t even = (bytes + cuts - 1) / cuts;
+        consider(cuts == 1 ? even : (even + page - 1) / page * page);
+        if (nodes_ == 1) break;  // nothing to overlap with: every cut only costs
+    }
+    return granted(best);
+}
+
+}  // namespace hier

@@ -1,0 +1,75 @@
+#include "coll/allgather/routing.hpp"
+
+#include <algorithm>
+
+namespace hier {
+
+std::vector<Slice> AllgatherRouting::bundle(int node) const
+{
+    std::vector<Slice> shards;
+    for (const int rank : topo_.ranks_on(node))
+        if (shard(rank).length > 0) shards.push_back(shard(rank));
+    std::sort(shards.begin(), shards.end(),
+              [](const Slice& a, const Slice& b) { return a.offset < b.offset; });
+    std::vector<Slice> slices;
+    for (const Slice& s : shards) {
+        if (!slices.empty() && slices.back().offset + slices.back().length == s.offset) {
+            slices.back().length += s.length;
+        } else {
+            slices.push_back(s);
+        }
+    }
+    return slices;
+}
+
+bool AllgatherRouting::leads(int rank) const
+{
+    const int node = topo_.node_of(rank);
+    for (int other = 0; other < topo_.nodes(); other++)
+        if (other != node && topo_.leader(node, other) == rank) return true;
+    return false;
+}
+
+int AllgatherRouting::previous_hop(int source, int node) const
+{
+    if (shape_.route != Route::ring) return source;
+    return topo_.entry(source, (node + topo_.nodes() - 1) % topo_.nodes());
+}
+
+std::vector<bool> rail_partners(const Topology& topology, int rank)
+{
+    const int node = topology.node_of(rank);
+    std::vector<bool> partners(topology.ranks_on_rail(topology.rail_of(rank)).size());
+    const auto add = [&](int peer) {
+        partners[static_cast<std::size_t>(topology.rail_index_of(peer))] = true;
+    };
+    const auto shards = equal_shards(topology.size(), 1);
+    for (const Route route : all_routes) {
+        const AllgatherShape shape{shards, 1, route, false, false};
+        const AllgatherRouting routing(topology, shape);
+        routing.for_each_next_hop(rank, rank, add);
+        routing.for_each_entering(rank, [&](int source, Slice) {
+            add(routing.previous_hop(source, node));
+            routing.for_each_next_hop(rank, source, add);
+        });
+    }
+    for (int other = 0; other < topology.nodes(); other++) {
+        if (other != node && topology.leader(node, other) == rank) add(topology.entry(rank, other));
+    }
+    return partners;
+}
+
+const char* to_string(Route route)
+{
+    switch (route) {
+    case Route::direct:
+        return "direct";
+    case Route::ring:
+        return "ring";
+    case Route::bundles:
+        return "bundles";
+    }
+    return "unknown";
+}
+
+}  // namespace hier

@@ -1,0 +1,108 @@
+#include "exec/program.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.hpp"
+#include "hier/transport.hpp"
+
+namespace hier {
+
+Program::Program(Plan plan, const Topology& topology, int rank)
+    : plan_(std::move(plan)), peer_(plan_.ops.size(), Op::every_peer)
+{
+    link_successors();
+    check_places(rank);
+    build_channels(topology, rank);
+}
+
+void Program::link_successors()
+{
+    const std::uint32_t n = size();
+    pending_.resize(n);
+    first_successor_.assign(n + 1, 0);
+    for (std::uint32_t i = 0; i < n; i++) {
+        pending_[i] = op(i).dependencies;
+        for (const std::uint32_t d : plan_.dependencies_of(op(i))) {
+            if (d >= i) throw SetupError(format("op %u depends on a later op %u", i, d));
+            first_successor_[d + 1]++;
+        }
+    }
+    for (std::uint32_t i = 0; i < n; i++) first_successor_[i + 1] += first_successor_[i];
+    successors_.resize(first_successor_[n]);
+    std::vector<std::uint32_t> next(first_successor_.begin(), first_successor_.end() - 1);
+    for (std::uint32_t i = 0; i < n; i++) {
+        for (const std::uint32_t d : plan_.dependencies_of(op(i))) successors_[next[d]++] = i;
+    }
+}
+
+// Whether a landing buffer is there is the binding's affair.
+void Program::check_places(int rank) const
+{
+    for (std::uint32_t i = 0; i < size(); i++) {
+        const Op& o = op(i);
+        if (o.kind == Op::Kind::copy && (o.level != Level::node || o.peer != rank))
+            throw SetupError(format("op %u copies, but not on the node level of its own rank", i));
+        if (o.kind == Op::Kind::copy && (o.from == o.to || o.to == Place::send))
+            throw SetupError(format("op %u copies a buffer to itself or to the send buffer", i));
+        if (o.kind == Op::Kind::put && o.level == Level::rail && o.peer == Op::every_peer)
+            throw SetupError(format("op %u puts to everybody on the rail level", i));
+        if (o.kind == Op::Kind::put && o.level == Level::node && o.from == Place::landing)
+            throw SetupError(format("op %u puts from the landing buffer on the node level", i));
+    }
+}
+
+bool Program::opens_the_rail() const
+{
+    const auto is_at_hand = [&](std::uint32_t d) {
+        const Op& o = op(d);
+        const bool feeds_the_rail = o.kind == Op::Kind::copy && o.to == Place::landing;
+        return o.kind == Op::Kind::await_ready || (feeds_the_rail && o.dependencies == 0);
+    };
+    return std::any_of(plan_.ops.begin(), plan_.ops.end(), [&](const Op& o) {
+        const auto after = plan_.dependencies_of(o);
+        return o.kind == Op::Kind::put && o.level == Level::rail &&
+               std::all_of(after.begin(), after.end(), is_at_hand);
+    });
+}
+
+void Program::build_channels(const Topology& topology, int rank)
+{
+    std::map<std::pair<Level, int>, std::size_t> known;
+    for (std::uint32_t i = 0; i < size(); i++) {
+        const Op& o = op(i);
+        const bool waits = o.kind == Op::Kind::await_ready || o.kind == Op::Kind::await_data;
+        if (waits && o.dependencies > 0)
+            throw SetupError(format("op %u waits, but only after another op", i));
+        if (o.peer == Op::every_peer || o.peer == rank) continue;
+
+        const bool same_node = topology.node_of(o.peer) == topology.node_of(rank);
+        const bool same_rail = topology.rail_of(o.peer) == topology.rail_of(rank);
+        if (o.level == Level::node ? !same_node : same_node || !same_rail) {
+            throw SetupError(format("op %u reaches rank %d on the wrong level", i, o.peer));
+        }
+        peer_[i] =
+            o.level == Level::node ? topology.local_of(o.peer) : topology.rail_index_of(o.peer);
+
+        auto& channels = channels_[static_cast<std::size_t>(o.level)];
+        const auto [it, is_new] = known.try_emplace({o.level, o.peer}, channels.size());
+        if (is_new) channels.push_back({peer_[i], o.peer, {}, {}, {}});
+        Channel& channel = channels[it->second];
+        if (o.kind == Op::Kind::put) channel.puts.push_back(i);
+        if (o.kind == Op::Kind::await_data) channel.awaits.push_back(i);
+        if (o.kind == Op::Kind::await_ready) channel.readies.push_back(i);
+        if (o.count > Signal::max_count)
+            throw SetupError(format("op %u: more than %u chunks", i, Signal::max_count));
+    }
+    const auto by_count = [&](std::uint32_t a, std::uint32_t b) {
+        return op(a).count < op(b).count;
+    };
+    for (auto& level : channels_) {
+        for (Channel& c : level) {
+            std::stable_sort(c.puts.begin(), c.puts.end(), by_count);
+            std::stable_sort(c.awaits.begin(), c.awaits.end(), by_count);
+        }
+    }
+}
+
+}  // namespace hier

@@ -1,0 +1,27 @@
+#include "exec/trace.hpp"
+
+namespace hier {
+
+void Trace::end(const Program& program)
+{
+    end_ = now();
+    for (const Level level : {Level::node, Level::rail}) {
+        for (const Program::Channel& channel : program.channels(level)) {
+            date_waits(channel.readies);
+            date_waits(channel.awaits);
+        }
+    }
+}
+
+// In the order in which they are due.
+void Trace::date_waits(const std::vector<std::uint32_t>& waits)
+{
+    std::int64_t since = begin_;
+    for (const std::uint32_t op : waits) {
+        times_[op].runnable = times_[op].started = since;
+        since = times_[op].ended;
+        if (since == 0) since = end_;
+    }
+}
+
+}  // namespace hier

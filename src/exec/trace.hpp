@@ -1,0 +1,57 @@
+// When each op of one run became runnable, was started and ended.
+//
+//     dependencies done        handed to the transport       completed
+//           |------- queued ----------|------- under way ------|
+//        runnable                  started                   ended
+//
+// A wait has no dependencies: it is runnable and started when it is the next one due from its peer.
+// What a GPU copies is started when the device gets it, and ended when its event has been seen.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "exec/program.hpp"
+
+namespace hier {
+
+class Trace {
+public:
+    // Nanoseconds of the steady clock, which ranks of one host share; 0: not in this run.
+    struct Times {
+        std::int64_t runnable = 0, started = 0, ended = 0;
+    };
+
+    // After it, runs of up to `ops` ops allocate nothing.
+    void reserve(std::uint32_t ops) { times_.reserve(ops); }
+    // A new run; forgets the last one.
+    void begin(std::uint32_t ops)
+    {
+        times_.assign(ops, Times{});
+        begin_ = now();
+    }
+    void runnable(std::uint32_t op) { times_[op].runnable = now(); }
+    void started(std::uint32_t op) { times_[op].started = now(); }
+    void ended(std::uint32_t op) { times_[op].ended = now(); }
+    // The run is over; `program` is what was run.
+    void end(const Program& program);
+
+    std::int64_t begin_time() const { return begin_; }
+    std::int64_t end_time() const { return end_; }
+    const std::vector<Times>& times() const { return times_; }
+
+private:
+    static std::int64_t now()
+    {
+        return std::chrono::duration_cast<std::chrono::nanoseconds>(
+                   std::chrono::steady_clock::now().time_since_epoch())
+            .count();
+    }
+    void date_waits(const std::vector<std::uint32_t>& waits);
+
+    std::int64_t begin_ = 0, end_ = 0;
+    std::vector<Times> times_;
+};
+
+}  // namespace hier

@@ -1,0 +1,235 @@
+#include "gpu/common/device_runtime.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+
+#include "gpu/common/report.hpp"
+#include "gpu/common/stream_queue.hpp"
+
+namespace hier::gpu {
+namespace {
+
+// 12080 and 50221153 are CUDA 12.8 and ROCm 5.2.
+std::string version_text(int version)
+{
+    const bool is_cuda = version < 1000000;
+    const int major = version / (is_cuda ? 1000 : 10000000);
+    const int minor = is_cuda ? version % 1000 / 10 : version / 100000 % 100;
+    return std::string(platform_name) + ' ' + std::to_string(major) + '.' + std::to_string(minor);
+}
+
+// That of the memory's device. (CUDA comes back from a copy out of pageable memory before it has landed,
+// ROCm from one inside a device before it is done.)
+hipError_t copy_by_default_stream(const Copy& c)
+{
+    Allocation memory;
+    hipError_t error = inspect_pointer(c.to, memory);
+    if (error == hipSuccess && !is_of_device(memory)) error = inspect_pointer(c.from, memory);
+    if (error != hipSuccess) return error;
+    if (!is_of_device(memory)) return hipErrorInvalidValue;
+    const DeviceScope scope(memory.device);
+    error = scope.error();
+    auto* to = static_cast<std::byte*>(c.to);
+    const auto* from = static_cast<const std::byte*>(c.from);
+    for (std::size_t row = 0; row < c.rows && error == hipSuccess; row++) {
+        error = hipMemcpy(to, from, c.bytes, hipMemcpyDefault);
+        to += c.to_pitch;
+        from += c.from_pitch;
+    }
+    return error == hipSuccess ? hipStreamSynchronize(nullptr) : error;
+}
+
+}  // namespace
+
+DeviceRuntime::DeviceRuntime(int devices, int version)
+    : devices_(devices), shares_pieces_(platform_shares_pieces(version)),
+      name_(version_text(version))
+{
+}
+
+int DeviceRuntime::current_device() const
+{
+    int device = 0;
+    return hipGetDevice(&device) == hipSuccess ? device : 0;
+}
+
+std::string DeviceRuntime::pci_address(int device) const
+{
+    char address[32] = "";
+    if (hipDeviceGetPCIBusId(address, sizeof address, device) != hipSuccess) {
+        (void)hipGetLastError();
+        return "";
+    }
+    return address;
+}
+
+Status DeviceRuntime::inspect(const void* address, Allocation& allocation) const
+{
+    const CapturePass pass;
+    const hipError_t error = inspect_pointer(address, allocation);
+    return error == hipSuccess ? Status::ok : failed_with(error, "asking what a pointer is");
+}
+
+bool DeviceRuntime::export_memory(const Allocation& allocation, IpcHandle& handle) const
+{
+    hipIpcMemHandle_t
+        exported{};  // ROCm leaves its last bytes as they are, and handles are compared
+    static_assert(sizeof exported == sizeof handle.bytes);
+    const DeviceScope scope(allocation.device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = hipIpcGetMemHandle(&exported, allocation.base);
+    if (error != hipSuccess) {
+        (void)hipGetLastError();
+        return false;
+    }
+    std::memcpy(handle.bytes.data(), &exported, sizeof exported);
+    return true;
+}
+
+Status DeviceRuntime::map(const IpcHandle& handle, int device, std::byte*& base) const
+{
+    hipIpcMemHandle_t imported;
+    std::memcpy(&imported, handle.bytes.data(), sizeof imported);
+    void* mapped = nullptr;
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess)
+        error = hipIpcOpenMemHandle(&mapped, imported, hipIpcMemLazyEnablePeerAccess);
+    static std::atomic<bool> is_told{false};
+    if (error != hipSuccess) return refused_with(error, "mapping a peer's memory", is_told);
+    base = static_cast<std::byte*>(mapped);
+    return Status::ok;
+}
+
+// What gives memory back would wait for copies that do not end: then it stays.
+void DeviceRuntime::unmap(std::byte* base, int device) const
+{
+    if (!StreamQueue::finish_all()) return;
+    const DeviceScope scope(device);
+    // Fails where the application has taken its device down already, and then there is nothing left.
+    if (hipIpcCloseMemHandle(base) != hipSuccess) (void)hipGetLastError();
+}
+
+std::byte* DeviceRuntime::allocate_device(int device, std::size_t bytes) const
+{
+    void* memory = nullptr;
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = hipMalloc(&memory, bytes);
+    if (error != hipSuccess) (void)failed_with(error, "allocating device memory");
+    return error == hipSuccess ? static_cast<std::byte*>(memory) : nullptr;
+}
+
+void DeviceRuntime::free_device(int device, std::byte* memory) const
+{
+    if (!StreamQueue::finish_all()) return;
+    const DeviceScope scope(device);
+    (void)hipFree(memory);
+}
+
+std::byte* DeviceRuntime::allocate_pinned(int device, std::size_t bytes) const
+{
+    void* memory = nullptr;
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = hipHostMalloc(&memory, bytes, hipHostMallocDefault);
+    if (error != hipSuccess) (void)failed_with(error, "allocating pinned memory");
+    return error == hipSuccess ? static_cast<std::byte*>(memory) : nullptr;
+}
+
+void DeviceRuntime::free_pinned(int device, std::byte* memory) const
+{
+    if (!StreamQueue::finish_all()) return;
+    const DeviceScope scope(device);
+    (void)hipHostFree(memory);
+}
+
+bool DeviceRuntime::finish_copies() const { return StreamQueue::finish_all(); }
+
+Status DeviceRuntime::register_host(int device, void* memory, std::size_t bytes) const
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = hipHostRegister(memory, bytes, hipHostRegisterDefault);
+    static std::atomic<bool> is_told{false};
+    return error == hipSuccess ? Status::ok
+                               : refused_with(error, "registering host memory", is_told);
+}
+
+bool DeviceRuntime::unregister_host(int device, void* memory) const
+{
+    if (!StreamQueue::finish_all()) return false;
+    const DeviceScope scope(device);
+    (void)hipHostUnregister(memory);
+    return true;
+}
+
+Status DeviceRuntime::flush_rdma(int device) const
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = flush_rdma_writes();
+    return error == hipSuccess ? Status::ok : failed_with(error, "flushing what a NIC has written");
+}
+
+std::unique_ptr<Queue> DeviceRuntime::make_queue(int device, std::chrono::milliseconds bound) const
+{
+    try {
+        return std::make_unique<StreamQueue>(device, bound);
+    } catch (const std::exception&) {
+        return nullptr;
+    }
+}
+
+Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
+{
+    const CapturePass pass;
+    hipError_t error = hipSuccess;
+    for (const Copy& c : copies) {
+        if (error == hipSuccess) error = copy_by_default_stream(c);
+    }
+    return error == hipSuccess ? Status::ok : failed_with(error, "copying without a stream");
+}
+
+}  // namespace hier::gpu
+
+// The one name that a module exports.
+extern "C" __attribute__((visibility("default"))) hier::gpu::Runtime*
+hier_gpu_open_8(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
+                bool& is_broken);
+
+extern "C" hier::gpu::Runtime* hier_gpu_open_8(void (*log)(int level, const char* line),
+                                               char* reason, std::size_t reason_bytes,
+                                               bool& is_broken)
+{
+    using namespace hier::gpu;
+    // For as long as the process: others may still use it at exit.
+    static Runtime* opened = nullptr;
+    set_report(log);  // whose it was may be gone
+    if (opened != nullptr) return opened;
+    const char* cause = nullptr;
+    int devices = 0, version = 0;
+    if (!platform_open(cause)) {
+        is_broken = true;
+        std::snprintf(reason, reason_bytes, "%s", cause);
+        return nullptr;
+    }
+    const CapturePass pass;
+    hipError_t error = hipGetDeviceCount(&devices);
+    if (error == hipSuccess) error = hipRuntimeGetVersion(&version);
+    if (error != hipSuccess || devices == 0) {
+        (void)hipGetLastError();
+        is_broken = error != hipSuccess && error != hipErrorNoDevice;
+        std::snprintf(reason, reason_bytes, "%s",
+                      error == hipSuccess ? "no device" : hipGetErrorString(error));
+        return nullptr;
+    }
+    try {
+        opened = new DeviceRuntime(devices, version);
+    } catch (const std::exception&) {
+        is_broken = true;
+        std::snprintf(reason, reason_bytes, "out of memory");
+    }
+    return opened;
+}

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+
+#include "gpu/common/platform.hpp"
+
+namespace hier::gpu {
+
+class DeviceRuntime final : public Runtime {
+public:
+    DeviceRuntime(int devices, int version);
+
+    const char* name() const override { return name_.c_str(); }
+    Platform platform() const override { return gpu::platform; }
+    int devices() const override { return devices_; }
+    int current_device() const override;
+    std::string pci_address(int device) const override;
+    Status inspect(const void* address, Allocation& allocation) const override;
+    bool export_memory(const Allocation& allocation, IpcHandle& handle) const override;
+    Status map(const IpcHandle& handle, int device, std::byte*& base) const override;
+    void unmap(std::byte* base, int device) const override;
+    bool find_pieces(const std::byte* address, std::size_t bytes, int device,
+                     std::vector<Piece>& pieces) const override;
+    bool is_there(const Piece& memory, int device) const override;
+    int export_piece(const Piece& piece) const override;
+    Status import_piece(int descriptor, int device, PieceHandle& handle) const override;
+    void release_piece(PieceHandle handle) const override;
+    std::byte* reserve_addresses(std::size_t bytes) const override;
+    void free_addresses(std::byte* base, std::size_t bytes) const override;
+    Status map_piece(PieceHandle handle, int device, std::byte* at,
+                     std::size_t bytes) const override;
+    bool unmap_piece(std::byte* at, std::size_t bytes) const override;
+    std::byte* allocate_device(int device, std::size_t bytes) const override;
+    void free_device(int device, std::byte* memory) const override;
+    std::byte* allocate_pinned(int device, std::size_t bytes) const override;
+    void free_pinned(int device, std::byte* memory) const override;
+    bool finish_copies() const override;
+    Status register_host(int device, void* memory, std::size_t bytes) const override;
+    bool unregister_host(int device, void* memory) const override;
+    std::unique_ptr<Queue> make_queue(int device, std::chrono::milliseconds bound) const override;
+    Status copy_plainly(std::span<const Copy> copies) const override;
+    bool needs_acquire() const override { return platform_needs_acquire; }
+    Contexts leave_contexts() const override { return take_contexts(); }
+    void enter_contexts(const Contexts& contexts) const override { give_contexts(contexts); }
+    RdmaFlush rdma_flush(int device) const override { return rdma_flush_of(device); }
+    Status flush_rdma(int device) const override;
+
+private:
+    int devices_;
+    bool shares_pieces_;
+    std::string name_;
+};
+
+}  // namespace hier::gpu

@@ -1,0 +1,132 @@
+// Memory that an application has mapped itself, from process to process.
+#include <cstdint>
+
+#include "gpu/common/device_runtime.hpp"
+#include "gpu/common/report.hpp"
+#include "gpu/common/stream_queue.hpp"
+
+namespace hier::gpu {
+namespace {
+
+// A handle is a number on CUDA and a pointer on ROCm.
+static_assert(sizeof(hipMemGenericAllocationHandle_t) == sizeof(PieceHandle));
+hipMemGenericAllocationHandle_t native(PieceHandle handle)
+{
+    return (hipMemGenericAllocationHandle_t)handle;
+}
+
+}  // namespace
+
+bool DeviceRuntime::find_pieces(const std::byte* address, std::size_t bytes, int device,
+                                std::vector<Piece>& pieces) const
+{
+    pieces.clear();
+    if (!shares_pieces_) return false;
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    const std::byte* const end = address + bytes;
+    while (error == hipSuccess && address < end) {
+        Piece piece{};
+        error = inspect_piece(address, piece);
+        if (error != hipSuccess) break;
+        if (piece.base + piece.length <= address) return false;
+        pieces.push_back(piece);
+        address = piece.base + piece.length;
+    }
+    if (error != hipSuccess) (void)hipGetLastError();
+    return error == hipSuccess && !pieces.empty();
+}
+
+bool DeviceRuntime::is_there(const Piece& memory, int device) const
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    Piece now{};
+    if (error == hipSuccess) error = inspect_piece(memory.base, now);
+    if (error != hipSuccess) (void)hipGetLastError();
+    return error == hipSuccess && now.base == memory.base && now.id == memory.id;
+}
+
+int DeviceRuntime::export_piece(const Piece& piece) const
+{
+    const CapturePass pass;
+    hipMemGenericAllocationHandle_t handle{};
+    hipError_t error = hipMemRetainAllocationHandle(&handle, piece.base);
+    int descriptor = -1;
+    if (error == hipSuccess) {
+        error = hipMemExportToShareableHandle(&descriptor, handle,
+                                              hipMemHandleTypePosixFileDescriptor, 0);
+        (void)hipMemRelease(handle);
+    }
+    if (error == hipSuccess) return descriptor;
+    (void)hipGetLastError();
+    return -1;
+}
+
+Status DeviceRuntime::import_piece(int descriptor, int device, PieceHandle& handle) const
+{
+    hipMemGenericAllocationHandle_t imported{};
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess)
+        error = hipMemImportFromShareableHandle(
+            &imported, reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)),
+            hipMemHandleTypePosixFileDescriptor);
+    static std::atomic<bool> is_told{false};
+    if (error != hipSuccess)
+        return refused_with(error, "importing a piece of a peer's memory", is_told);
+    handle = (PieceHandle)imported;
+    return Status::ok;
+}
+
+void DeviceRuntime::release_piece(PieceHandle handle) const
+{
+    const CapturePass pass;
+    if (hipMemRelease(native(handle)) != hipSuccess) (void)hipGetLastError();
+}
+
+std::byte* DeviceRuntime::reserve_addresses(std::size_t bytes) const
+{
+    const CapturePass pass;
+    void* base = nullptr;
+    const hipError_t error = hipMemAddressReserve(&base, bytes, 0, nullptr, 0);
+    if (error == hipSuccess) return static_cast<std::byte*>(base);
+    (void)failed_with(error, "reserving addresses");
+    return nullptr;
+}
+
+void DeviceRuntime::free_addresses(std::byte* base, std::size_t bytes) const
+{
+    const CapturePass pass;
+    if (hipMemAddressFree(base, bytes) != hipSuccess) (void)hipGetLastError();
+}
+
+Status DeviceRuntime::map_piece(PieceHandle handle, int device, std::byte* at,
+                                std::size_t bytes) const
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = hipMemMap(at, bytes, 0, native(handle), 0);
+    static std::atomic<bool> is_told{false};
+    if (error != hipSuccess)
+        return refused_with(error, "mapping a piece of a peer's memory", is_told);
+    hipMemAccessDesc access{};
+    access.location.type = hipMemLocationTypeDevice;
+    access.location.id = device;
+    access.flags = hipMemAccessFlagsProtReadWrite;
+    error = hipMemSetAccess(at, bytes, &access, 1);
+    if (error == hipSuccess) return Status::ok;
+    (void)hipMemUnmap(at, bytes);
+    return refused_with(error, "access to a piece of a peer's memory", is_told);
+}
+
+bool DeviceRuntime::unmap_piece(std::byte* at, std::size_t bytes) const
+{
+    if (!StreamQueue::finish_all()) return false;
+    const CapturePass pass;
+    const hipError_t error = hipMemUnmap(at, bytes);
+    if (error != hipSuccess) (void)hipGetLastError();
+    return error == hipSuccess;
+}
+
+}  // namespace hier::gpu

@@ -1,0 +1,70 @@
+// Copies of rows: what a derived datatype leaves of an array.
+#include <algorithm>
+
+#include "gpu/common/platform.hpp"
+
+namespace hier::gpu {
+namespace {
+
+std::byte* at(const void* base, std::size_t offset)
+{
+    return const_cast<std::byte*>(static_cast<const std::byte*>(base)) + offset;
+}
+
+Copy some_of(const Copy& copy, std::size_t first, std::size_t rows)
+{
+    Copy some = copy;
+    some.to = at(copy.to, first * copy.to_pitch);
+    some.from = at(copy.from, first * copy.from_pitch);
+    some.rows = rows;
+    return some;
+}
+
+// Do the first and the last byte lie in the same allocation? Datatypes join what they like, and what a
+// driver makes of rows in several allocations, or in a device's memory and the host's, nobody says.
+bool is_in_one(const void* base, std::size_t span)
+{
+    Allocation first, last;
+    hipError_t error = inspect_pointer(base, first);
+    if (error == hipSuccess) error = inspect_pointer(at(base, span - 1), last);
+    if (error != hipSuccess) (void)hipGetLastError();
+    return error == hipSuccess && first.kind == last.kind && first.base == last.base &&
+           first.id == last.id;
+}
+
+hipError_t one_by_one(hipStream_t stream, const Copy& copy)
+{
+    for (std::size_t row = 0; row < copy.rows; row++) {
+        const Copy one = some_of(copy, row, 1);
+        const hipError_t error = copy_all(stream, {&one, 1});
+        if (error != hipSuccess) return error;
+    }
+    return hipSuccess;
+}
+
+}  // namespace
+
+// One by one, too, where the runtime does not take them as they are: with pitches beyond what it
+// takes, for one.
+hipError_t copy_rows(hipStream_t stream, const Copy& copy)
+{
+    constexpr std::size_t at_once = 128 << 20;  // bytes: of more an MI355X has hung
+    if (copy.bytes == 0 || copy.bytes > at_once ||
+        !is_in_one(copy.to, (copy.rows - 1) * copy.to_pitch + copy.bytes) ||
+        !is_in_one(copy.from, (copy.rows - 1) * copy.from_pitch + copy.bytes))
+        return one_by_one(stream, copy);
+    const std::size_t rows = at_once / copy.bytes;
+    for (std::size_t done = 0; done < copy.rows; done += rows) {
+        const Copy some = some_of(copy, done, std::min(rows, copy.rows - done));
+        hipError_t error = hipMemcpy2DAsync(some.to, some.to_pitch, some.from, some.from_pitch,
+                                            some.bytes, some.rows, hipMemcpyDefault, stream);
+        if (error != hipSuccess) {
+            (void)hipGetLastError();
+            error = one_by_one(stream, some);
+        }
+        if (error != hipSuccess) return error;
+    }
+    return hipSuccess;
+}
+
+}  // namespace hier::gpu

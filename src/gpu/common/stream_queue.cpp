@@ -1,0 +1,231 @@
+#include "gpu/common/stream_queue.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "gpu/common/report.hpp"
+#include "hier/hier.h"
+
+namespace hier::gpu {
+namespace {
+
+constexpr std::size_t most_streams = 64;
+
+}  // namespace
+
+StreamQueue::StreamQueue(int device, std::chrono::milliseconds bound)
+    : device_(device), bound_(bound)
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    context_ = current_context();
+    if (error == hipSuccess) error = open(0);
+    if (error == hipSuccess) error = platform_try(streams_[0].handle, bound, tried_with_);
+    if (error == hipSuccess && can_store_words(device)) {
+        void* words = nullptr;
+        error = hipHostMalloc(&words, most_streams * sizeof *words_, hipHostMallocDefault);
+        if (error == hipSuccess) {
+            words_ = static_cast<std::atomic<std::uint64_t>*>(words);
+            for (std::size_t i = 0; i < most_streams; i++)
+                new (&words_[i]) std::atomic<std::uint64_t>(0);
+        }
+    }
+    if (error == hipSuccess) {
+        prepared_ = make_prepared_copy();
+        enlist();
+        return;
+    }
+    const hipStream_t first = streams_.empty() ? nullptr : streams_[0].handle;
+    if (first != nullptr && hipStreamQuery(first) == hipErrorNotReady) {
+        (void)tried_with_.release();
+    } else if (first != nullptr) {
+        (void)hipStreamDestroy(first);
+    }
+    (void)failed_with(error, "no streams for copies");
+    throw std::runtime_error(hipGetErrorString(error));
+}
+
+StreamQueue::~StreamQueue()
+{
+    strike_off();
+    const bool is_over = finish();
+    if (is_lost()) {
+        abandon();
+        return;
+    }
+    const DeviceScope scope(device_);
+    if (!is_over) {
+        // Destroying any of this would wait, as would what gives memory back.
+        leave_streams();
+        abandon();
+        return;
+    }
+    for (const Stream& s : streams_) {
+        if (s.handle != nullptr) (void)hipStreamDestroy(s.handle);
+    }
+    marks_.clear();
+    for (auto& spare : spare_events_) spare.clear();
+    prepared_.reset();
+    tried_with_.reset();
+    if (words_ != nullptr) (void)hipHostFree(words_);
+}
+
+// It stays as it is.
+void StreamQueue::abandon()
+{
+    for (Mark& mark : marks_) (void)mark.event.release();
+    for (auto& spare : spare_events_) {
+        for (Event& event : spare) (void)event.release();
+    }
+    (void)prepared_.release();
+    (void)tried_with_.release();
+}
+
+// Of the highest priority: such streams do not wait behind the application's.
+hipError_t StreamQueue::open(std::size_t stream)
+{
+    if (stream >= streams_.size()) streams_.resize(stream + 1);
+    if (streams_[stream].handle != nullptr) return hipSuccess;
+    int least = 0, greatest = 0;
+    const hipError_t error = hipDeviceGetStreamPriorityRange(&least, &greatest);
+    return error != hipSuccess ? error
+                               : hipStreamCreateWithPriority(&streams_[stream].handle,
+                                                             hipStreamNonBlocking, greatest);
+}
+
+// What a call has asked for that had no memory for it in the middle, too.
+void StreamQueue::forget()
+{
+    for (Stream& s : streams_) {
+        s.copies.clear();
+        s.words.clear();
+    }
+}
+
+// What was started all the same must not be running any more when its buffers are given up.
+Status StreamQueue::failed_start(const char* what, hipError_t error)
+{
+    const Status status = failed_with(error, what);
+    forget();
+    return finish_locked() ? status : failure_;
+}
+
+Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> words,
+                          std::uint64_t& ticket)
+{
+    const std::lock_guard lock(mutex_);
+    if (failed(failure_)) return failure_;
+    const DeviceScope scope(device_);
+    if (scope.error() != hipSuccess) return failed_start("switching to the device", scope.error());
+    if (current_context() != context_) {
+        report(HIER_LOG_ERROR,
+               "%s: device %d has been reset, and nothing of what was set up there is left",
+               platform_name, device_);
+        return failure_ = Status::transport_error;
+    }
+    forget();
+    for (const Copy& c : copies) {
+        const std::size_t stream = std::min(stream_of(c.lane), most_streams - 1);
+        const hipError_t error = open(stream);
+        if (error != hipSuccess) return failed_start("no stream for copies", error);
+        streams_[stream].copies.push_back(c);
+    }
+    for (const Word& w : words)
+        streams_[std::min(stream_of(w.lane), most_streams - 1)].words.push_back(w);
+    // All memory that is needed: what has been started has to be marked.
+    marks_.reserve(marks_.size() + streams_.size());
+    for (Stream& s : streams_) s.words.reserve(s.words.size() + 1);
+    for (auto& spare : spare_events_) spare.reserve(spare.size() + 1);
+    ticket = ++last_ticket_;
+    // Those to peers first: the copies inside the device are issued while these run. One that is
+    // prepared takes less than to issue several to peers, during which it runs.
+    const bool is_ahead = copies.size() > 2 && start_prepared();
+    for (std::size_t i = streams_.size(); i-- > 0;) {
+        Stream& s = streams_[i];
+        // A call without copies waits for nothing but the device's turn.
+        if (s.copies.empty() && !(copies.empty() && i == 0)) continue;
+        const bool is_started = i == stream_of(Copy::inside) && (is_ahead || start_prepared());
+        hipError_t error = is_started ? hipSuccess : copy_all(s.handle, s.copies);
+        s.copies.clear();
+        if (error != hipSuccess) return failed_start("starting copies", error);
+        Mark m{ticket, i, 0, {}, copies.empty()};
+        error = mark(i, m);
+        if (error != hipSuccess) return failed_start("marking the end of copies", error);
+        marks_.push_back(std::move(m));
+    }
+    return Status::ok;
+}
+
+// A larger one takes so long that nobody sees how it was issued.
+bool StreamQueue::start_prepared()
+{
+    constexpr std::size_t most = 4 << 20;
+    const std::size_t stream = stream_of(Copy::inside);
+    if (prepared_ == nullptr || stream >= streams_.size()) return false;
+    const Stream& s = streams_[stream];
+    return s.copies.size() == 1 && s.copies[0].recurs && s.copies[0].bytes <= most &&
+           prepared_->start(s.handle, s.copies[0]);
+}
+
+hipError_t StreamQueue::mark(std::size_t stream, Mark& mark)
+{
+    Stream& s = streams_[stream];
+    if (words_ != nullptr) {
+        mark.value = ++s.marks;
+        s.words.push_back({&words_[stream], mark.value, 0});
+        const hipError_t error = store_words(s.handle, s.words);
+        s.words.clear();
+        return error;
+    }
+    std::vector<Event>& spare = spare_events_[mark.is_barrier ? 1 : 0];
+    if (spare.empty()) {
+        hipEvent_t event = nullptr;
+        const hipError_t error = hipEventCreateWithFlags(
+            &event, mark.is_barrier ? hipEventDefault : hipEventDisableTiming);
+        if (error != hipSuccess) return error;
+        spare.emplace_back(event);
+    }
+    mark.event = std::move(spare.back());
+    spare.pop_back();
+    return hipEventRecord(mark.event.get(), s.handle);
+}
+
+Status StreamQueue::look(const Mark& mark)
+{
+    // A stream that has failed stores no more words.
+    constexpr unsigned looks_per_query = 4096;
+    if (words_ != nullptr) {
+        if (words_[mark.stream].load(std::memory_order_acquire) >= mark.value) return Status::ok;
+        if (++looks_ % looks_per_query != 0) return Status::in_progress;
+    }
+    const CapturePass pass;
+    const hipError_t error = words_ != nullptr ? hipStreamQuery(streams_[mark.stream].handle)
+                                               : hipEventQuery(mark.event.get());
+    if (error == hipErrorNotReady) return Status::in_progress;
+    if (error != hipSuccess) failure_ = failed_with(error, "copies");
+    return failure_;
+}
+
+Status StreamQueue::reached(std::uint64_t ticket)
+{
+    const std::lock_guard lock(mutex_);
+    return reached_locked(ticket);
+}
+
+Status StreamQueue::reached_locked(std::uint64_t ticket)
+{
+    for (auto mark = marks_.begin(); mark != marks_.end();) {
+        if (mark->ticket != ticket) {
+            ++mark;
+            continue;
+        }
+        const Status status = failed(failure_) ? failure_ : look(*mark);
+        if (status != Status::ok) return status;
+        if (mark->event) spare_events_[mark->is_barrier ? 1 : 0].push_back(std::move(mark->event));
+        mark = marks_.erase(mark);
+    }
+    return Status::ok;
+}
+
+}  // namespace hier::gpu

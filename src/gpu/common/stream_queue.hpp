@@ -1,0 +1,87 @@
+// A Queue made of streams, one or several lanes each.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "gpu/common/platform.hpp"
+
+namespace hier::gpu {
+
+struct EventDestroy {
+    using pointer = hipEvent_t;
+    void operator()(hipEvent_t event) const { (void)hipEventDestroy(event); }
+};
+using Event = std::unique_ptr<hipEvent_t, EventDestroy>;
+
+class StreamQueue final : public Queue {
+public:
+    // Throws std::runtime_error.
+    StreamQueue(int device, std::chrono::milliseconds bound);
+    ~StreamQueue() override;
+    // Waits for all queues, for each within its bound, and within none where that has been exceeded
+    // before. False: something is still running.
+    static bool finish_all();
+
+    Status start(std::span<const Copy> copies, std::span<const Word> words,
+                 std::uint64_t& ticket) override;
+    Status reached(std::uint64_t ticket) override;
+    Status wait(std::uint64_t ticket) override;
+    bool stores_words() const override { return words_ != nullptr; }
+
+private:
+    struct Stream {
+        hipStream_t handle = nullptr;
+        std::uint64_t marks = 0;   // stored so far, where the device stores words
+        std::vector<Copy> copies;  // of the call that is being started
+        std::vector<Word> words;
+    };
+    // Behind the copies that one call gave to one stream.
+    struct Mark {
+        std::uint64_t ticket;
+        std::size_t stream;
+        std::uint64_t value;  // that the stream's word reaches
+        Event event;          // where the device stores no words
+        bool is_barrier;      // of no copies
+    };
+
+    hipError_t open(std::size_t stream);
+    void forget();
+    bool start_prepared();
+    hipError_t mark(std::size_t stream, Mark& mark);
+    // ok, in_progress or an error.
+    Status look(const Mark& mark);
+    Status failed_start(const char* what, hipError_t error);
+    Status reached_locked(std::uint64_t ticket);
+    void abandon();
+    // The application has reset the device.
+    bool is_lost() const { return context_of(device_) != context_; }
+    // stream_waits.cpp
+    bool is_idle() const;
+    bool finish();
+    bool finish_locked();
+    void give_up();
+    void enlist();
+    void strike_off();
+    void leave_streams() const;
+
+    int device_;
+    std::chrono::milliseconds bound_;
+    std::uint64_t context_ = 0;
+    TrialMemory tried_with_{nullptr, nullptr};  // platform_try()
+    std::unique_ptr<PreparedCopy> prepared_;    // inside the device
+    bool is_stuck_ = false;                     // something has run for longer
+    std::mutex mutex_;
+    std::vector<Stream> streams_;
+    std::vector<Mark> marks_;  // not yet seen to be reached
+    // Of copies; and of barriers. ROCm 10 takes an event without times for the last one of its stream
+    // where nothing came between, and then nothing is made visible: these have times.
+    std::vector<Event> spare_events_[2];
+    std::atomic<std::uint64_t>* words_ = nullptr;  // pinned, one for each stream
+    unsigned looks_ = 0;
+    std::uint64_t last_ticket_ = 0;
+    Status failure_ = Status::ok;  // of a copy: it may be any that has been started
+};
+
+}  // namespace hier::gpu

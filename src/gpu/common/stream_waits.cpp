@@ -1,0 +1,135 @@
+// Waiting for streams, never for longer than a queue's bound: lost completions have been seen.
+#include <sched.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "gpu/common/report.hpp"
+#include "gpu/common/stream_queue.hpp"
+#include "hier/hier.h"
+
+namespace hier::gpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// All queues of the process, and streams that no queue waits for any more.
+struct Queues {
+    std::mutex mutex;
+    std::set<StreamQueue*> all;
+    std::vector<hipStream_t> given_up;
+};
+
+Queues& queues()
+{
+    static Queues& made = *new Queues;  // for as long as the process
+    return made;
+}
+
+// False: `is_over` has not become true within `bound`, 0 standing for no bound.
+template <class F> bool await(std::chrono::milliseconds bound, F is_over)
+{
+    const auto end = Clock::now() + bound;
+    while (!is_over()) {
+        if (bound.count() > 0 && Clock::now() > end) return false;
+        sched_yield();
+    }
+    return true;
+}
+
+bool is_running(hipStream_t stream)
+{
+    const CapturePass pass;
+    const hipError_t error = hipStreamQuery(stream);
+    // (Not ready is no error that is kept: the next call ends it, or the runtime never notes it.)
+    if (error != hipSuccess && error != hipErrorNotReady) (void)hipGetLastError();
+    return error == hipErrorNotReady;
+}
+
+}  // namespace
+
+bool finish(hipStream_t stream, std::chrono::milliseconds bound)
+{
+    if (await(bound, [&] { return !is_running(stream); })) return true;
+    const std::lock_guard lock(queues().mutex);
+    queues().given_up.push_back(stream);
+    return false;
+}
+
+void StreamQueue::enlist()
+{
+    const std::lock_guard lock(queues().mutex);
+    queues().all.insert(this);
+}
+
+void StreamQueue::strike_off()
+{
+    const std::lock_guard lock(queues().mutex);
+    queues().all.erase(this);
+}
+
+void StreamQueue::leave_streams() const
+{
+    const std::lock_guard lock(queues().mutex);
+    for (const Stream& s : streams_) {
+        if (s.handle != nullptr) queues().given_up.push_back(s.handle);
+    }
+}
+
+bool StreamQueue::finish_all()
+{
+    const std::lock_guard lock(queues().mutex);
+    bool is_over = std::none_of(queues().given_up.begin(), queues().given_up.end(), is_running);
+    for (StreamQueue* queue : queues().all) is_over = queue->finish() && is_over;
+    return is_over;
+}
+
+bool StreamQueue::finish()
+{
+    const std::lock_guard lock(mutex_);
+    return finish_locked();
+}
+
+bool StreamQueue::is_idle() const
+{
+    return is_lost() || std::none_of(streams_.begin(), streams_.end(), [](const Stream& s) {
+               return s.handle != nullptr && is_running(s.handle);
+           });
+}
+
+bool StreamQueue::finish_locked()
+{
+    if (is_stuck_) return is_idle();
+    const bool is_over = await(bound_, [&] { return is_idle(); });
+    if (!is_over) give_up();
+    return is_over;
+}
+
+Status StreamQueue::wait(std::uint64_t ticket)
+{
+    Status status = Status::in_progress;
+    const bool is_over = await(bound_, [&] {
+        status = reached(ticket);
+        return status != Status::in_progress;
+    });
+    if (is_over) return status;
+    const std::lock_guard lock(mutex_);
+    status = reached_locked(ticket);
+    if (status != Status::in_progress) return status;
+    give_up();
+    return failure_;
+}
+
+void StreamQueue::give_up()
+{
+    is_stuck_ = true;
+    failure_ = Status::timed_out;
+    report(
+        HIER_LOG_ERROR,
+        "%s: copies of device %d have not ended in %lld s (coll_hier_timeout): it takes no more, "
+        "and the memory they use is not given back",
+        platform_name, device_, static_cast<long long>(bound_.count() / 1000));
+}
+
+}  // namespace hier::gpu

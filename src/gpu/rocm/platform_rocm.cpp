@@ -1,0 +1,258 @@
+// ROCm. What the runtimes do, and since when, is from their sources (5.2 to 7).
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+
+#include "gpu/common/platform.hpp"
+#include "gpu/common/report.hpp"
+#include "gpu/rocm/foreign.hpp"
+
+namespace hier::gpu {
+
+const char* const platform_name = "ROCm";
+const Platform platform = Platform::rocm;
+// Sources differ on whether what a peer's SDMA wrote is visible to a kernel that starts next.
+const bool platform_needs_acquire = true;
+
+bool platform_open(const char*&) { return true; }
+
+hipError_t inspect_pointer(const void* address, Allocation& allocation)
+{
+    hipPointerAttribute_t attributes{};
+    allocation = {};
+    void* base = nullptr;
+    std::size_t length = 0;
+    const auto pointer = reinterpret_cast<hipDeviceptr_t>(const_cast<void*>(address));
+    const hipError_t range =
+        hipMemGetAddressRange(reinterpret_cast<hipDeviceptr_t*>(&base), &length, pointer);
+    if (range != hipSuccess) (void)hipGetLastError();
+    // (The next question would make HIP keep it as device 0's, and a process may hang at its end then:
+    // rocm-systems' issue 7099.)
+    if (range == hipSuccess && length == foreign_length)
+        return inspect_foreign(address, allocation);
+    const hipError_t error = hipPointerGetAttributes(&attributes, address);
+    if (error == hipErrorInvalidValue) {  // a pointer of the host, before 6.0
+        (void)hipGetLastError();
+        return hipSuccess;
+    }
+    if (error != hipSuccess) return error;
+#if HIP_VERSION_MAJOR > 5 || (HIP_VERSION_MAJOR == 5 && HIP_VERSION_MINOR >= 7)
+    const auto type = attributes.type;
+#else
+    const auto type = attributes.memoryType;
+#endif
+    if (attributes.isManaged != 0) {
+        allocation.kind = MemoryKind::managed;
+    } else if (type == hipMemoryTypeDevice) {
+        allocation.kind = MemoryKind::device;
+    } else if (type == hipMemoryTypeHost) {
+        allocation.kind = MemoryKind::pinned;
+    } else {
+        return hipSuccess;
+    }
+    allocation.device = attributes.device;
+    if (allocation.kind != MemoryKind::device) return hipSuccess;
+    if (range != hipSuccess) return range;
+    allocation.base = static_cast<std::byte*>(base);
+    allocation.length = length;
+    // 32 bits of it are written.
+    return hipPointerGetAttribute(&allocation.id, HIP_POINTER_ATTRIBUTE_BUFFER_ID, pointer);
+}
+
+// Before 7.14 hipMemRetainAllocationHandle crashes on other memory (HIP's change log); up to 10.0 a copy
+// to an imported piece can crash in hsa_amd_pointer_info, which asks for an owner that it does not
+// have (rocm-systems' pull request 11592).
+bool platform_shares_pieces(int version) { return version >= 100100000; }
+
+hipError_t inspect_piece(const std::byte* address, Piece& piece)
+{
+    Allocation found;
+    const hipError_t error = inspect_pointer(address, found);
+    piece = {found.base, found.length, found.id};
+    const bool is_found = found.kind == MemoryKind::device && found.is_exportable;
+    return error == hipSuccess && !is_found ? hipErrorInvalidValue : error;
+}
+
+DeviceScope::DeviceScope(int device)
+{
+    int current = device;
+    error_ = hipGetDevice(&current);
+    if (error_ == hipSuccess && current != device) {
+        saved_ = current;
+        error_ = hipSetDevice(device);
+    }
+    if (error_ != hipSuccess) (void)hipGetLastError();  // not every caller looks
+}
+
+DeviceScope::~DeviceScope()
+{
+    const int device = static_cast<int>(saved_);
+    if (device < 0 || hipSetDevice(device) == hipSuccess) return;
+    // Nobody else can put it right, and whoever asked is told nothing.
+    const hipError_t error = hipSetDevice(device);
+    (void)hipGetLastError();
+    if (error != hipSuccess) (void)failed_with(error, "switching back to the application's device");
+}
+
+// Threads have devices, and nobody asks whether they have one.
+Contexts take_contexts() { return {}; }
+void give_contexts(const Contexts&) {}
+
+// What is used after hipDeviceReset is an error, no crash.
+std::uint64_t context_of(int) { return 1; }
+std::uint64_t current_context() { return 1; }
+
+namespace {
+
+// hipMemcpyDeviceToDeviceNoCU: SDMA and no blit kernel. Old headers do not know the value.
+const hipMemcpyKind no_compute_unit = [] {
+    hipMemcpyKind kind;
+    const unsigned value = 1024;
+    static_assert(sizeof kind == sizeof value);
+    std::memcpy(&kind, &value, sizeof kind);
+    return kind;
+}();
+std::atomic<bool> has_no_compute_unit{false};
+
+// From 6.1 on there is the kind; but up to 6.3 a plain copy to a peer takes its own engine and never a
+// kernel, and a forced one a general engine. Of 7.15 some builds leave a forced copy undone, without
+// an error, when no engine is free for it (rocm-systems' pull requests 9100, 9652, 11318): no trial at
+// the start can tell.
+bool is_better_forced(int version) { return version >= 60400000 && version < 71500000; }
+
+// Of the trial: two pieces of device memory, and one of the host's, pinned, so that nothing waits
+// but where it is said.
+class Scratch {
+public:
+    static constexpr std::size_t words = 16 << 10, bytes = words * sizeof(std::uint32_t);
+
+    Scratch() = default;
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    ~Scratch()
+    {
+        (void)hipFree(here);
+        (void)hipFree(there);
+        (void)hipHostFree(host);
+    }
+    hipError_t allocate()
+    {
+        hipError_t error = hipMalloc(&here, bytes);
+        if (error == hipSuccess) error = hipMalloc(&there, bytes);
+        if (error == hipSuccess) error = hipHostMalloc(&host, 2 * bytes, hipHostMallocDefault);
+        return error;
+    }
+    std::uint32_t* sent() const { return static_cast<std::uint32_t*>(host); }
+    std::uint32_t* received() const { return sent() + words; }
+
+    void* here = nullptr;
+    void* there = nullptr;
+    void* host = nullptr;
+};
+
+// Copies a pattern there, across and back.
+hipError_t try_no_compute_unit(hipStream_t stream, std::chrono::milliseconds bound, Scratch& memory,
+                               bool& works)
+{
+    hipError_t error = memory.allocate();
+    if (error != hipSuccess) return error;
+    for (std::size_t i = 0; i < Scratch::words; i++) {
+        memory.sent()[i] = static_cast<std::uint32_t>(i * 2654435761u + 1);
+        memory.received()[i] = 0;
+    }
+    const std::size_t bytes = Scratch::bytes;
+    error = hipMemcpyAsync(memory.here, memory.sent(), bytes, hipMemcpyDefault, stream);
+    const bool is_taken =
+        error == hipSuccess &&
+        hipMemcpyAsync(memory.there, memory.here, bytes, no_compute_unit, stream) == hipSuccess;
+    if (error == hipSuccess && !is_taken) (void)hipGetLastError();
+    if (is_taken)
+        error = hipMemcpyAsync(memory.received(), memory.there, bytes, hipMemcpyDefault, stream);
+    if (!finish(stream, bound)) return hipErrorNotReady;
+    const hipError_t end = hipStreamQuery(stream);
+    if (error == hipSuccess) error = end;
+    works = error == hipSuccess && is_taken &&
+            std::equal(memory.sent(), memory.sent() + Scratch::words, memory.received());
+    return error;
+}
+
+}  // namespace
+
+hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound, TrialMemory& used)
+{
+    static std::mutex mutex;
+    static bool tried = false, is_stuck = false;
+    const std::lock_guard lock(mutex);
+    if (tried) return hipSuccess;
+    if (is_stuck) return hipErrorNotReady;  // once is long enough
+    int version = 0;
+    hipError_t error = hipRuntimeGetVersion(&version);
+    if (error != hipSuccess) return error;
+    bool works = false;
+    if (is_better_forced(version)) {
+        auto* const memory = new Scratch;
+        used = {memory, [](void* scratch) { delete static_cast<Scratch*>(scratch); }};
+        error = try_no_compute_unit(stream, bound, *memory, works);
+    }
+    is_stuck = error == hipErrorNotReady;
+    if (error != hipSuccess) return error;
+    has_no_compute_unit = works;
+    tried = true;
+    return hipSuccess;
+}
+
+// Every peer has a link and a copy engine of its own, and the copies of a stream follow one
+// another.
+std::size_t stream_of(int lane)
+{
+    return static_cast<std::size_t>(lane < 0 ? -lane - 1 : lane + 2);
+}
+
+namespace {
+
+bool is_on_device(const void* address)
+{
+    Allocation allocation;
+    return inspect_pointer(address, allocation) == hipSuccess &&
+           allocation.kind == MemoryKind::device;
+}
+
+}  // namespace
+
+hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
+{
+    // A copy of 256 MiB in one piece has hung an MI355X.
+    constexpr std::size_t largest = 128 << 20;
+    for (const Copy& c : copies) {
+        if (c.rows > 1) {
+            const hipError_t error = copy_rows(stream, c);
+            if (error != hipSuccess) return error;
+            continue;
+        }
+        const bool between_devices =
+            has_no_compute_unit && is_on_device(c.to) && is_on_device(c.from);
+        const hipMemcpyKind kind = between_devices ? no_compute_unit : hipMemcpyDefault;
+        for (std::size_t done = 0; done < c.bytes; done += largest) {
+            const hipError_t error = hipMemcpyAsync(
+                static_cast<std::byte*>(c.to) + done, static_cast<const std::byte*>(c.from) + done,
+                std::min(largest, c.bytes - done), kind, stream);
+            if (error != hipSuccess) return error;
+        }
+    }
+    return hipSuccess;
+}
+
+std::unique_ptr<PreparedCopy> make_prepared_copy() { return nullptr; }
+
+// hipStreamWriteValue is a kernel.
+bool can_store_words(int) { return false; }
+
+hipError_t store_words(hipStream_t, std::span<const Word>) { return hipErrorInvalidValue; }
+
+// The runtime has no call for it, only (hipDeviceAttributeHdpMemFlushCntl) a register's address.
+RdmaFlush rdma_flush_of(int) { return RdmaFlush::by_read; }
+
+hipError_t flush_rdma_writes() { return hipErrorInvalidValue; }
+
+}  // namespace hier::gpu

@@ -1,0 +1,46 @@
+// How UCX is set up for a choice of network, and what that makes of its order.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <optional>
+
+#include "net/ucx/ucx_devices.hpp"
+
+namespace hier {
+
+unsigned ucx_version();  // 100 * major + minor
+const char* ucx_version_text();
+// Older ones copy what they do not send by zero-copy with the CPU, which device memory does not
+// survive.
+inline constexpr unsigned first_for_devices = 116;
+// Does the weak fence of that version keep a put over RDMA behind those before?
+bool orders_by_weak_fence(unsigned version);
+
+// What keeps a signal behind its data.
+enum class SignalOrder {
+    by_lane,   // one lane that delivers in order: nothing to do
+    by_fence,  // RDMA: a fence between the two
+    by_flush,  // several lanes, or unknown ones: the data is flushed first
+};
+
+void configure(ucp_config_t* config, const NetworkChoice& choice);
+SignalOrder signal_order_for(const NetworkChoice& choice);
+// Chunks. A fence is spent on the first put that UCX posts after it, and with no room among its requests
+// on their way (UCX_RC_TX_QUEUE_LEN: 256, two for each chunk) it posts data later than that.
+int most_in_flight(const NetworkChoice& choice);
+
+// What UCX locks for the buffers of its own of an RDMA device: 56 MB were seen (1.13, rc_verbs).
+inline constexpr std::size_t locked_by_ucx = 64 << 20;
+// Bytes of memory that this process may lock, as what is registered is; none: as many as there are.
+std::optional<std::size_t> most_lockable();
+// Of what it may lock beside UCX's own, half is for UCX's cache and half for the call that runs.
+std::size_t most_registered(const NetworkChoice& choice);
+
+// UCX ends the process where it gets no descriptor or thread in the middle of something, so these are
+// tried first. Both throw SetupError.
+void require_descriptors(std::size_t count);
+void require_thread();
+
+}  // namespace hier

@@ -1,0 +1,304 @@
+#include "net/ucx/ucx_worker.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <ucs/debug/log_def.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdarg>
+#include <cstring>
+#include <new>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "net/ucx/ucx_memory.hpp"
+
+namespace hier {
+
+namespace {
+
+constexpr std::size_t descriptors_of_worker = 12;
+constexpr std::size_t descriptors_of_connection = 4;
+
+struct Registry {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<UcxWorker>> workers;
+    std::atomic<bool> quiet{false};
+};
+
+Registry& registry()
+{
+    // Never destroyed: a child of fork() that ends by exit() would end the parent's connections.
+    static Registry& instance = *new Registry;
+    return instance;
+}
+
+// UCX's list of handlers has no lock.
+std::mutex& handlers_mutex()
+{
+    static std::mutex instance;
+    return instance;
+}
+std::atomic<ucs_log_level_t> quiet_level{UCS_LOG_LEVEL_WARN};
+
+// To end a connection over TCP, UCX (1.13) asks for a socket and for the routes, and ends the process
+// where it does not get both: no descriptor is left, /proc is not there (chroot), the main thread has ended.
+bool can_end_connections()
+{
+    const int routes = open("/proc/net/route", O_RDONLY | O_CLOEXEC);
+    const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (routes >= 0) close(routes);
+    if (made >= 0) close(made);
+    return routes >= 0 && made >= 0;
+}
+
+}  // namespace
+
+// UCX warns of puts that nobody has acknowledged. That is how it has to be here: who waits for the
+// acknowledgement of his last word waits for somebody who may have left.
+void UcxWorker::WorkerDestroy::operator()(ucp_worker_h worker) const
+{
+    const QuietUcx quiet(UCS_LOG_LEVEL_WARN);
+    ucp_worker_destroy(worker);
+}
+
+QuietUcx::QuietUcx(ucs_log_level_t most)
+{
+    handlers_mutex().lock();
+    quiet_level = most;
+    ucs_log_push_handler([](const char*, unsigned, const char*, ucs_log_level_t level,
+                            const ucs_log_component_config_t*, const char*, va_list) {
+        return level < quiet_level ? UCS_LOG_FUNC_RC_CONTINUE : UCS_LOG_FUNC_RC_STOP;
+    });
+}
+
+QuietUcx::~QuietUcx()
+{
+    ucs_log_pop_handler();
+    handlers_mutex().unlock();
+}
+
+void check(ucs_status_t status, const char* what)
+{
+    if (status != UCS_OK) throw SetupError(format("%s: %s", what, ucs_status_string(status)));
+}
+
+std::shared_ptr<UcxWorker> UcxWorker::get(const NetworkChoice& choice)
+{
+    Registry& all = registry();
+    const std::lock_guard lock(all.mutex);
+    for (const auto& worker : all.workers) {
+        if (worker->choice() == choice) return worker;
+    }
+    return all.workers.emplace_back(std::make_shared<UcxWorker>(choice));
+}
+
+void UcxWorker::turn_all()
+{
+    Registry& all = registry();
+    if (all.quiet) return;
+    const std::unique_lock lock(all.mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return;
+    for (const auto& worker : all.workers) {
+        const std::unique_lock turn(worker->mutex(), std::try_to_lock);
+        if (turn.owns_lock()) ucp_worker_progress(worker->handle());
+    }
+}
+
+void UcxWorker::quiesce() { registry().quiet = true; }
+
+bool UcxWorker::is_quiet() { return registry().quiet; }
+
+void UcxWorker::finalize()
+{
+    Registry& all = registry();
+    const std::lock_guard lock(all.mutex);
+    if (!can_end_connections()) {
+        for (const auto& worker : all.workers) worker->keep();
+    }
+    all.workers.clear();
+}
+
+void UcxWorker::drop_unused(const NetworkChoice& choice)
+{
+    Registry& all = registry();
+    const std::lock_guard lock(all.mutex);
+    std::erase_if(all.workers, [&](const auto& worker) {
+        return worker->choice() == choice && worker.use_count() == 1 &&
+               worker->connections_.empty();
+    });
+}
+
+UcxWorker::UcxWorker(const NetworkChoice& choice)
+    : choice_(choice), order_(signal_order_for(choice))
+{
+    make_context();
+    make_worker();
+}
+
+void UcxWorker::keep()
+{
+    is_kept_ = true;
+    // Open MPI closes components: this file stays, and what it is linked with.
+    Dl_info here;
+    static const char anything = 0;
+    if (dladdr(&anything, &here) != 0)
+        (void)dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+UcxWorker::~UcxWorker()
+{
+    if (!is_kept_) return;
+    (void)worker_.release();
+    (void)context_.release();
+}
+
+FlushProbe& UcxWorker::probe(const gpu::Runtime& runtime, int device, ucs_memory_type_t type)
+{
+    auto& probe = probes_[device];
+    if (!probe) probe = std::make_unique<FlushProbe>(*this, runtime, device, type);
+    return *probe;
+}
+
+void UcxWorker::make_context()
+{
+    ucp_config_t* config = nullptr;
+    check(ucp_config_read(nullptr, nullptr, &config), "reading the UCX configuration");
+    configure(config, choice_);
+
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
+    params.features = UCP_FEATURE_RMA | UCP_FEATURE_AM;
+    params.mt_workers_shared = 0;
+    ucp_context_h context = nullptr;
+    const ucs_status_t status = ucp_init(&params, config, &context);
+    ucp_config_release(config);
+    if (status != UCS_OK) {
+        const std::string where =
+            choice_.devices.empty() ? "any device" : "device \"" + choice_.devices + "\"";
+        throw SetupError(format("UCX cannot use transports \"%s\" on %s: %s "
+                                "(coll_hier_net_transports, coll_hier_net_devices)",
+                                choice_.transports.c_str(), where.c_str(),
+                                ucs_status_string(status)));
+    }
+    context_.reset(context);
+}
+
+// What it says is that it recognises such memory, not that the network device can register it.
+bool UcxWorker::knows(ucs_memory_type_t type) const
+{
+    ucp_context_attr_t attributes{};
+    attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+    if (ucp_context_query(context(), &attributes) != UCS_OK) return false;
+    return (attributes.memory_types & UCS_BIT(type)) != 0;
+}
+
+// UCX says of each buffer that it cannot have, without end, that it cannot: so this is tried first.
+void UcxWorker::require_lockable() const
+{
+    const auto most = most_lockable();
+    if (!most || !is_rdma(choice_)) return;
+    void* pages =
+        mmap(nullptr, locked_by_ucx, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    ucs_status_t status = UCS_OK;
+    {
+        const QuietUcx quiet;
+        UcxMemory memory;
+        status = memory.map(context(), pages, locked_by_ucx, UCS_MEMORY_TYPE_HOST);
+    }
+    munmap(pages, locked_by_ucx);
+    if (status != UCS_OK)
+        throw SetupError(format("UCX cannot lock %zu MiB for RDMA: %s; this process may lock %zu "
+                                "KiB (ulimit -l)",
+                                locked_by_ucx >> 20, ucs_status_string(status), *most >> 10));
+}
+
+void UcxWorker::make_worker()
+{
+    require_lockable();
+    require_descriptors(descriptors_of_worker);
+    require_thread();
+    ucp_worker_params_t params{};
+    params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    ucp_worker_h worker = nullptr;
+    check(ucp_worker_create(context(), &params, &worker), "creating a UCX worker");
+    worker_.reset(worker);
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                         UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.id = MessageSink::id;
+    handler.cb = on_message;
+    handler.arg = this;
+    check(ucp_worker_set_am_recv_handler(worker, &handler), "taking messages from UCX");
+
+    ucp_address_t* address = nullptr;
+    std::size_t length = 0;
+    check(ucp_worker_get_address(worker, &address, &length),
+          "asking UCX for this process's address");
+    address_.resize(length);
+    std::memcpy(address_.data(), address, length);
+    ucp_worker_release_address(worker, address);
+}
+
+// Messages are short and eager (UCP_AM_SEND_FLAG_EAGER): the data is here.
+ucs_status_t UcxWorker::on_message(void* worker, const void* head, std::size_t head_bytes,
+                                   void* data, std::size_t bytes, const ucp_am_recv_param_t* param)
+{
+    if (head_bytes != sizeof(MessageHead) || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
+        return UCS_OK;
+    MessageHead known;
+    std::memcpy(&known, head, sizeof known);
+    auto& sinks = static_cast<UcxWorker*>(worker)->sinks_;
+    const auto sink = sinks.find(known.sink);
+    if (sink != sinks.end())
+        sink->second->take_message(known, static_cast<const std::byte*>(data), bytes);
+    return UCS_OK;
+}
+
+std::string UcxWorker::doubt() const
+{
+    return format("is %s on device \"%s\" the right network? (coll_hier_net_devices)",
+                  choice_.transports.c_str(), choice_.devices.c_str());
+}
+
+bool UcxWorker::is_connected(const std::vector<std::byte>& peer_address) const
+{
+    const auto found = connections_.find(peer_address);
+    return found != connections_.end() && found->second != nullptr;
+}
+
+ucp_ep_h UcxWorker::connect(const std::vector<std::byte>& peer_address)
+{
+    ucp_ep_h& endpoint = connections_[peer_address];
+    if (endpoint != nullptr && !is_broken(endpoint)) return endpoint;
+    broken_.reserve(broken_.size() + connections_.size());
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    params.address = reinterpret_cast<const ucp_address_t*>(peer_address.data());
+    // Without a handler UCX ends the process when a peer that has left answers no more. What is on
+    // its way then ends with an error.
+    if (is_rdma(choice_)) {
+        params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+        params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+        params.err_handler.arg = this;
+        params.err_handler.cb = [](void* worker, ucp_ep_h failed, ucs_status_t) {
+            auto& self = *static_cast<UcxWorker*>(worker);
+            self.broken_.push_back(failed);
+            self.has_broken_.store(true, std::memory_order_release);
+        };
+    }
+    require_descriptors(descriptors_of_connection);
+    ucp_ep_h made = nullptr;
+    const ucs_status_t status = ucp_ep_create(handle(), &params, &made);
+    if (status != UCS_OK)
+        throw SetupError(format("connecting to a rail peer: %s; %s", ucs_status_string(status),
+                                doubt().c_str()));
+    return endpoint = made;
+}
+
+}  // namespace hier

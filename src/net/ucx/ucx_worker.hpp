@@ -1,0 +1,151 @@
+// UCX for the whole process: one context, one device and one worker for each network choice (a rank
+// has one for each of its devices: rail_lanes.hpp), shared by all teams; and the connections to
+// other processes, each opened once.
+//
+// Connections stay until finalize(): closing one while its peer lives would be an error over there,
+// and a team may end without talking to anybody.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "hier/gpu.hpp"
+#include "net/ucx/device/flush_probe.hpp"
+#include "net/ucx/ucx_config.hpp"
+#include "net/ucx/ucx_devices.hpp"
+
+namespace hier {
+
+// What a message says of itself.
+struct MessageHead {
+    static constexpr std::uint64_t goodbye = ~0ull;  // as sequence: the sender's rail sends no more
+
+    std::uint64_t sink = 0;      // its receiver: the number that the worker there gave it
+    std::uint64_t sequence = 0;  // of the sender's call
+    std::uint64_t offset = 0;    // of the data in the receive buffer
+    std::uint64_t total = 0;     // bytes of the receive buffer
+    std::uint32_t from = 0;      // index among the receiver's peers
+    std::uint32_t count = 0;     // as a signal's
+};
+
+// Gets the messages that are for it, under the worker's mutex.
+class MessageSink {
+public:
+    static constexpr unsigned id = 1;  // of UCX's active messages
+    virtual void take_message(const MessageHead& head, const std::byte* data,
+                              std::size_t bytes) = 0;
+
+protected:
+    ~MessageSink() = default;
+};
+
+class UcxWorker {
+public:
+    // The process's worker for this choice. Throws SetupError.
+    static std::shared_ptr<UcxWorker> get(const NetworkChoice& choice);
+    // Turns all workers once, those apart that somebody else is turning: between collectives, for
+    // the acknowledgements of what was put.
+    static void turn_all();
+    // From now on peers may be gone: nothing is turned between collectives any more, and no goodbye
+    // is sent. (UCX ends the process when it cannot answer a put whose sender has left.)
+    static void quiesce();
+    static bool is_quiet();
+    // Forgets all workers; those that a team still uses end with it.
+    static void finalize();
+
+    explicit UcxWorker(const NetworkChoice& choice);
+    UcxWorker(const UcxWorker&) = delete;
+    UcxWorker& operator=(const UcxWorker&) = delete;
+    ~UcxWorker();
+
+    // Held around every call that touches the worker, the functions below included.
+    std::mutex& mutex() { return mutex_; }
+    ucp_context_h context() const { return context_.get(); }
+    ucp_worker_h handle() const { return worker_.get(); }
+    const std::vector<std::byte>& address() const { return address_; }
+    SignalOrder signal_order() const { return order_; }
+    const NetworkChoice& choice() const { return choice_; }
+    // Does UCX know this type of memory?
+    bool knows(ucs_memory_type_t type) const;
+
+    // Has half a connection: UCX may abort when such a worker is destroyed, so the process keeps it,
+    // and with it the code that UCX's own thread calls for it.
+    void keep();
+    // Gives back what a worker holds that nobody has and that has never connected.
+    static void drop_unused(const NetworkChoice& choice);
+
+    // Its number, which no other one gets.
+    std::uint64_t add_sink(MessageSink& sink)
+    {
+        sinks_[++last_sink_] = &sink;
+        return last_sink_;
+    }
+    void remove_sink(std::uint64_t number) { sinks_.erase(number); }
+
+    // Of a device, for as long as the worker lives. Throws SetupError.
+    FlushProbe& probe(const gpu::Runtime& runtime, int device, ucs_memory_type_t type);
+
+    // Of a network that cannot be connected: what the user may look at.
+    std::string doubt() const;
+    bool is_connected(const std::vector<std::byte>& peer_address) const;
+    // A new one in place of one that is broken. Throws SetupError.
+    ucp_ep_h connect(const std::vector<std::byte>& peer_address);
+    // Has its peer gone, or the way there, as far as UCX has noticed? (Over TCP it does not tell.)
+    bool is_broken(ucp_ep_h endpoint) const
+    {
+        return std::find(broken_.begin(), broken_.end(), endpoint) != broken_.end();
+    }
+    // Is any? Without the mutex.
+    bool has_broken() const { return has_broken_.load(std::memory_order_acquire); }
+
+private:
+    struct ContextCleanup {
+        void operator()(ucp_context_h context) const { ucp_cleanup(context); }
+    };
+    struct WorkerDestroy {
+        void operator()(ucp_worker_h worker) const;
+    };
+
+    void make_context();
+    void require_lockable() const;
+    void make_worker();
+    static ucs_status_t on_message(void* worker, const void* head, std::size_t head_bytes,
+                                   void* data, std::size_t bytes, const ucp_am_recv_param_t* param);
+
+    std::mutex mutex_;
+    std::atomic<bool> is_kept_{false};
+    NetworkChoice choice_;
+    SignalOrder order_;
+    std::unique_ptr<std::remove_pointer_t<ucp_context_h>, ContextCleanup> context_;
+    std::vector<ucp_ep_h> broken_;  // with room for every connection
+    std::atomic<bool> has_broken_{false};
+    std::unique_ptr<std::remove_pointer_t<ucp_worker_h>, WorkerDestroy>
+        worker_;  // destroys its connections
+    std::vector<std::byte> address_;
+    std::map<std::vector<std::byte>, ucp_ep_h> connections_;
+    std::map<int, std::unique_ptr<FlushProbe>> probes_;  // by device
+    std::map<std::uint64_t, MessageSink*> sinks_;
+    std::uint64_t last_sink_ = 0;
+};
+
+// While it lives UCX logs nothing of this level or a graver one, on any thread: for calls that may
+// fail.
+class QuietUcx {
+public:
+    explicit QuietUcx(ucs_log_level_t gravest_but = UCS_LOG_LEVEL_ERROR);
+    ~QuietUcx();
+    QuietUcx(const QuietUcx&) = delete;
+    QuietUcx& operator=(const QuietUcx&) = delete;
+};
+
+// Throws SetupError with UCX's own text.
+void check(ucs_status_t status, const char* what);
+
+}  // namespace hier

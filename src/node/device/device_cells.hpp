@@ -1,0 +1,116 @@
+// Into device memory that cannot be exported (of a pool, or mapped by the application): the receiver
+// lends each peer some cells of device memory that can, and copies on from there.
+//
+//   sender's engine        receiver's cells for it       receiver's engine
+//   put, piece by piece -->  [ 0 | 1 | ... | 7 ]  -->  receive buffer
+//                        (entry_ring.hpp)
+//
+// Pieces take the cells in turn. Each side starts copies, and says when it comes back that they are
+// done: as many at once as there are, because between two starts an engine rests for some us
+// (CUDA), but half of the cells at most, so that the others are at work meanwhile. The copy inside
+// the device is the driver's, as that of the own block.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "hier/gpu.hpp"
+#include "hier/transport.hpp"
+#include "node/device/lent_memory.hpp"
+#include "node/entry_ring.hpp"
+#include "node/node_segment.hpp"
+
+namespace hier {
+
+class DeviceCells {
+public:
+    static constexpr std::size_t most_bytes = 64 << 20;  // that a rank lends to all its peers
+
+    // Of the segment's own (NodeSegment::more()), for a node of so many ranks.
+    static std::size_t shared_bytes(int ranks);
+
+    explicit DeviceCells(std::shared_ptr<NodeSegment> segment);
+    ~DeviceCells();
+    DeviceCells(const DeviceCells&) = delete;
+    DeviceCells& operator=(const DeviceCells&) = delete;
+
+    // `engines`: of the rank's device in this collective; nullptr: it has none.
+    void begin(const Binding& binding, gpu::Queue* engines);
+    // What this rank lends, on its device. nullptr: it has none to lend; the cause has been logged.
+    const ExportedMemory* lend(int device);
+    // Puts to `peer` go by what it lends, which is mapped here at `cells`.
+    void use(int peer, std::byte* cells);
+    // `source`: where the slice is.
+    void put(const Transfer& transfer, const std::byte* source);
+    std::uint32_t arrived(int peer) const;
+    Status progress(Completions& completions);
+    void raise();
+    bool idle();
+    // A copy may go on, however long.
+    bool has_hung() const { return has_hung_; }
+    void end();
+
+private:
+    static constexpr std::size_t cells_per_peer = 8;
+    static constexpr std::size_t most_at_once = cells_per_peer / 2;
+
+    struct Entry {
+        std::uint64_t offset;  // in the receive buffer
+        std::uint32_t length;
+        std::uint32_t is_last;  // of its put
+    };
+    // Of one peer to another. Piece i is in cell i % cells_per_peer.
+    using Pair = EntryRing<Entry, cells_per_peer>;
+    struct Piece {
+        std::uint64_t ticket = 0;
+        Entry entry{};
+        std::uint32_t op = 0;
+    };
+    struct Outgoing {
+        std::byte* cells = nullptr;
+        struct Put {
+            Transfer transfer;
+            const std::byte* source;
+        };
+        std::vector<Put> puts;
+        std::size_t next = 0;      // the put that is being pushed
+        std::size_t done = 0;      // bytes of it
+        std::uint64_t pushed = 0;  // pieces, from the first collective on; told: the pair's sent()
+        std::array<Piece, cells_per_peer> pieces;
+    };
+    struct Incoming {
+        std::uint64_t started = 0;  // copies out of cells; done: the pair's freed()
+        std::array<std::uint64_t, cells_per_peer> tickets{};
+        std::uint32_t arrived = 0;  // puts, in this collective
+    };
+
+    Pair& pair(int from, int to) const;
+    std::size_t cell_bytes() const;
+    // Of the cells for `from`, in what `to` lends.
+    std::size_t offset(int from, int to) const;
+    void add(const gpu::Copy& copy);
+    std::size_t pieces_left(const Outgoing& out) const;
+    Status push(int peer);
+    Status tell(int peer, Completions& completions);
+    Status take(int peer);
+    Status free(int peer);
+    Status start(std::uint64_t& ticket);  // what is in copies_
+    Status reached(std::uint64_t ticket);
+    void give_back();
+
+    std::shared_ptr<NodeSegment> segment_;
+    Binding binding_{};
+    gpu::Queue* engines_ = nullptr;
+    std::vector<Outgoing> outgoing_;  // by peer
+    std::vector<Incoming> incoming_;
+    std::vector<gpu::Copy> copies_;  // about to be started
+    int device_ = -1;                // on which lent_ is, or could not be had
+    const LentMemory::Block* lent_ = nullptr;
+    bool is_used_ = false;  // in this collective
+    bool has_hung_ = false;
+    bool has_raised_ = false;
+    Status failure_ = Status::ok;
+};
+
+}  // namespace hier

@@ -1,0 +1,43 @@
+// Allocations of this process that its peers map as a whole (peer_mappings.hpp): who has been told of
+// which. Memory that the application frees comes free only when nobody has it mapped, and only its
+// owner knows that it was freed.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <span>
+
+#include "node/device/memory_notices.hpp"
+#include "node/device/peer_mappings.hpp"
+
+namespace hier {
+
+class ExportedAllocations {
+public:
+    static ExportedAllocations& instance();
+
+    // Before the peers are told where `memory` is. If it is new, those who may have mapped what is no
+    // more hear of that first: to map this one they may have to give that up.
+    void note(const ExportedMemory& memory, int device,
+              std::span<const PieceSocket::Address> peers);
+    std::size_t size();
+
+private:
+    struct Export {
+        PieceSocket::Entry memory;
+        int device;
+        std::map<std::uint64_t, PieceSocket::Address> told;  // by process
+    };
+
+    void look_for_freed();
+
+    // At a time: to ask takes a driver up to a microsecond.
+    static constexpr std::size_t most_looks = PeerMappings::most;
+
+    std::mutex mutex_;
+    std::map<std::uint64_t, Export> exports_;  // by base
+    std::uint64_t looked_at_ = 0;
+    MemoryNotices notices_{PieceSocket::What::freed};
+};
+
+}  // namespace hier

@@ -1,0 +1,75 @@
+#include "node/device/lent_memory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "gpu/runtime.hpp"
+
+namespace hier {
+
+LentMemory& LentMemory::instance()
+{
+    static LentMemory memory;
+    return memory;
+}
+
+// That cannot be exported stays and is tried again: to free it could mean to wait for kernels.
+bool LentMemory::export_block(Block& block)
+{
+    if (block.exported.owner != 0) return true;
+    Allocation memory;
+    if (failed(gpu::inspect(block.base, memory)) ||
+        !gpu::runtime()->export_memory(memory, block.exported.handle))
+        return false;
+    block.exported.base = reinterpret_cast<std::uint64_t>(memory.base);
+    block.exported.length = memory.length;
+    block.exported.id = memory.id;
+    block.exported.owner = static_cast<std::int32_t>(getpid());
+    return true;
+}
+
+const LentMemory::Block* LentMemory::take(int device, std::size_t bytes)
+{
+    const std::lock_guard lock(mutex_);
+    Block* found = nullptr;
+    for (Block& block : blocks_) {
+        if (block.is_lent || block.device != device || block.bytes < bytes) continue;
+        if (found == nullptr || block.bytes < found->bytes) found = &block;
+    }
+    if (found == nullptr) {
+        found = &blocks_.emplace_back(Block{device, bytes, nullptr, {}, false});
+        found->base = gpu::runtime()->allocate_device(device, bytes);
+        if (found->base == nullptr) {
+            blocks_.pop_back();
+            return nullptr;
+        }
+    }
+    if (!export_block(*found)) return nullptr;
+    found->is_lent = true;
+    return found;
+}
+
+void LentMemory::give_back(const std::byte* base)
+{
+    const std::lock_guard lock(mutex_);
+    for (Block& each : blocks_) {
+        if (each.base == base) each.is_lent = false;
+    }
+}
+
+std::size_t LentMemory::lent()
+{
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::size_t>(std::count_if(
+        blocks_.begin(), blocks_.end(), [](const Block& block) { return block.is_lent; }));
+}
+
+void LentMemory::clear()
+{
+    const std::lock_guard lock(mutex_);
+    for (const Block& block : blocks_) gpu::runtime()->free_device(block.device, block.base);
+    blocks_.clear();
+}
+
+}  // namespace hier

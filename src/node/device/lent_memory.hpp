@@ -1,0 +1,40 @@
+// Device memory of this process that others may map, for the life of the process: no memory is freed
+// that a peer still has mapped, and who has mapped a block finds it unchanged when it is lent again.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <mutex>
+
+#include "node/device/peer_mappings.hpp"
+
+namespace hier {
+
+class LentMemory {
+public:
+    struct Block {
+        int device;
+        std::size_t bytes;
+        std::byte* base;
+        ExportedMemory exported;
+        bool is_lent;
+    };
+
+    static LentMemory& instance();
+
+    // Of that many bytes or more. nullptr: it cannot be had; the cause has been logged.
+    const Block* take(int device, std::size_t bytes);
+    // Nobody writes into it any more.
+    void give_back(const std::byte* base);
+    void clear();
+    // So many blocks are.
+    std::size_t lent();
+
+private:
+    static bool export_block(Block& block);
+
+    std::mutex mutex_;
+    std::list<Block> blocks_;
+};
+
+}  // namespace hier

@@ -1,0 +1,31 @@
+// What processes have still to be told of memory that is no more.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "node/device/piece_socket.hpp"
+
+namespace hier {
+
+class MemoryNotices {
+public:
+    explicit MemoryNotices(PieceSocket::What what) : what_(what) {}
+
+    void add(const PieceSocket::Address& peer, const PieceSocket::Entry& memory);
+    // Whose queue is full is told the next time, and who is gone not at all.
+    void send();
+    // Is there anything that this process has still to be told?
+    bool has(std::uint64_t process) const { return due_.contains(process); }
+
+private:
+    struct Due {
+        PieceSocket::Address peer;
+        std::vector<PieceSocket::Entry> memory;
+    };
+
+    PieceSocket::What what_;
+    std::map<std::uint64_t, Due> due_;
+};
+
+}  // namespace hier

@@ -1,0 +1,61 @@
+// The pieces of this process that its peers may map: who has been told of which.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "hier/gpu.hpp"
+#include "hier/transport.hpp"
+#include "node/device/memory_notices.hpp"
+
+namespace hier {
+
+class PieceExports {
+public:
+    static PieceExports& instance();
+
+    // Tells all peers of the pieces that the region lies in, unless they have been told. False: not
+    // now (a peer's queue is full), or never (it is other memory, or cannot be exported).
+    bool share(const Region& region, std::span<const PieceSocket::Address> peers,
+               std::uint64_t& digest);
+    // Tells of some that the application has unmapped since, so that their memory comes free.
+    void look_after();
+    // The peer cannot use what it was told of: it is told anew, but not again and again.
+    void forget(std::uint64_t process);
+
+private:
+    struct Export {
+        gpu::Piece piece;
+        int device;
+        bool is_refused;                                     // cannot be exported
+        std::map<std::uint64_t, PieceSocket::Address> told;  // by process
+    };
+    using Exports = std::map<const std::byte*, Export>;  // by base
+
+    Export& find(const gpu::Piece& piece, int device);
+    bool tell(std::span<const gpu::Piece> pieces, std::span<const PieceSocket::Address> peers);
+    bool tell(std::span<const gpu::Piece> pieces, const PieceSocket::Address& peer,
+              std::vector<int>& descriptors);
+    void retire(Exports::iterator at);
+
+    struct Losses {
+        int count = 0;
+        std::uint64_t last = 0;  // at this share()
+    };
+    bool may_be_told(const PieceSocket::Address& peer);
+
+    static constexpr int most_losses = 3;
+    static constexpr std::uint64_t pardoned_after = 1000;  // share()s
+
+    std::mutex mutex_;
+    Exports exports_;
+    const std::byte* looked_at_ = nullptr;
+    std::uint64_t shares_ = 0;
+    std::map<std::uint64_t, Losses> losses_;  // by process
+    std::vector<gpu::Piece> pieces_;          // of the region
+    MemoryNotices retired_{PieceSocket::What::unmapped};
+};
+
+}  // namespace hier

@@ -1,0 +1,196 @@
+#include "node/host/cma_transport.hpp"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+
+namespace hier {
+namespace {
+
+// 0, or the errno of what refused it.
+int write_memory(int pid, const std::byte* from, std::uint64_t to, std::size_t bytes)
+{
+    std::size_t done = 0;
+    while (done < bytes) {
+        const iovec local{const_cast<std::byte*>(from) + done, bytes - done};
+        const iovec remote{reinterpret_cast<void*>(to + done), bytes - done};
+        const ssize_t written = process_vm_writev(pid, &local, 1, &remote, 1, 0);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return written < 0 ? errno : EIO;
+        done += static_cast<std::size_t>(written);
+    }
+    return 0;
+}
+
+// Where a process's main thread has ended the kernel finds its memory no more, by its number; but it
+// has other threads.
+bool lives_on(int pid)
+{
+    const std::filesystem::directory_iterator end;
+    std::error_code error;
+    std::filesystem::directory_iterator thread(format("/proc/%d/task", pid), error);
+    if (!error && thread != end) thread.increment(error);  // it may be gone by now
+    return !error && thread != end;
+}
+
+}  // namespace
+
+Status CmaTransport::begin(const Binding& binding)
+{
+    std::fill(delivered_.begin(), delivered_.end(), 0);
+    return NodeTransport::begin(binding);
+}
+
+bool CmaTransport::fits_at_peer(const Transfer& transfer)
+{
+    const NodeSlot& slot = segment().slot(transfer.peer);
+    if (fits(transfer.slice.offset, transfer.slice.length, slot.length)) return true;
+    log(HIER_LOG_ERROR, "a put beyond the end of node rank %d's receive buffer (%zu bytes)",
+        transfer.peer, static_cast<std::size_t>(slot.length));
+    return false;
+}
+
+Status CmaTransport::put(const Transfer& transfer)
+{
+    if (!fits_at_peer(transfer)) return Status::mismatch;
+    if (transfer.slice.length > most_at_once) {
+        long_.push_back({transfer, 0});
+        return Status::in_progress;
+    }
+    const int cause = try_to_write(transfer, transfer.slice);
+    if (cause != 0) return report(transfer, transfer.slice, cause);
+    count(transfer.peer);
+    return Status::ok;
+}
+
+std::optional<Status> CmaTransport::put_if_reachable(const Transfer& transfer)
+{
+    if (!fits_at_peer(transfer)) return Status::mismatch;
+    const bool is_long = transfer.slice.length > most_at_once;
+    const Slice first{transfer.slice.offset, is_long ? 1 : transfer.slice.length};
+    const int cause = try_to_write(transfer, first);
+    // Memory that no other process may write to; or a process that has become one that none may.
+    if (cause == EFAULT || cause == EPERM) return std::nullopt;
+    if (cause == ESRCH && lives_on(pids_[static_cast<std::size_t>(transfer.peer)]))
+        return std::nullopt;
+    if (cause != 0) return report(transfer, first, cause);
+    if (is_long) return put(transfer);
+    count(transfer.peer);
+    return Status::ok;
+}
+
+// A piece of the first one a pass.
+Status CmaTransport::progress(Completions& completions)
+{
+    const Status group_status = NodeTransport::progress(completions);
+    if (failed(group_status) || long_.empty()) return group_status;
+    Long& first = long_.front();
+    const Transfer transfer = first.transfer;
+    const Slice slice = transfer.slice;
+    const std::size_t part = std::min(most_at_once, slice.length - first.done);
+    const Slice next{slice.offset + first.done, part};
+    const int cause = try_to_write(transfer, next);
+    const Status status = cause == 0 ? Status::ok : report(transfer, next, cause);
+    first.done += part;
+    if (!failed(status) && first.done < slice.length) return Status::ok;
+    long_.pop_front();
+    if (!failed(status)) count(transfer.peer);
+    completions.complete(transfer.op, status);
+    return Status::ok;
+}
+
+void CmaTransport::raise(Status status)
+{
+    NodeTransport::raise(status);
+    long_.clear();  // nobody waits for them any more
+}
+
+int CmaTransport::try_to_write(const Transfer& transfer, Slice part)
+{
+    const auto peer = static_cast<std::size_t>(transfer.peer);
+    const std::uint64_t to = segment().slot(transfer.peer).address + part.offset;
+    const std::byte* from = source(transfer) + (part.offset - transfer.slice.offset);
+    return write_memory(pids_[peer], from, to, part.length);
+}
+
+Status CmaTransport::report(const Transfer& transfer, Slice part, int cause)
+{
+    log(HIER_LOG_ERROR, "process_vm_writev of %zu bytes to node rank %d (process %d): %s",
+        part.length, transfer.peer, pids_[static_cast<std::size_t>(transfer.peer)],
+        std::strerror(cause));
+    return Status::transport_error;
+}
+
+void CmaTransport::count(int peer)
+{
+    const std::uint32_t delivered = ++delivered_[static_cast<std::size_t>(peer)];
+    segment()
+        .flag(peer, segment().rank())
+        .by_cpu.store(Signal::encode(binding().sequence, delivered), std::memory_order_release);
+}
+
+bool can_be_written(const Region& region)
+{
+    std::byte* const ends[] = {region.base, region.base + region.length - 1};
+    return std::all_of(std::begin(ends), std::end(ends), [](std::byte* end) {
+        std::byte copy = *end;
+        const iovec local{&copy, 1}, remote{end, 1};
+        return process_vm_writev(getpid(), &local, 1, &remote, 1, 0) == 1;
+    });
+}
+
+namespace {
+
+std::string probe(const Group& group, const std::vector<int>& pids,
+                  const std::vector<std::uint64_t>& probes)
+{
+    const auto addresses = group.allgather(reinterpret_cast<std::uint64_t>(probes.data()));
+    const auto me = static_cast<std::size_t>(group.rank());
+    const auto word = [](std::size_t from, std::size_t to) {
+        return 0x4849455200000001u + (from << 16) + to;
+    };
+
+    std::string refusal;
+    for (std::size_t peer = 0; peer < pids.size() && refusal.empty(); peer++) {
+        if (peer == me) continue;
+        const std::uint64_t value = word(me, peer);
+        const int cause = write_memory(pids[peer], reinterpret_cast<const std::byte*>(&value),
+                                       addresses[peer] + me * sizeof value, sizeof value);
+        if (cause != 0)
+            refusal =
+                format("process_vm_writev to process %d: %s", pids[peer], std::strerror(cause));
+    }
+    const auto wrote = group.allgather(static_cast<int>(refusal.empty()));
+    bool arrived = true;
+    for (std::size_t peer = 0; peer < pids.size(); peer++) {
+        const volatile std::uint64_t& probe = probes[peer];
+        if (peer != me && wrote[peer] && probe != word(peer, me)) arrived = false;
+    }
+    if (!arrived && refusal.empty()) refusal = "a process id leads to another process";
+    const auto fine = group.allgather(static_cast<int>(refusal.empty()));
+    const auto first = std::find(fine.begin(), fine.end(), 0);
+    if (first == fine.end()) return "";
+    return refusal.empty()
+               ? format("node rank %d was refused", static_cast<int>(first - fine.begin()))
+               : refusal;
+}
+
+}  // namespace
+
+std::string try_cma(const Group& group, const std::vector<int>& pids)
+{
+    // Filled by the peers, each one word, behind the compiler's back: there until all have been.
+    std::vector<std::uint64_t> probes(pids.size());
+    std::string refusal;
+    group.agree("trying CMA", [&] { refusal = probe(group, pids, probes); });
+    return refusal;
+}
+
+}  // namespace hier

@@ -1,0 +1,57 @@
+// Host memory inside a node by Cross Memory Attach: process_vm_writev straight into the peer's
+// receive buffer, one copy.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/node_transport.hpp"
+
+namespace hier {
+
+class CmaTransport final : public NodeTransport {
+public:
+    CmaTransport(std::shared_ptr<NodeSegment> segment, std::vector<int> pids)
+        : NodeTransport(std::move(segment)), pids_(std::move(pids)), delivered_(pids_.size())
+    {
+    }
+
+    Status begin(const Binding& binding) override;
+    // Long ones go on in progress(), so that the network is served in between.
+    Status put(const Transfer& transfer) override;
+    // As put(), for the first one to a peer in a call. None: the kernel lets nobody write there, or
+    // read what is to be written.
+    std::optional<Status> put_if_reachable(const Transfer& transfer);
+    Status progress(Completions& completions) override;
+    bool idle() override { return long_.empty(); }
+    void end() override { long_.clear(); }
+    void raise(Status status) override;
+    const char* name() const override { return "copies between processes (CMA)"; }
+
+private:
+    struct Long {
+        Transfer transfer;
+        std::size_t done;  // bytes
+    };
+    static constexpr std::size_t most_at_once = 1 << 20;  // bytes
+
+    bool fits_at_peer(const Transfer& transfer);
+    int try_to_write(const Transfer& transfer, Slice part);
+    Status report(const Transfer& transfer, Slice part, int cause);
+    void count(int peer);
+
+    std::deque<Long> long_;
+    std::vector<int> pids_;
+    std::vector<std::uint32_t> delivered_;  // in this collective, by peer
+};
+
+// Could a peer write there? Drivers' mappings of pinned memory refuse it.
+bool can_be_written(const Region& region);
+
+// Collective: writes a word into every peer and looks whether it came. Empty when all ranks may
+// write to all others, else what refused it, the same on all ranks but for its wording.
+std::string try_cma(const Group& group, const std::vector<int>& pids);
+
+}  // namespace hier

@@ -1,0 +1,101 @@
+#include "node/host/host_transport.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+
+namespace hier {
+
+HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
+                             std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells,
+                             std::unique_ptr<NodeBroadcast> broadcast, std::size_t most)
+    : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
+      broadcast_(std::move(broadcast)), most_(most),
+      name_(cma_ ? format("copies between processes (CMA; up to %zu KiB: %s)", most >> 10,
+                          cells_->name())
+                 : cells_->name()),
+      choices_(static_cast<std::size_t>(this->segment().size()))
+{
+}
+
+Status HostTransport::begin(const Binding& binding)
+{
+    Status status = NodeTransport::begin(binding);
+    if (binding.broadcast) {
+        broadcast_->begin();
+        return status;
+    }
+    std::fill(choices_.begin(), choices_.end(), cma_ ? Choice::open : Choice::by_cells);
+    if (cma_ && !failed(status)) status = cma_->begin(binding);
+    return failed(status) ? status : cells_->begin(binding);
+}
+
+Status HostTransport::ready(int peer)
+{
+    if (binding().broadcast) return broadcast_->ready(peer, binding());
+    const Status status = NodeTransport::ready(peer);
+    // For a peer with fewer bytes the call may be a broadcast.
+    return status == Status::in_progress && broadcast_ ? broadcast_->ready(peer, binding())
+                                                       : status;
+}
+
+Status HostTransport::put(const Transfer& transfer)
+{
+    if (binding().broadcast) return broadcast_->put(transfer.slice, source(transfer), binding());
+    Choice& choice = choices_[static_cast<std::size_t>(transfer.peer)];
+    if (choice == Choice::by_cma) return cma_->put(transfer);
+    if (choice == Choice::open && transfer.slice.length > most_) {
+        if (const auto status = cma_->put_if_reachable(transfer)) {
+            choice = Choice::by_cma;
+            return *status;
+        }
+    }
+    choice = Choice::by_cells;
+    return cells_->put(transfer);
+}
+
+Status HostTransport::put_through_cells(const Transfer& transfer)
+{
+    choices_[static_cast<std::size_t>(transfer.peer)] = Choice::by_cells;
+    return cells_->put(transfer);
+}
+
+std::uint32_t HostTransport::arrived(int peer)
+{
+    if (binding().broadcast) return broadcast_->arrived(peer);
+    return cells_->arrived(peer) + (cma_ ? cma_->arrived(peer) : 0);
+}
+
+Status HostTransport::progress(Completions& completions)
+{
+    if (binding().broadcast) {
+        const Status status = NodeTransport::progress(completions);
+        return failed(status) || has_raised() ? status : broadcast_->receive(binding());
+    }
+    const Status status = cma_ ? cma_->progress(completions) : NodeTransport::progress(completions);
+    return failed(status) ? status : cells_->progress(completions);
+}
+
+bool HostTransport::idle() { return cells_->idle() && (!cma_ || cma_->idle()); }
+
+void HostTransport::end()
+{
+    if (binding().broadcast) return;
+    cells_->end();
+    if (cma_) cma_->end();
+}
+
+void HostTransport::raise(Status status)
+{
+    NodeTransport::raise(status);
+    cells_->raise(status);
+    if (cma_) cma_->raise(status);
+}
+
+// By CMA alone: all else everybody takes himself.
+bool HostTransport::may_write(int peer, std::uint32_t count)
+{
+    return cma_ && !binding().broadcast && NodeTransport::may_write(peer, count);
+}
+
+}  // namespace hier

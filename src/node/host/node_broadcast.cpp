@@ -1,0 +1,90 @@
+#include "node/host/node_broadcast.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.hpp"
+
+namespace hier {
+
+NodeBroadcast::NodeBroadcast(const Group& group, int numa)
+    : rank_(group.rank()), memory_(share(group, index(group.size()) * sizeof(Area))),
+      incoming_(index(group.size()))
+{
+    place_pages(reinterpret_cast<Area*>(memory_.data()) + rank_, sizeof(Area), numa);
+}
+
+void NodeBroadcast::begin()
+{
+    written_ = 0;
+    blocks_ = 0;
+    std::fill(incoming_.begin(), incoming_.end(), Reader{});
+}
+
+Status NodeBroadcast::put(Slice slice, const std::byte* from, const Binding& binding)
+{
+    Half& to = half(rank_, binding);
+    const std::size_t next = after(written_, slice.length);
+    if (slice.length > space || next > space) {
+        log(HIER_LOG_ERROR, "no room for a block of %zu bytes behind %zu others, in a broadcast",
+            slice.length, written_);
+        return Status::bad_argument;
+    }
+    const Block block{slice.offset, slice.length};
+    std::byte* const at = to.blocks.data() + written_;
+    std::memcpy(at, &block, sizeof block);
+    std::memcpy(at + sizeof block, from, slice.length);
+    if (blocks_ == 0) to.total = binding.receive.length;
+    written_ = next;
+    to.signal.store(Signal::encode(binding.sequence, ++blocks_), std::memory_order_release);
+    return Status::ok;
+}
+
+Status NodeBroadcast::ready(int peer, const Binding& binding) const
+{
+    const Half& from = half(peer, binding);
+    if (Signal::sequence(from.signal.load(std::memory_order_acquire)) < binding.sequence)
+        return Status::in_progress;
+    if (from.total == binding.receive.length) return Status::ok;
+    log(HIER_LOG_ERROR,
+        "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at node rank %d",
+        binding.receive.length, static_cast<std::size_t>(from.total), peer);
+    return Status::mismatch;
+}
+
+Status NodeBroadcast::copy_out(int peer, const Half& from, std::uint32_t blocks,
+                               const Binding& binding, std::size_t& copied)
+{
+    Reader& in = incoming_[index(peer)];
+    while (in.blocks < blocks && copied < bytes_per_pass) {
+        Block block;
+        std::memcpy(&block, from.blocks.data() + in.at, sizeof block);
+        const Region& into = binding.receive;
+        if (!fits(block.offset, block.length, into.length)) {
+            (void)ready(peer, binding);  // says why
+            return Status::mismatch;
+        }
+        std::memcpy(into.base + block.offset, from.blocks.data() + in.at + sizeof block,
+                    block.length);
+        copied += block.length;
+        in.at = after(in.at, block.length);
+        in.blocks++;
+    }
+    return Status::ok;
+}
+
+Status NodeBroadcast::receive(const Binding& binding)
+{
+    std::size_t copied = 0;
+    Status status = Status::ok;
+    const int size = static_cast<int>(incoming_.size());
+    for (int i = 1; i < size && status == Status::ok; i++) {
+        const int peer = (rank_ + i) % size;
+        const Half& from = half(peer, binding);
+        const std::uint64_t word = from.signal.load(std::memory_order_acquire);
+        status = copy_out(peer, from, Signal::count(word, binding.sequence), binding, copied);
+    }
+    return status;
+}
+
+}  // namespace hier

@@ -1,0 +1,91 @@
+// Small blocks inside a node: a rank writes each once, into memory of its own that all others read,
+// and waits for nobody.
+//
+//   rank r    calls 1, 3, 5, ...   [signal | total] [offset, length, bytes] [offset, length, bytes] ...
+//             calls 2, 4, 6, ...   [signal | total] [offset, length, bytes] ...
+//
+// Nobody says that he has read. Who writes in call c has ended call c-1, for which he had a block of
+// every other rank, which so had entered it, and ended call c-2, whose half he writes over now.
+// That goes for any kind of call in between, because in each every rank gets every other one's block.
+//
+// A block of up to 32 bytes comes in the cache line of its signal. Bytes copied on a node of G
+// ranks: G*S in, G*(G-1)*S out.
+//
+// Source: the double-buffered flag-and-data segments of shared-memory collectives (Graham and
+// Shipman, "MPI support for multi-core architectures: optimized shared memory collectives").
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hier/transport.hpp"
+#include "node/node_segment.hpp"
+
+namespace hier {
+
+class NodeBroadcast {
+public:
+    // Of a rank in one call: `blocks` of `bytes` in all need at most this much.
+    static constexpr std::size_t space_for(std::size_t blocks, std::size_t bytes)
+    {
+        return bytes + blocks * (sizeof(Block) + alignment - 1);
+    }
+    static constexpr std::size_t space = (32 << 10) - 64;
+
+    // Collective over the node's group; throws on all its ranks or on none. `numa`: the node that is
+    // to hold what this rank writes; -1: any.
+    NodeBroadcast(const Group& group, int numa);
+
+    void begin();
+    // Lets all others read `slice`, which is at `from`. Done at once.
+    Status put(Slice slice, const std::byte* from, const Binding& binding);
+    // As of Transport.
+    Status ready(int peer, const Binding& binding) const;
+    std::uint32_t arrived(int peer) const { return incoming_[index(peer)].blocks; }
+    // Copies out what is there, of some peers at least.
+    Status receive(const Binding& binding);
+
+private:
+    static constexpr std::size_t alignment = 8;
+    static constexpr std::size_t bytes_per_pass = 256 << 10;
+
+    struct Block {
+        std::uint64_t offset;  // in the receive buffers
+        std::uint64_t length;
+    };
+    struct alignas(cache_line) Half {
+        std::atomic<std::uint64_t> signal;  // a Signal: of how many blocks
+        std::uint64_t total;                // bytes of the receive buffer
+        std::array<std::byte, space> blocks;
+    };
+    struct Area {
+        std::array<Half, 2> halves;
+    };
+    struct Reader {
+        std::uint32_t blocks = 0;  // that have been copied out, in this call
+        std::size_t at = 0;        // where the next one is
+    };
+
+    static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+    static std::size_t after(std::size_t at, std::size_t length)
+    {
+        return (at + sizeof(Block) + length + alignment - 1) / alignment * alignment;
+    }
+    Half& half(int rank, const Binding& binding) const
+    {
+        return reinterpret_cast<Area*>(memory_.data())[rank].halves[binding.sequence % 2];
+    }
+    Status copy_out(int peer, const Half& from, std::uint32_t blocks, const Binding& binding,
+                    std::size_t& copied);
+
+    int rank_;
+    SharedMemory memory_;  // areas, by rank
+    std::size_t written_ = 0;
+    std::uint32_t blocks_ = 0;      // ours, in this call
+    std::vector<Reader> incoming_;  // by peer
+};
+
+}  // namespace hier

@@ -1,0 +1,253 @@
+#include "node/host/shm_transport.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "gpu/runtime.hpp"
+
+namespace hier {
+
+ShmTransport::ShmTransport(std::shared_ptr<NodeSegment> segment_in, const Group& group, int numa,
+                           CellShape shape)
+    : NodeTransport(std::move(segment_in)), shape_(shape), cells_(shape.count),
+      outgoing_(static_cast<std::size_t>(group.size())),
+      incoming_(static_cast<std::size_t>(group.size()))
+{
+    const auto ranks = static_cast<std::size_t>(group.size());
+    memory_ = share(group, ranks * ranks * sizeof(Queue) + ranks * shape_.count * shape_.bytes);
+    for (Cell& cell : cells_) cell.until.resize(ranks);
+    place_pages(cell_data(segment().rank(), 0), shape_.count * shape_.bytes, numa);
+}
+
+ShmTransport::~ShmTransport()
+{
+    if (!registration_.release()) memory_.keep();
+}
+
+ShmTransport::Queue& ShmTransport::queue(int from, int to) const
+{
+    return reinterpret_cast<Queue*>(memory_.data())[from * segment().size() + to];
+}
+
+std::byte* ShmTransport::cell_data(int owner, std::size_t cell) const
+{
+    const auto ranks = static_cast<std::size_t>(segment().size());
+    return memory_.data() + ranks * ranks * sizeof(Queue) +
+           (static_cast<std::size_t>(owner) * shape_.count + cell) * shape_.bytes;
+}
+
+Status ShmTransport::begin(const Binding& binding)
+{
+    for (Incoming& in : incoming_) in.arrived = 0;
+    return NodeTransport::begin(binding);
+}
+
+// What a cell was filled from may change once the call is over.
+void ShmTransport::end()
+{
+    for (Cell& cell : cells_) {
+        cell.content = nullptr;
+        cell.filling.queue = nullptr;
+        cell.is_fresh = false;
+    }
+    for (Outgoing& out : outgoing_) {
+        out.puts.clear();
+        out.next = out.done = 0;
+    }
+    unsent_ = 0;
+}
+
+Status ShmTransport::put(const Transfer& transfer)
+{
+    outgoing_[static_cast<std::size_t>(transfer.peer)].puts.push_back(transfer);
+    unsent_++;
+    return Status::in_progress;
+}
+
+std::uint32_t ShmTransport::arrived(int peer)
+{
+    return incoming_[static_cast<std::size_t>(peer)].arrived;
+}
+
+// Otherwise nobody but this process touches the application's buffers, and only in progress().
+bool ShmTransport::idle()
+{
+    bool is_idle = true;
+    for (Cell& cell : cells_) is_idle = is_done(cell.filling) && is_idle;
+    for (Incoming& in : incoming_) {
+        for (Work& work : in.work) is_idle = is_done(work) && is_idle;
+    }
+    return is_idle;
+}
+
+Status ShmTransport::progress(Completions& completions)
+{
+    const Status group_status = NodeTransport::progress(completions);
+    if (failed(group_status)) return group_status;
+    const Status status = receive();
+    if (unsent_ > 0) send(completions);
+    return failed(failure_) ? failure_ : status;
+}
+
+gpu::Queue* ShmTransport::engines_of(const Region& region)
+{
+    if (!is_of_device(region.memory) || failed(failure_)) return nullptr;
+    const int device = region.memory.device;
+    (void)registration_.ensure(device, memory_.data(), memory_.size());
+    gpu::Queue* engines = gpu::queue(device);
+    if (engines == nullptr) failure_ = Status::transport_error;
+    return engines;
+}
+
+bool ShmTransport::is_done(Work& work)
+{
+    if (work.queue == nullptr) return true;
+    const Status status = work.queue->reached(work.ticket);
+    if (status == Status::in_progress) return false;
+    if (failed(status)) failure_ = status;
+    work.queue = nullptr;
+    return true;
+}
+
+bool ShmTransport::is_free(const Cell& cell) const
+{
+    if (cell.is_fresh) return false;
+    for (int peer = 0; peer < segment().size(); peer++) {
+        const std::uint64_t until = cell.until[static_cast<std::size_t>(peer)];
+        if (until > 0 && queue(segment().rank(), peer).done() < until) return false;
+    }
+    return true;
+}
+
+int ShmTransport::cell_with(const Region& region, const std::byte* content, std::size_t length,
+                            std::size_t& copied)
+{
+    int free_cell = -1;
+    for (std::size_t i = 0; i < cells_.size(); i++) {
+        if (cells_[i].content == content && cells_[i].length == length)
+            return is_done(cells_[i].filling) && !failed(failure_) ? static_cast<int>(i) : -1;
+    }
+    for (std::size_t i = 0; i < cells_.size() && free_cell < 0; i++) {
+        if (is_free(cells_[i])) free_cell = static_cast<int>(i);
+    }
+    if (free_cell < 0) return -1;
+    Cell& cell = cells_[static_cast<std::size_t>(free_cell)];
+    std::byte* const data = cell_data(segment().rank(), static_cast<std::size_t>(free_cell));
+    cell.content = content;
+    cell.length = length;
+    cell.is_fresh = true;
+    std::fill(cell.until.begin(), cell.until.end(), 0);
+    if (gpu::Queue* engines = engines_of(region)) {
+        const gpu::Copy copy{data, content, length, gpu::Copy::inside};
+        const Status status = engines->start({&copy, 1}, {}, cell.filling.ticket);
+        if (failed(status)) {
+            failure_ = status;
+        } else {
+            cell.filling.queue = engines;
+        }
+        return -1;
+    }
+    if (failed(failure_)) return -1;
+    std::memcpy(data, content, length);
+    copied += length;
+    return free_cell;
+}
+
+bool ShmTransport::send_piece(int peer, std::size_t& copied)
+{
+    Outgoing& out = outgoing_[static_cast<std::size_t>(peer)];
+    const Transfer& put = out.puts[out.next];
+    Queue& q = queue(segment().rank(), peer);
+    const std::uint64_t next = q.sent();
+    if (next - q.done() == Queue::length) return false;
+    const std::size_t length = std::min(shape_.bytes, put.slice.length - out.done);
+    const int index = cell_with(binding().region(put.from), source(put) + out.done, length, copied);
+    if (index < 0) return false;
+    Cell& cell = cells_[static_cast<std::size_t>(index)];
+    const bool is_last = out.done + length == put.slice.length;
+    q[next] = {put.slice.offset + out.done, static_cast<std::uint32_t>(length),
+               static_cast<std::uint16_t>(index), static_cast<std::uint16_t>(is_last)};
+    q.send(next + 1);
+    cell.until[static_cast<std::size_t>(peer)] = next + 1;
+    cell.is_fresh = false;
+    out.done += length;
+    return true;
+}
+
+// One piece to each peer in turn, so that peers share the cells.
+void ShmTransport::send(Completions& completions)
+{
+    std::size_t copied = 0;
+    bool moved = true;
+    while (moved && copied < bytes_per_pass) {
+        moved = false;
+        for (int i = 1; i < segment().size(); i++) {
+            const int peer = (segment().rank() + i) % segment().size();
+            Outgoing& out = outgoing_[static_cast<std::size_t>(peer)];
+            if (out.empty() || !send_piece(peer, copied)) continue;
+            moved = true;
+            if (out.done < out.puts[out.next].slice.length) continue;
+            const std::uint32_t op = out.puts[out.next++].op;
+            out.done = 0;
+            unsent_--;
+            completions.complete(op, Status::ok);
+        }
+    }
+}
+
+Status ShmTransport::receive()
+{
+    std::size_t copied = 0;
+    for (int i = 1; i < segment().size(); i++) {
+        const int peer = (segment().rank() + i) % segment().size();
+        const Status status = start_receiving(peer, copied);
+        if (failed(status)) return status;
+        end_receiving(peer);
+    }
+    return Status::ok;
+}
+
+Status ShmTransport::start_receiving(int peer, std::size_t& copied)
+{
+    const Region& into = binding().receive;
+    Incoming& in = incoming_[static_cast<std::size_t>(peer)];
+    const Queue& q = queue(peer, segment().rank());
+    const std::uint64_t end = q.arrived();
+    for (; in.started < end && copied < bytes_per_pass; in.started++) {
+        const Entry& entry = q[in.started];
+        if (!fits(entry.offset, entry.length, into.length)) {
+            log(HIER_LOG_ERROR,
+                "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
+                into.length);
+            return Status::mismatch;
+        }
+        const gpu::Copy copy{into.base + entry.offset, cell_data(peer, entry.cell), entry.length,
+                             gpu::Copy::inside};
+        if (gpu::Queue* engines = engines_of(into)) {
+            Work& work = in.work[in.started % Queue::length];
+            const Status status = engines->start({&copy, 1}, {}, work.ticket);
+            if (failed(status)) return status;
+            work.queue = engines;
+        } else if (failed(failure_)) {
+            return failure_;
+        } else {
+            std::memcpy(copy.to, copy.from, copy.bytes);
+            copied += copy.bytes;
+        }
+    }
+    return Status::ok;
+}
+
+void ShmTransport::end_receiving(int peer)
+{
+    Incoming& in = incoming_[static_cast<std::size_t>(peer)];
+    Queue& q = queue(peer, segment().rank());
+    for (std::uint64_t i = q.freed(); i < in.started && is_done(in.work[i % Queue::length]); i++) {
+        if (failed(failure_)) return;
+        in.arrived += q[i].is_last;
+        q.free(i + 1);
+    }
+}
+
+}  // namespace hier

@@ -1,0 +1,71 @@
+#include "node/node_segment.hpp"
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "topology/discovery.hpp"
+
+namespace hier {
+namespace {
+
+SharedMemory share(const Group& group, std::size_t bytes, SharedMemory (*create)(std::size_t))
+{
+    SharedMemory memory;
+    group.agree("creating the node's shared memory", [&] {
+        if (group.rank() == 0) memory = create(bytes);
+    });
+    const auto addresses = group.allgather(memory.address());
+    group.agree("mapping the node's shared memory", [&] {
+        if (group.rank() != 0) memory = SharedMemory::open(addresses[0], bytes);
+    });
+    memory.withdraw();
+    return memory;
+}
+
+}  // namespace
+
+SharedMemory share(const Group& group, std::size_t bytes)
+{
+    try {
+        return share(group, bytes, SharedMemory::create_anonymous);
+    } catch (const SetupError& e) {  // on all ranks
+        log(HIER_LOG_INFO, "%s: trying /dev/shm", e.what());
+    }
+    return share(group, bytes, SharedMemory::create_named);
+}
+
+// Whoever made the segment had it filled near himself. Pages move when one process alone has mapped
+// them, which a write to each does: nobody else touches these before they are used.
+void place_pages(void* zeros, std::size_t bytes, int numa)
+{
+    if (numa < 0) return;
+    constexpr std::size_t page = 4096;  // or more
+    auto* const memory = static_cast<volatile std::byte*>(zeros);
+    for (std::size_t i = 0; i < bytes; i += page) memory[i] = {};
+    (void)place_memory(zeros, bytes, numa);
+}
+
+// Fresh shared memory is zero, which is the first value of every word: no constructor has to run in
+// it.
+NodeSegment::NodeSegment(const Group& group, std::size_t more)
+    : rank_(group.rank()), size_(group.size()), memory_(share(group, own_bytes(size_) + more))
+{
+}
+
+std::size_t NodeSegment::own_bytes(int ranks)
+{
+    const auto count = static_cast<std::size_t>(ranks);
+    return cache_line + count * sizeof(NodeSlot) + count * count * sizeof(NodeFlag);
+}
+
+NodeSlot& NodeSegment::slot(int rank) const
+{
+    return reinterpret_cast<NodeSlot*>(memory_.data() + cache_line)[rank];
+}
+
+NodeFlag& NodeSegment::flag(int receiver, int sender) const
+{
+    const std::size_t at = cache_line + static_cast<std::size_t>(size_) * sizeof(NodeSlot);
+    return reinterpret_cast<NodeFlag*>(memory_.data() + at)[receiver * size_ + sender];
+}
+
+}  // namespace hier

@@ -1,0 +1,80 @@
+// What the ranks of a node share: who is ready, how much has arrived, and whether the team has
+// failed.
+//
+//   failure | slot of rank 0, 1, ...  | flags of receiver 0: from 0, 1, ... | of receiver 1 ...
+//
+// Every word has one writer, except `failure`. Words hold sequence numbers, grow, and are never
+// reset.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "node/device/peer_mappings.hpp"
+#include "node/shared_memory.hpp"
+#include "team/group.hpp"
+
+namespace hier {
+
+inline constexpr std::size_t cache_line = 64;
+
+// How the others may write into a rank's receive buffer.
+enum class Way : std::uint64_t {
+    by_cpu,           // process_vm_writev to its address
+    by_cells,         // only through cells of shared memory
+    by_device,        // by copy engines, or through cells
+    by_pieces,        // the same, where it is mapped by the application (peer_pieces.hpp)
+    by_device_cells,  // by copy engines into cells of device memory, or through cells
+};
+
+// Published by its rank: the receive buffer of collective `ready`.
+struct alignas(cache_line) NodeSlot {
+    std::atomic<std::uint64_t> ready;
+    std::atomic<std::uint64_t> beat;     // a Signal
+    std::atomic<std::uint64_t> stopped;  // not 0: has failed, writes into no buffer any more
+    std::uint64_t address;
+    std::uint64_t length;
+    Way way;
+    ExportedMemory memory;  // by_device: that `address` lies in; by_device_cells: the cells
+    std::uint64_t pieces;   // by_pieces: a PieceDigest
+};
+
+// Signals of a sender to a receiver, each way of writing with a count of its own.
+struct alignas(cache_line) NodeFlag {
+    std::atomic<std::uint64_t> by_cpu;
+    std::atomic<std::uint64_t> by_device;
+};
+
+class NodeSegment {
+public:
+    // Collective over the node's group; throws on all its ranks or on none. `more`: bytes of zeros
+    // for what else the ranks share.
+    explicit NodeSegment(const Group& group, std::size_t more = 0);
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    std::atomic<int>& failure() const
+    {
+        return *reinterpret_cast<std::atomic<int>*>(memory_.data());
+    }
+    NodeSlot& slot(int rank) const;
+    NodeFlag& flag(int receiver, int sender) const;
+    std::byte* more() const { return memory_.data() + own_bytes(size_); }
+    const SharedMemory& memory() const { return memory_; }
+    void keep() { memory_.keep(); }
+
+private:
+    static std::size_t own_bytes(int ranks);
+
+    int rank_;
+    int size_;
+    SharedMemory memory_;
+};
+
+// Collective: the memory that group rank 0 creates, mapped by all.
+SharedMemory share(const Group& group, std::size_t bytes);
+
+// Zeros of shared memory that this rank is to fill go to a NUMA node; -1: they stay.
+void place_pages(void* zeros, std::size_t bytes, int numa);
+
+}  // namespace hier

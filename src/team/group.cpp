@@ -1,0 +1,163 @@
+#include "team/group.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace hier {
+namespace {
+
+// Who has failed does not know what the others exchange, and takes in messages up to this size.
+constexpr std::size_t most_unannounced = 16 << 10;
+
+}  // namespace
+
+// Out of an exchange, to the agree() that it ends. Nobody else is to catch it.
+struct Group::Departure final : std::exception {
+    explicit Departure(const Vote& v) : vote(v) {}
+    const char* what() const noexcept override { return "another rank has failed"; }
+    Vote vote;
+};
+
+Group::Group(const hier_bootstrap& bootstrap)
+    : bootstrap_(bootstrap), size_(bootstrap.size), rank_(bootstrap.rank)
+{
+}
+
+Group::Group(const hier_bootstrap& bootstrap, std::span<const int> ranks)
+    : bootstrap_(bootstrap), ranks_(ranks.begin(), ranks.end()),
+      size_(static_cast<int>(ranks.size())),
+      rank_(static_cast<int>(std::find(ranks_.begin(), ranks_.end(), bootstrap.rank) -
+                             ranks_.begin()))
+{
+}
+
+int Group::team_rank(std::size_t i) const
+{
+    return ranks_.empty() ? static_cast<int>(i) : ranks_[i];
+}
+
+// Bruck's algorithm: blocks in the order of the distance to their owner, twice as many at each step.
+Group::Vote Group::spread(Vote vote, std::byte* frame, std::size_t bytes,
+                          std::span<std::byte> room) const
+{
+    const auto n = static_cast<std::size_t>(size_);
+    const auto me = static_cast<std::size_t>(rank_);
+    for (std::size_t have = 1; have < n; have *= 2) {
+        const std::size_t moved = std::min(have, n - have) * bytes;
+        const int from = team_rank((me + have) % n);
+        std::memcpy(frame, &vote, sizeof vote);
+        const int code =
+            bootstrap_.exchange(bootstrap_.context, frame, sizeof vote + moved,
+                                team_rank((me + n - have) % n), room.data(), room.size(), from);
+        if (code != 0)
+            throw ExchangeFailure(
+                format("an exchange among %d ranks failed with code %d", size(), code));
+        Vote theirs;
+        std::memcpy(&theirs, room.data(), sizeof theirs);
+        if (theirs.mark != Vote::of_ours)
+            throw ExchangeFailure(format("rank %d does something else", from));
+        if (theirs.level < vote.level) vote = theirs;
+        std::memcpy(frame + sizeof vote + have * bytes, room.data() + sizeof theirs, moved);
+    }
+    return vote;
+}
+
+Group::Vote Group::spread(Vote vote) const
+{
+    std::array<std::byte, sizeof vote> frame;
+    std::array<std::byte, most_unannounced> room;
+    return spread(vote, frame.data(), 0, room);
+}
+
+void Group::gather(const void* in, std::byte* out, std::size_t bytes) const
+{
+    const auto n = static_cast<std::size_t>(size_);
+    const auto me = static_cast<std::size_t>(rank_);
+    const std::size_t most = sizeof(Vote) + (n + 1) / 2 * bytes;
+    std::vector<std::byte> frame(sizeof(Vote) + n * bytes), room(most);
+    std::byte* const blocks = frame.data() + sizeof(Vote);
+    std::memcpy(blocks, in, bytes);
+    Vote vote;
+    if (most > most_unannounced) vote = spread(vote);
+    if (vote.level == Vote::none) vote = spread(vote, frame.data(), bytes, room);
+    if (vote.level != Vote::none) throw Departure(vote);
+    for (std::size_t i = 0; i < n; i++)
+        std::memcpy(out + (me + i) % n * bytes, blocks + i * bytes, bytes);
+}
+
+std::vector<std::vector<std::byte>> Group::allgather_bytes(const std::vector<std::byte>& in) const
+{
+    const auto sizes = allgather(in.size());
+    const std::size_t widest = *std::max_element(sizes.begin(), sizes.end());
+    std::vector<std::byte> padded(in);
+    padded.resize(widest);
+    std::vector<std::byte> all(widest * sizes.size());
+    if (widest > 0) gather(padded.data(), all.data(), widest);
+
+    std::vector<std::vector<std::byte>> out;
+    for (std::size_t r = 0; r < sizes.size(); r++) {
+        const std::byte* begin = all.data() + r * widest;
+        out.emplace_back(begin, begin + sizes[r]);
+    }
+    return out;
+}
+
+namespace {
+
+std::string prefix_of(const char* what) { return *what == '\0' ? "" : std::string(what) + ": "; }
+
+[[noreturn]] void rethrow(const std::exception_ptr& thrown, const char* what)
+{
+    const std::string prefix = prefix_of(what);
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const KnownFailure& e) {
+        throw KnownFailure(prefix + e.what());
+    } catch (const std::bad_alloc&) {
+        throw SetupError(prefix + "out of memory");
+    } catch (const std::exception& e) {
+        throw SetupError(prefix + (e.what()[0] != '\0' ? e.what() : "unknown cause"));
+    }
+}
+
+}  // namespace
+
+void Group::agree(const char* what, void (*step)(void*), void* argument) const
+{
+    struct Level {
+        explicit Level(std::int32_t& level) : level_(level) { level_++; }
+        ~Level() { level_--; }
+        std::int32_t& level_;
+    };
+    const Level guard(level_);
+    const std::int32_t level = level_;
+    std::exception_ptr thrown;
+    Vote vote;
+    bool is_told = false;
+    try {
+        step(argument);
+    } catch (const Departure& departure) {
+        vote = departure.vote;
+        is_told = true;
+    } catch (const ExchangeFailure&) {
+        throw;
+    } catch (...) {
+        thrown = std::current_exception();
+        vote.level = level;
+        vote.rank = rank_;
+    }
+    if (!is_told) vote = spread(vote);
+    if (vote.level < level) throw Departure(vote);
+    if (thrown) rethrow(thrown, what);
+    if (vote.level == level)
+        throw KnownFailure(prefix_of(what) + format("rank %d of %d failed", vote.rank, size()));
+}
+
+}  // namespace hier

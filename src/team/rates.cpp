@@ -1,0 +1,155 @@
+#include "team/rates.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "base/error.hpp"
+#include "node/host/host_transport.hpp"
+
+namespace hier {
+namespace {
+
+constexpr double giga = 1e9;
+
+// A core that copies into another process.
+constexpr double core_link = 5 * giga;
+constexpr double core_latency = 1e-6;
+// Through cells of shared memory, per peer (4 to 16 cores of one node: 2.4 to 6.7 us in all).
+constexpr double cell_latency = 0.4e-6;
+// By broadcast, likewise (2 to 32 cores: 0.8 to 5.1 us).
+constexpr double broadcast_latency = 0.15e-6;
+// A GPU's copy engines behind NVLink or xGMI, several links together; batches as on H200
+// (bench/results/calibration.csv), where starts hide behind bytes as if there were two streams.
+constexpr double device_link = 200 * giga;
+constexpr double device_latency = 2e-6;
+constexpr double device_issue = 0.5e-6;
+constexpr int device_streams = 2;
+constexpr double device_memory = 1000 * giga;
+// Two copies of a few bytes that the CPU waits for, to the host and back.
+constexpr double device_detour = 20e-6;
+constexpr double device_stage = 25 * giga;  // PCIe 4 x16
+
+// An interface that does not say how fast it is: UCX takes it for one of 100 Mbit/s.
+constexpr double least_told = 13e6;
+constexpr double assumed_nic = 10 * giga / 8;
+constexpr double tcp_issue = 10e-6;
+constexpr double rdma_issue = 0.5e-6;
+// 2, 4 and 8 nodes of 4 and 8 ranks that share a link of 10 Gbit/s, 16 B a rank (test_cost_small).
+constexpr double tcp_message = 4e-6;
+constexpr double tcp_turn = 5.5e-6;
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+// Of the node with the fewest; the devices of a rank count as one.
+int network_devices_of_a_node(std::span<const RateRecord> records, const Topology& topology)
+{
+    std::size_t fewest = records.size();
+    for (int n = 0; n < topology.nodes(); n++) {
+        std::set<std::uint64_t> devices;
+        for (const int rank : topology.ranks_on(n)) devices.insert(records[index(rank)].device);
+        fewest = std::min(fewest, devices.size());
+    }
+    return static_cast<int>(fewest);
+}
+
+const char* to_string(std::int32_t source)
+{
+    switch (source) {
+    case RateRecord::stated:
+        return "stated";
+    case RateRecord::told:
+        return "UCX says";
+    default:
+        return "assumed";
+    }
+}
+
+}  // namespace
+
+RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkChoice& network,
+                     const NetworkRate& told)
+{
+    RateRecord self{};
+    self.device = std::hash<std::string>()(network.devices);
+    self.lanes = 1;
+    self.nic_is = config.net_rate > 0      ? RateRecord::stated
+                  : told.rate > least_told ? RateRecord::told
+                                           : RateRecord::assumed;
+    self.nic = config.net_rate > 0      ? config.net_rate * giga
+               : told.rate > least_told ? told.rate
+                                        : assumed_nic;
+    self.nic_latency = told.latency;
+    const bool is_tcp = network.transports.find("tcp") != std::string::npos;
+    self.nic_issue = is_tcp ? tcp_issue : rdma_issue;
+    self.message = is_tcp ? tcp_message : rdma_issue;
+    self.nic_turn = is_tcp ? tcp_turn : 0;
+    self.link = config.link_rate * giga;
+    self.uses_device = uses_device ? 1 : 0;
+    return self;
+}
+
+TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology)
+{
+    // Where buffers live may differ from rank to rank and from call to call, and what is chosen
+    // must not: a team whose ranks all use GPUs gets what suits their memory.
+    bool has_devices = true;
+    RateRecord slowest = records[0];
+    for (const RateRecord& r : records) {
+        has_devices = has_devices && r.uses_device != 0;
+        slowest.lanes = std::min(slowest.lanes, r.lanes);
+        slowest.most_bytes = std::min(slowest.most_bytes, r.most_bytes);
+        slowest.stages = std::max(slowest.stages, r.stages);
+        slowest.broadcast = std::min(slowest.broadcast, r.broadcast);
+        if (r.nic < slowest.nic) {
+            slowest.nic = r.nic;
+            slowest.nic_is = r.nic_is;
+        }
+        slowest.nic_latency = std::max(slowest.nic_latency, r.nic_latency);
+        slowest.nic_issue = std::max(slowest.nic_issue, r.nic_issue);
+        slowest.message = std::max(slowest.message, r.message);
+        slowest.nic_turn = std::max(slowest.nic_turn, r.nic_turn);
+        // 0 is no rate, and a rank that states one knows more than one that does not.
+        if (slowest.link == 0 || (r.link > 0 && r.link < slowest.link)) slowest.link = r.link;
+    }
+    TeamRates team;
+    team.may_be_eager =
+        std::all_of(records.begin(), records.end(), [](auto& r) { return r.in_order != 0; });
+    team.most_bytes = slowest.most_bytes;
+    Rates& rates = team.rates;
+    rates.nic = slowest.nic;
+    rates.nic_latency = slowest.nic_latency;
+    rates.nic_issue = slowest.nic_issue;
+    rates.message = slowest.message;
+    rates.nic_turn = slowest.nic_turn;
+    rates.nics = network_devices_of_a_node(records, topology);
+    rates.lanes = static_cast<int>(slowest.lanes);
+    rates.link = slowest.link > 0 ? slowest.link : has_devices ? device_link : core_link;
+    rates.link_alone = has_devices || slowest.link > 0 ? 0 : 2 * rates.link;
+    rates.link_latency = has_devices ? device_latency : core_latency;
+    rates.small_latency = has_devices ? device_latency : cell_latency;
+    rates.small_bytes = HostTransport::most_through_cells;
+    rates.broadcast_latency = broadcast_latency;
+    rates.broadcast_space = slowest.broadcast;
+    rates.broadcast_block = NodeBroadcast::space_for(1, 0);
+    rates.detour = has_devices ? device_detour : 0;
+    rates.detour_rate = has_devices ? device_stage : 0;
+    rates.copy_issue = has_devices ? device_issue : 0;
+    rates.streams = has_devices ? device_streams : 1;
+    rates.own = has_devices ? device_memory : rates.link;
+    rates.engines = has_devices;
+    rates.stage = has_devices && slowest.stages != 0 ? device_stage : 0;
+
+    if (topology.nodes() > 1) {
+        const int devices = rates.nics * rates.lanes;
+        team.text = format("%d network device%s a node", devices, devices > 1 ? "s" : "");
+        if (rates.lanes > 1) team.text += format(", %d a rank,", rates.lanes);
+        team.text += format(" at %.4g GB/s (%s), %.3g us; ", rates.nic / giga,
+                            to_string(slowest.nic_is), rates.nic_latency * 1e6);
+    }
+    team.text += format("%s at %.4g GB/s (%s)", has_devices ? "copy engines" : "cores",
+                        rates.link / giga, slowest.link > 0 ? "stated" : "assumed");
+    return team;
+}
+
+}  // namespace hier

@@ -1,0 +1,107 @@
+// How a team's allgathers travel, and what the user is told of it.
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "team/team.hpp"
+
+namespace hier {
+namespace {
+
+std::string text_of(double seconds)
+{
+    return seconds < 1e-3 ? format("%.3g us", seconds * 1e6) : format("%.3g ms", seconds * 1e3);
+}
+
+std::string text_of(Route route)
+{
+    return route == Route::direct ? "direct puts" : to_string(route);
+}
+
+std::optional<Route> forced_route(int inter)
+{
+    switch (inter) {
+    case HIER_INTER_DIRECT:
+        return Route::direct;
+    case HIER_INTER_RING:
+        return Route::ring;
+    case HIER_INTER_BUNDLES:
+        return Route::bundles;
+    default:
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+AllgatherWish Team::wish(std::size_t bytes_per_rank) const
+{
+    AllgatherWish wish;
+    const std::size_t countable =
+        bytes_per_rank / (Signal::max_count / static_cast<std::size_t>(topology_.size())) + 1;
+    wish.least_chunk = std::max(wish.least_chunk, countable);
+    if (config_.chunk_bytes > 0) wish.chunk = std::max(config_.chunk_bytes, countable);
+    wish.route = forced_route(config_.inter);
+    wish.depth = config_.depth;
+    wish.eager_bytes = config_.eager_bytes;
+    return wish;
+}
+
+AllgatherChoice Team::choose(std::size_t bytes_per_rank) const
+{
+    for (const Prepared& p : prepared_)
+        if (p.call.bytes_per_rank == bytes_per_rank) return p.choice;
+    return cost_->choose(bytes_per_rank, wish(bytes_per_rank));
+}
+
+// A power of two a rank: from there on the model finds no size at which the others are faster.
+std::size_t Team::least_bytes() const
+{
+    constexpr std::size_t most = 4 << 10;  // beyond, the others were never seen to be faster
+    std::size_t least = 1;
+    for (std::size_t bytes = 1; bytes <= most; bytes *= 2) {
+        AllgatherWish equal_on_all = wish(bytes);
+        equal_on_all.depth = 0;  // each rank's own affair
+        if (cost_->choose(bytes, equal_on_all).seconds > cost_->previous(bytes)) least = 2 * bytes;
+    }
+    return least == 1 ? 0 : least * static_cast<std::size_t>(topology_.size());
+}
+
+// Once for each size.
+void Team::report(const Call& call, const AllgatherChoice& choice)
+{
+    if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;
+    const std::size_t bytes = call.bytes_per_rank;
+    if (!told_.emplace(bytes, call.has_landing, call.is_on_device).second) return;
+    if (topology_.nodes() == 1) {
+        log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s", name_.c_str(), bytes,
+            choice.broadcast ? "broadcast inside the node" : "to each rank of the node",
+            text_of(choice.seconds).c_str());
+        return;
+    }
+    const AllgatherWish wished = wish(bytes);
+    std::string why = wished.route ? "; as coll_hier_inter says" : "";
+    for (const Route route : all_routes) {
+        const bool is_same = topology_.nodes() == 2 && route == Route::ring;  // as direct puts
+        if (wished.route || route == choice.route || is_same ||
+            !cost_->is_choice(bytes, route, wished))
+            continue;
+        AllgatherWish other = wished;
+        other.route = route;
+        why += format("%s%s: %s", why.empty() ? "; " : ", ", text_of(route).c_str(),
+                      text_of(cost_->choose(bytes, other).seconds).c_str());
+    }
+    const bool are_added = choice.route == Route::bundles;
+    log(HIER_LOG_INFO,
+        "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s "
+        "(network %s%s links %s%s)",
+        name_.c_str(), bytes, text_of(choice.route).c_str(), choice.chunk, choice.depth,
+        choice.eager ? ", eager" : "", choice.broadcast ? ", broadcast inside a node" : "",
+        !call.has_landing   ? ""
+        : call.is_on_device ? ", through pinned memory"
+                            : ", through memory that the network reaches",
+        text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),
+        are_added ? " and then" : ",", text_of(choice.links).c_str(), why.c_str());
+}
+
+}  // namespace hier

@@ -1,0 +1,217 @@
+#include "fake_network.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "exec/executor.hpp"
+
+namespace hier::test {
+
+const char* to_string(Call call)
+{
+    switch (call) {
+    case Call::begin:
+        return "begin";
+    case Call::announce:
+        return "announce";
+    case Call::ready:
+        return "ready";
+    case Call::put:
+        return "put";
+    case Call::copy:
+        return "copy";
+    case Call::drain:
+        return "drain";
+    case Call::progress:
+        return "progress";
+    }
+    return "?";
+}
+
+std::optional<Sabotage::How> FakeNetwork::strikes(int rank, Level level, Call call)
+{
+    if (!sabotage_ || sabotage_->rank != rank || sabotage_->level != level ||
+        sabotage_->call != call || calls_++ != sabotage_->nth) {
+        return std::nullopt;
+    }
+    struck_ = true;
+    return sabotage_->how;
+}
+
+void FakeTransport::blame(const char* rule) const
+{
+    network_.blame("rank " + std::to_string(rank_) + ", " +
+                   (level_ == Level::rail ? "rail: " : "node: ") + rule);
+}
+
+// True: refuse it. A failure that comes later is kept for start().
+bool FakeTransport::strikes(Call call)
+{
+    const auto how = network_.strikes(rank_, level_, call);
+    fails_later_ = how == Sabotage::How::fails_later;
+    return how == Sabotage::How::refused;
+}
+
+Status FakeTransport::begin(const Binding& binding)
+{
+    if (bound_) blame("begin without an end before");
+    if (binding.sequence <= binding_.sequence) blame("a sequence number did not grow");
+    bound_ = true;
+    binding_ = binding;
+    group_.places[me_] = FakeGroup::Place::here;
+    if (strikes(Call::begin)) {
+        if (rank_ % 2 == 1) throw std::bad_alloc();
+        return Status::transport_error;
+    }
+    return group_.failure == Status::ok ? Status::ok : Status::peer_failed;
+}
+
+void FakeTransport::end()
+{
+    if (!bound_) blame("end without begin");
+    if (!flights_.empty()) blame("end with transfers in flight");
+    const bool gave_up =
+        raised_ && std::chrono::steady_clock::now() - raised_at_ >= Executor::Limits{}.drain;
+    group_.places[me_] = gave_up ? FakeGroup::Place::gave_up : FakeGroup::Place::gone;
+    for (const Lane& lane : group_.lanes[me_]) {
+        if (raised_ && !gave_up && !lane.announced.stays && !lane.is_empty())
+            blame("it ends while bytes are on their way to it");
+    }
+    bound_ = false;
+}
+
+Status FakeTransport::announce(int peer)
+{
+    if (!bound_) blame("announce outside of begin and end");
+    if (raised_) blame("announce after a failure");
+    if (strikes(Call::announce)) return Status::transport_error;
+    auto& from = group_.lanes[me_];
+    for (std::size_t i = 0; i < from.size(); i++) {
+        if (from[i].broken) continue;
+        if (peer == Op::every_peer || peer == static_cast<int>(i))
+            from[i].announced = {binding_.sequence,
+                                 level_ == Level::rail ? binding_.rail_target() : binding_.receive,
+                                 level_ == Level::rail && has_landing()};
+    }
+    return Status::ok;
+}
+
+Status FakeTransport::ready(int peer)
+{
+    if (!bound_) blame("ready outside of begin and end");
+    if (strikes(Call::ready)) return Status::mismatch;
+    if (is_broadcast()) {
+        const Lane& from = group_.lanes[me_][static_cast<std::size_t>(peer)];
+        if (arrived(peer) == 0) return Status::in_progress;
+        return from.differs ? Status::mismatch : Status::ok;
+    }
+    const auto& announced = to(peer).announced;
+    if (announced.sequence < binding_.sequence) return Status::in_progress;
+    return announced.into.length == binding_.receive.length ? Status::ok : Status::mismatch;
+}
+
+std::vector<FakeTransport::Lane*> FakeTransport::lanes_to(int peer)
+{
+    if (peer != Op::every_peer) return {&to(peer)};
+    std::vector<Lane*> lanes;
+    for (std::size_t i = 0; i < group_.lanes.size(); i++)
+        if (i != me_) lanes.push_back(&group_.lanes[i][me_]);
+    return lanes;
+}
+
+void FakeTransport::check_put(const Transfer& transfer)
+{
+    if (static_cast<std::size_t>(transfer.peer) == me_) blame("a put to oneself");
+    const bool is_landing = transfer.from == Place::landing;
+    if (level_ == Level::node && is_landing) blame("a put from the landing buffer");
+    if (level_ == Level::rail && is_landing != has_landing())
+        blame("a put of what the network does not reach");
+    if (is_broadcast() != (transfer.peer == Op::every_peer)) blame("a put to the wrong peers");
+    for (const Lane* lane : lanes_to(transfer.peer)) {
+        if (!is_broadcast() && lane->announced.sequence != binding_.sequence)
+            blame("a put to a rank that is not ready");
+    }
+}
+
+Status FakeTransport::put(const Transfer& transfer)
+{
+    check_put(transfer);
+    const auto in_flight = std::count_if(flights_.begin(), flights_.end(),
+                                         [](const Flight& f) { return f.call == Call::put; });
+    if (level_ == Level::rail && static_cast<std::size_t>(in_flight) >= network_.depth())
+        blame("more puts in flight than allowed");
+    const auto how = network_.strikes(rank_, level_, Call::put);
+    if (how == Sabotage::How::refused) return Status::transport_error;
+    if (how == Sabotage::How::connection_broken) break_connection(transfer.peer);
+    // What follows on a rail whose put fails has lost its order.
+    const bool is_failure = how == Sabotage::How::fails_later;
+    std::vector<std::size_t> after;
+    for (Lane* lane : lanes_to(transfer.peer)) {
+        lane->lost = lane->lost || how == Sabotage::How::connection_lost ||
+                     (is_failure && level_ == Level::rail);
+        after.push_back(lane->sent);
+    }
+    return start({transfer, Call::put, is_failure, std::move(after)});
+}
+
+// With what is on the road.
+void FakeTransport::break_connection(int peer)
+{
+    for (Lane* lane : {&to(peer), &group_.lanes[me_][static_cast<std::size_t>(peer)]}) {
+        lane->broken = lane->lost = true;
+        lane->road.clear();
+    }
+}
+
+Status FakeTransport::copy(const Transfer& transfer)
+{
+    if (level_ != Level::node) blame("a copy on the rail");
+    if (transfer.from == transfer.to) blame("a copy from a buffer to itself");
+    if (transfer.to == Place::send) blame("a copy to the send buffer");
+    if ((transfer.from == Place::landing || transfer.to == Place::landing) && !has_landing())
+        blame("a copy from or to a landing buffer that is not there");
+    if (strikes(Call::copy)) return Status::transport_error;
+    return start({transfer, Call::copy, fails_later_, {}});
+}
+
+Status FakeTransport::drain(int peer, std::uint32_t op)
+{
+    if (strikes(Call::drain)) return Status::transport_error;
+    const bool is_busy = std::any_of(flights_.begin(), flights_.end(), [&](const Flight& f) {
+        return f.call == Call::put && f.transfer.peer == peer;
+    });
+    if (is_busy) blame("a drain before its puts are done");
+    Transfer transfer{};
+    transfer.peer = peer;
+    transfer.op = op;
+    return start({transfer, Call::drain, fails_later_, {}});
+}
+
+Status FakeTransport::progress(Completions& completions)
+{
+    if (!bound_) blame("progress outside of begin and end");
+    if (strikes(Call::progress)) return Status::transport_error;
+    if (!network_.chance(network_.weather().idle)) {
+        land();
+        move_road();
+        fly(completions);
+    }
+    return group_.failure != Status::ok && !raised_ ? Status::peer_failed : Status::ok;
+}
+
+void FakeTransport::tell(std::uint32_t beat)
+{
+    group_.beats[me_] = Signal::encode(binding_.sequence, beat);
+}
+
+std::uint32_t FakeTransport::heard()
+{
+    std::uint32_t highest = 0;
+    for (std::size_t i = 0; i < group_.beats.size(); i++) {
+        if (i != me_)
+            highest = std::max(highest, Signal::count(group_.beats[i], binding_.sequence));
+    }
+    return highest;
+}
+
+}  // namespace hier::test

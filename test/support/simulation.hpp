@@ -1,0 +1,59 @@
+// All ranks of a team in one process, each with its executor, over a fake network, in an order from
+// a seed.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exec/executor.hpp"
+#include "exec/program.hpp"
+#include "fake_network.hpp"
+#include "hier/plan.hpp"
+
+namespace hier::test {
+
+// Which ranks' networks reach only a landing buffer; some: it changes by rank and by call.
+enum class Landing { none, some, all };
+// Which calls are broadcasts inside the nodes; some: every third one is not.
+enum class Broadcast { none, some, all };
+
+struct Scenario {
+    std::vector<int> nodes;  // of each rank
+    Route route = Route::direct;
+    std::size_t bytes = 7;  // a rank
+    std::size_t chunk = 3;
+    int depth = 4;
+    int calls = 3;  // one after the other; each rank starts the next one at once
+    Executor::Limits limits{};
+    Weather weather{};
+    std::optional<Sabotage> sabotage{};
+    std::chrono::microseconds pass{10};  // what the clock moves on in one pass of one rank
+    std::vector<std::chrono::microseconds> late{};  // by rank: when it enters its first call
+    std::vector<std::size_t> bytes_of_rank{};       // where a rank passes another size than `bytes`
+    int freezes = -1;  // a rank that enters its first call and then does nothing more
+    int dies = -1;     // a rank whose process ends; so do its transfers inside the node
+    std::chrono::microseconds dies_at{0};
+    std::chrono::microseconds told_after{0};  // when all others hear of it
+    Landing landing = Landing::none;
+    Broadcast broadcast = Broadcast::none;
+    // When nobody runs for so long.
+    std::chrono::microseconds suspended_at{0};
+    std::chrono::microseconds suspended_for{0};
+};
+
+struct Outcome {
+    std::string fault;            // a broken rule or wrong bytes; empty when there is none
+    std::vector<Status> status;   // of each rank's last call; in_progress: it never ended
+    std::vector<int> calls_done;  // well
+    bool has_struck = false;      // the sabotage
+    std::chrono::microseconds elapsed{0};
+};
+
+// Until every rank has made its calls or failed, or until nobody can be waited for any longer.
+Outcome simulate(const Scenario& scenario, std::size_t most_passes = 200000);
+
+std::string text_of(const Scenario& scenario);
+
+}  // namespace hier::test

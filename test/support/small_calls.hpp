@@ -1,0 +1,54 @@
+// The machine of the small calls that were measured, one with RDMA, and what the cost model chooses there.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "coll/allgather/cost.hpp"
+#include "tools/simulator/algorithms.hpp"
+
+namespace hier::test {
+
+inline constexpr std::size_t kilo = 1 << 10;
+
+// Cores, and a NIC a node over TCP: as bench/README.md's 4 x 4 ranks.
+inline Rates tcp()
+{
+    Rates r;
+    r.nic = 1.187e9;
+    r.nic_latency = 5.26e-6;
+    r.nic_issue = 10e-6;
+    r.message = 4e-6;
+    r.nic_turn = 5.5e-6;
+    r.nics = 1;
+    r.link = r.own = 5e9;
+    r.link_alone = 10e9;
+    r.link_latency = 1e-6;
+    r.small_latency = 0.4e-6;
+    r.small_bytes = 16 * kilo;
+    r.broadcast_latency = 0.15e-6;
+    r.broadcast_space = 32704;
+    r.broadcast_block = 23;
+    return r;
+}
+
+inline Rates rdma()
+{
+    Rates r = tcp();
+    r.nic = 50e9;
+    r.nic_latency = 1.5e-6;
+    r.nic_issue = r.message = 0.5e-6;
+    r.nic_turn = 0;
+    r.nics = 0;
+    return r;
+}
+
+inline AllgatherChoice choose(const std::vector<int>& layout, const Rates& rates, std::size_t bytes,
+                              bool eager = true)
+{
+    AllgatherWish wish;
+    wish.eager_bytes = eager ? 32 * kilo : 0;
+    return AllgatherCost(bench::simulator::make_topology(layout), rates).choose(bytes, wish);
+}
+
+}  // namespace hier::test

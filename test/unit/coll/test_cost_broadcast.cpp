@@ -1,0 +1,162 @@
+// Which small calls the cost model makes broadcasts inside a node, and that they fit in there.
+#include <algorithm>
+#include <cstddef>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "coll/allgather/cost.hpp"
+#include "tools/simulator/algorithms.hpp"
+
+#include "test/support/cmocka.hpp"
+#include "test/support/small_calls.hpp"
+
+namespace {
+
+using namespace hier::test;
+using bench::simulator::make_topology;
+using hier::AllgatherChoice;
+using hier::AllgatherCost;
+using hier::AllgatherWish;
+using hier::Route;
+
+// us, on one node with a core for each rank: calls between two barriers.
+void test_measured(void**)
+{
+    struct {
+        int ranks;
+        std::size_t bytes;
+        double measured;
+    } const rows[] = {
+        {2, 16, 0.8},         {2, 4 * kilo, 2.2}, {4, 16, 1.0},       {4, kilo, 1.7},
+        {8, 16, 2.0},         {8, kilo, 3.4},     {8, 4 * kilo, 6.7}, {8, 8 * kilo, 12.2},
+        {16, 16, 3.4},        {16, kilo, 5.5},    {16, 256, 3.9},     {16, 4 * kilo, 12.0},
+        {16, 8 * kilo, 21.4}, {32, 16, 5.1},      {32, kilo, 12.2},
+    };
+    for (const auto& row : rows) {
+        const AllgatherChoice choice = choose({row.ranks}, tcp(), row.bytes);
+        const double ratio = choice.seconds * 1e6 / row.measured;
+        if (ratio < 0.5 || ratio > 2)
+            print_error("%d ranks, %zu bytes: %g us, measured %g\n", row.ranks, row.bytes,
+                        choice.seconds * 1e6, row.measured);
+        assert_true(choice.broadcast && ratio >= 0.5 && ratio <= 2);
+    }
+}
+
+bool is_broadcast(const std::vector<int>& layout, std::size_t bytes, AllgatherWish wish = {})
+{
+    wish.eager_bytes = 32 * kilo;
+    return AllgatherCost(make_topology(layout), tcp()).choose(bytes, wish).broadcast;
+}
+
+// A block and its head, and of other nodes' blocks those that this rank hands on.
+void test_what_a_broadcast_holds(void**)
+{
+    const std::size_t space = tcp().broadcast_space, head = tcp().broadcast_block;
+    assert_true(is_broadcast({4}, tcp().small_bytes));
+    assert_false(is_broadcast({4}, tcp().small_bytes + 1));
+    assert_false(is_broadcast({4}, ~std::size_t{0} / 8));
+    assert_false(is_broadcast({1, 1}, 16));  // there is nobody
+    assert_true(is_broadcast({8, 1}, 16));
+    AllgatherWish direct, bundles;
+    direct.route = Route::direct;
+    bundles.route = Route::bundles;
+    // One block of each other node's, or all of one other node's.
+    assert_true(is_broadcast({4, 4, 4, 4}, space / 4 - 2 * head, direct));
+    assert_false(is_broadcast({4, 4, 4, 4}, space / 4, direct));
+    assert_true(is_broadcast({4, 4, 4, 4}, space / 5 - 2 * head, bundles));
+    assert_false(is_broadcast({4, 4, 4, 4}, space / 5, bundles));
+    // In so many pieces that their heads do not fit in.
+    direct.chunk = bundles.chunk = 8;
+    assert_false(is_broadcast({4, 4, 4, 4}, space / 8, direct));
+    assert_false(is_broadcast({4, 4, 4, 4}, space / 8, bundles));
+}
+
+// Of a rank's blocks in a broadcast.
+std::size_t space_of(const hier::Plan& plan)
+{
+    std::size_t space = 0;
+    for (const hier::Op& op : plan.ops) {
+        if (op.kind == hier::Op::Kind::put && op.peer == hier::Op::every_peer)
+            space += op.slice.length + tcp().broadcast_block;
+    }
+    return space;
+}
+
+// Nodes of one size or of several, whose ranks are neighbours or are strewn among the others.
+hier::Topology any_topology(std::mt19937& random)
+{
+    const std::size_t nodes = 1 + random() % 5, members = 1 + random() % 5;
+    const bool are_equal = random() % 2 == 0;
+    std::vector<std::vector<int>> runs;
+    for (std::size_t n = 0; n < nodes; n++) {
+        const std::size_t ranks = are_equal ? members : 1 + random() % members;
+        const std::size_t length = random() % 2 == 0 ? 1 : ranks;
+        for (std::size_t r = 0; r < ranks; r += length)
+            runs.emplace_back(length, static_cast<int>(n));
+    }
+    std::shuffle(runs.begin(), runs.end(), random);
+    std::vector<int> node_of_rank;
+    for (const auto& run : runs) node_of_rank.insert(node_of_rank.end(), run.begin(), run.end());
+    return hier::Topology(node_of_rank);
+}
+
+// The most bytes of a broadcast, roughly; 0: not even one.
+std::size_t largest_broadcast(const AllgatherCost& cost, const AllgatherWish& wish)
+{
+    std::size_t least = 0, most = tcp().broadcast_space;
+    while (least + 1 < most) {
+        const std::size_t middle = (least + most) / 2;
+        (cost.choose(middle, wish).broadcast ? least : most) = middle;
+    }
+    return least;
+}
+
+const char* all_that_is_chosen_fits_in()
+{
+    std::mt19937 random(1);
+    int broadcasts = 0;
+    for (int i = 0; i < 3000; i++) {
+        const hier::Topology topology = any_topology(random);
+        AllgatherWish wish;
+        wish.eager_bytes = random() % 2 * 32 * kilo;
+        if (random() % 4 != 0) wish.route = hier::all_routes[random() % 3];
+        if (random() % 2 == 0) wish.chunk = 1 + random() % (random() % 2 == 0 ? 100 : 8192);
+        const AllgatherCost cost(topology, tcp());
+        const std::size_t bytes = largest_broadcast(cost, wish);
+        if (bytes == 0) continue;
+        const AllgatherChoice choice = cost.choose(bytes, wish);
+        broadcasts++;
+        const auto shards = hier::equal_shards(topology.size(), bytes);
+        for (int r = 0; r < topology.size(); r++) {
+            const auto plan = plan_allgather(topology, r,
+                                             {.shards = shards,
+                                              .chunk = choice.chunk,
+                                              .route = choice.route,
+                                              .in_place = false,
+                                              .landing = false,
+                                              .eager = choice.eager,
+                                              .broadcast = true});
+            if (space_of(plan) <= tcp().broadcast_space) continue;
+            return keep(std::to_string(topology.size()) + " ranks on " +
+                        std::to_string(topology.nodes()) + " nodes, " + std::to_string(bytes) +
+                        " bytes, " + to_string(choice.route) + ": rank " + std::to_string(r) +
+                        " has " + std::to_string(space_of(plan)) + " bytes to put");
+        }
+    }
+    return broadcasts > 500 ? nullptr : "hardly any is a broadcast";
+}
+
+void test_all_of_a_broadcast_fits_in(void**) { expect_no_reason(all_that_is_chosen_fits_in()); }
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_what_a_broadcast_holds),
+        cmocka_unit_test(test_all_of_a_broadcast_fits_in),
+    };
+    return cmocka_run_group_tests_name("cost_broadcast", tests, nullptr, nullptr);
+}

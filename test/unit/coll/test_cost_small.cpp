@@ -1,0 +1,158 @@
+// What the cost model makes of small calls: eager messages, and the size from which on the
+// previous module is left.
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "coll/allgather/cost.hpp"
+#include "tools/simulator/algorithms.hpp"
+
+#include "test/support/cmocka.hpp"
+#include "test/support/small_calls.hpp"
+
+namespace {
+
+using namespace bench::simulator;
+using namespace hier::test;
+using hier::AllgatherCost;
+using hier::AllgatherWish;
+using hier::Rates;
+using hier::Route;
+
+// us, with a core for each rank and a link of 10 Gbit/s a node: calls between two barriers.
+struct Measured {
+    std::vector<int> layout;
+    std::size_t bytes;
+    double direct, bundles;
+};
+
+const char* predictions_are_as_measured()
+{
+    const std::vector<int> n2g4(2, 4), n2g8(2, 8), n4g4(4, 4), n4g8(4, 8), n8g4(8, 4);
+    const Measured rows[] = {
+        {n2g4, 16, 20.2, 14.3},         {n2g8, 16, 43.8, 18.3},         {n2g8, kilo, 49.2, 28.2},
+        {n2g8, 4 * kilo, 79.8, 42.3},   {n4g4, 16, 64.3, 27.5},         {n4g4, kilo, 72.0, 38.5},
+        {n4g4, 4 * kilo, 131.4, 50.2},  {n4g4, 8 * kilo, 108.6, 70.4},  {n4g8, 16, 159.1, 35.7},
+        {n4g8, kilo, 162.7, 48.5},      {n4g8, 4 * kilo, 264.5, 86.7},  {n8g4, 16, 162.5, 66.0},
+        {n8g4, 4 * kilo, 378.9, 105.4}, {n8g4, 8 * kilo, 274.2, 158.4}, {n2g4, 16 * kilo, 47, 68},
+        {n2g8, 16 * kilo, 94.5, 140},   {n8g4, 16 * kilo, 362, 410},
+    };
+    for (const Measured& row : rows) {
+        const AllgatherCost cost(make_topology(row.layout), tcp());
+        const std::string what = std::to_string(row.layout.size()) + " nodes of " +
+                                 std::to_string(row.layout[0]) + ", " + std::to_string(row.bytes) +
+                                 " bytes";
+        const Route faster = row.direct < row.bundles ? Route::direct : Route::bundles;
+        if (choose(row.layout, tcp(), row.bytes).route != faster)
+            return keep(what + ": not the faster one");
+        for (const Route route : {Route::direct, Route::bundles}) {
+            const double measured = route == Route::direct ? row.direct : row.bundles;
+            AllgatherWish wish;
+            wish.route = route;
+            wish.eager_bytes = 32 * kilo;
+            const double ratio = cost.choose(row.bytes, wish).seconds * 1e6 / measured;
+            if (ratio < 0.5 || ratio > 2)
+                return keep(what + ": predicted " + std::to_string(ratio) + " of the time");
+        }
+    }
+    return nullptr;
+}
+
+void test_measured(void**) { expect_no_reason(predictions_are_as_measured()); }
+
+// What waits at a receiver that is not in the call yet is bounded.
+void test_a_large_bundle_is_not_eager(void**)
+{
+    AllgatherWish wish;
+    wish.eager_bytes = 32 * kilo;
+    const AllgatherCost cost(make_topology({8, 8}), tcp());
+    for (const Route route : {Route::direct, Route::bundles}) {
+        wish.route = route;
+        assert_true(cost.choose(4 * kilo, wish).eager);
+        assert_int_equal(cost.choose(4 * kilo + 1, wish).eager, route == Route::direct);
+        assert_false(cost.choose(32 * kilo + 1, wish).eager);
+    }
+    assert_false(AllgatherCost(make_topology({8}), tcp()).choose(16, wish).eager);
+    // By the largest of them.
+    wish.route = Route::bundles;
+    const AllgatherCost uneven(make_topology({2, 8}), tcp());
+    assert_true(uneven.choose(4 * kilo, wish).eager);
+    assert_false(uneven.choose(4 * kilo + 1, wish).eager);
+}
+
+void test_eager_saves_the_handshake(void**)
+{
+    for (const Route route : hier::all_routes) {
+        AllgatherWish wish;
+        wish.route = route;
+        const AllgatherCost cost(make_topology({2, 2, 2}), rdma());
+        const double with = cost.choose(100, wish).seconds;
+        wish.eager_bytes = 32 * kilo;
+        // Bundles are gathered meanwhile.
+        const double saved = route == Route::bundles ? 0 : rdma().nic_latency;
+        assert_true(cost.choose(100, wish).seconds < with - saved);
+    }
+}
+
+// Measured with a core for each rank, us: Open MPI 4.1.6's tuned.
+void test_previous_module(void**)
+{
+    struct {
+        std::vector<int> layout;
+        std::size_t bytes;
+        double measured;
+    } const rows[] = {
+        {{2}, 16, 0.7},         {{4}, 16, 1.6},           {{4}, 4 * kilo, 8.8},
+        {{32}, 16, 5.6},        {{8}, kilo, 9.3},         {{8}, 16, 2.9},
+        {{8}, 4 * kilo, 15.1},  {{8}, 16 * kilo, 31.7},   {{16}, 16, 4.1},
+        {{16}, 4 * kilo, 33.6}, {{4, 4, 4, 4}, 16, 62.3}, {{4, 4, 4, 4}, kilo, 92},
+        {{8, 8}, 16, 68},       {{8, 8}, kilo, 102},
+    };
+    for (const auto& row : rows) {
+        const double us = AllgatherCost(make_topology(row.layout), tcp()).previous(row.bytes) * 1e6;
+        if (us < row.measured / 2 || us > row.measured * 2)
+            print_error("%zu ranks on a node, %zu bytes: %g us, measured %g\n",
+                        static_cast<std::size_t>(row.layout[0]), row.bytes, us, row.measured);
+        assert_true(us >= row.measured / 2 && us <= row.measured * 2);
+    }
+}
+
+bool is_ours(const std::vector<int>& layout, const Rates& rates, std::size_t bytes)
+{
+    const AllgatherCost cost(make_topology(layout), rates);
+    return choose(layout, rates, bytes).seconds <= cost.previous(bytes);
+}
+
+void test_whose_call_it_is(void**)
+{
+    const std::vector<int> node = {8}, nodes(4, 4);
+    assert_true(is_ours({2}, tcp(), 16));   // 0.8 us, and 0.7
+    assert_true(is_ours(node, tcp(), 16));  // 2.0 us against 2.9
+    assert_true(is_ours({32}, tcp(), 16));  // 5.1 against 5.6
+    assert_false(is_ours({64}, tcp(), 16));
+    assert_true(is_ours({64}, tcp(), kilo));
+    assert_true(is_ours(nodes, tcp(), 16));  // 27 against 48
+    // Where no broadcast is to be had.
+    Rates cells = tcp();
+    cells.broadcast_space = 0;
+    assert_false(is_ours(node, cells, 16));   // 5.2 us
+    assert_true(is_ours(node, cells, kilo));  // 6.0 against 9.3
+    // Memory of GPUs has to be copied to the host for the others.
+    Rates gpus = tcp();
+    gpus.detour = 20e-6;
+    assert_true(is_ours(node, gpus, 16));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_measured),
+        cmocka_unit_test(test_a_large_bundle_is_not_eager),
+        cmocka_unit_test(test_eager_saves_the_handshake),
+        cmocka_unit_test(test_previous_module),
+        cmocka_unit_test(test_whose_call_it_is),
+    };
+    return cmocka_run_group_tests_name("cost_small", tests, nullptr, nullptr);
+}

@@ -1,0 +1,161 @@
+// The executor over a fake network: whatever the order, the delays and the passes in which nothing
+// happens, every rank gets every byte, and no rule of the Transport interface is broken on the way.
+#include <string>
+
+#include "test/support/machine.hpp"
+#include "test/support/simulation.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+std::string fault_of(const Scenario& scenario)
+{
+    const Outcome out = simulate(scenario);
+    std::string fault = out.fault;
+    for (std::size_t r = 0; r < out.status.size() && fault.empty(); r++) {
+        if (out.status[r] != Status::ok || out.calls_done[r] != scenario.calls)
+            fault = "rank " + std::to_string(r) + " ended with " + hier::to_string(out.status[r]);
+    }
+    return fault.empty() ? "" : fault + "; " + text_of(scenario);
+}
+
+// Windows and budgets that pinch and such that do not.
+std::string fault_with_limits(Scenario scenario)
+{
+    const auto seed = scenario.weather.seed;
+    scenario.depth = seed % 2 == 0 ? 1 : 4;
+    scenario.limits.bytes_per_pass = seed % 3 == 0 ? 1 : 256 << 10;
+    scenario.weather.immediate = seed % 5 == 0 ? 100 : static_cast<int>(seed % 5) * 20;
+    scenario.weather.idle = seed % 4 == 0 ? 90 : 20;
+    if (seed % 3 != 0) scenario.broadcast = seed % 3 == 1 ? Broadcast::all : Broadcast::some;
+    return fault_of(scenario);
+}
+
+const char* all_machines_gather()
+{
+    std::uint64_t seed = 0;
+    for (int ranks = 1; ranks <= 6; ranks++) {
+        for (const auto& nodes : every_machine(ranks)) {
+            for (const Route route : all_routes) {
+                Scenario scenario{.nodes = nodes, .route = route};
+                scenario.weather.seed = ++seed;
+                const auto fault = fault_with_limits(scenario);
+                if (!fault.empty()) return keep(fault);
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_all_machines(void**) { expect_no_reason(all_machines_gather()); }
+
+const char* all_seeds_gather()
+{
+    for (const char* text : {"3", "1,1,1", "2,2", "3,1", "2,3,1", "4,1,2"}) {
+        for (std::uint64_t seed = 1; seed <= 40; seed++) {
+            Scenario scenario{.nodes = machine(text),
+                              .route = seed % 2 == 0 ? Route::direct : Route::ring};
+            scenario.weather.seed = 1000 + seed;
+            const auto fault = fault_with_limits(scenario);
+            if (!fault.empty()) return keep(fault);
+        }
+    }
+    return nullptr;
+}
+
+void test_all_seeds(void**) { expect_no_reason(all_seeds_gather()); }
+
+// No chunk, less than one, exactly one, many.
+const char* all_sizes_gather()
+{
+    for (const std::size_t bytes : {1u, 2u, 3u, 4u, 64u}) {
+        for (const std::size_t chunk : {1u, 3u, 100u}) {
+            Scenario scenario{.nodes = machine("3,2"), .bytes = bytes, .chunk = chunk};
+            scenario.calls = 5;
+            const auto fault = fault_of(scenario);
+            if (!fault.empty()) return keep(fault);
+        }
+    }
+    return nullptr;
+}
+
+void test_all_sizes(void**) { expect_no_reason(all_sizes_gather()); }
+
+// Networks that reach only a landing buffer: on no rank above, here on some or all.
+const char* landings_gather()
+{
+    std::uint64_t seed = 5000;
+    for (const char* text : {"1", "3", "1,1", "1,1,1", "2,2", "3,1", "2,3,1", "4,1,2"}) {
+        for (const Route route : all_routes) {
+            for (const Landing landing : {Landing::some, Landing::all}) {
+                for (int i = 0; i < 30; i++) {
+                    Scenario scenario{.nodes = machine(text), .route = route};
+                    scenario.landing = landing;
+                    scenario.calls = 5;
+                    scenario.weather.seed = ++seed;
+                    const auto fault = fault_with_limits(scenario);
+                    if (!fault.empty()) return keep(fault);
+                }
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_landings(void**) { expect_no_reason(landings_gather()); }
+
+// A plan may let any op follow any other, one that is done at once included. The copy must run
+// once.
+const char* a_copy_after_an_announcement_runs_once()
+{
+    const Topology topology(machine("2"));
+    Plan plan;
+    plan.ops.resize(2);
+    plan.ops[0] = {Op::Kind::announce,
+                   Level::node,
+                   Place::receive,
+                   Place::receive,
+                   Op::every_peer,
+                   0,
+                   {},
+                   0,
+                   0};
+    plan.ops[1] = {Op::Kind::copy, Level::node, Place::send, Place::receive, 0, 0, {0, 4}, 0, 1};
+    plan.dependencies = {0};
+    const Program program(plan, topology, 0);
+
+    FakeNetwork network({.immediate = 0, .idle = 0}, std::nullopt);
+    FakeGroup group(2);
+    FakeTransport node(network, group, Level::node, 0, 0);
+    Executor executor(&node, nullptr, {});
+    std::byte send[4]{std::byte{1}}, receive[8]{};
+    Status status = executor.start(program, {1, {send, 4}, {receive, 8}, 0});
+    for (int pass = 0; pass < 100 && status == Status::in_progress; pass++)
+        status = executor.progress();
+    if (status != Status::ok) return "it does not end";
+    if (!network.fault().empty()) return keep(network.fault());
+    return receive[0] == std::byte{1} ? nullptr : "nothing was copied";
+}
+
+void test_dependency_on_an_op_done_at_once(void**)
+{
+    expect_no_reason(a_copy_after_an_announcement_runs_once());
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_machines),
+        cmocka_unit_test(test_all_seeds),
+        cmocka_unit_test(test_all_sizes),
+        cmocka_unit_test(test_landings),
+        cmocka_unit_test(test_dependency_on_an_op_done_at_once),
+    };
+    return cmocka_run_group_tests_name("executor", tests, nullptr, nullptr);
+}

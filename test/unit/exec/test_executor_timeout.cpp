@@ -1,0 +1,231 @@
+// When the executor gives up, and when it must not: on a clock that the test moves on.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "test/support/machine.hpp"
+#include "test/support/simulation.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+using namespace std::chrono_literals;
+
+constexpr const char* machines[] = {"3", "1,1,1", "2,2", "3,1", "1,1,1,1", "2,1,2"};
+
+std::vector<std::string> lines;
+void collect(int, const char* line) { lines.emplace_back(line); }
+
+bool is_logged(const std::string& words)
+{
+    return std::any_of(lines.begin(), lines.end(),
+                       [&](const auto& line) { return line.find(words) != std::string::npos; });
+}
+
+Scenario slow(const char* text, Route route, std::chrono::seconds timeout)
+{
+    Scenario scenario{.nodes = machine(text), .route = route};
+    scenario.calls = 2;
+    scenario.limits.timeout = timeout;
+    scenario.pass = 200us;
+    return scenario;
+}
+
+// A rank that nobody can see is late; so its own blocks have to go before anything can happen to it.
+void broadcast_at_once(Scenario& scenario)
+{
+    scenario.broadcast = Broadcast::all;
+    scenario.weather.immediate = 100;
+}
+
+// ---- it must end
+
+// Every rank failed, and at least one says why.
+std::string fault_of_end(const Scenario& scenario)
+{
+    const Outcome out = simulate(scenario, 2000000);
+    std::string fault = out.fault;
+    bool is_named = false;
+    for (std::size_t r = 0; r < out.status.size() && fault.empty(); r++) {
+        if (static_cast<int>(r) == scenario.freezes) continue;
+        is_named = is_named || out.status[r] == Status::timed_out;
+        if (!failed(out.status[r]))
+            fault = "rank " + std::to_string(r) + " ended with: " + hier::to_string(out.status[r]);
+    }
+    if (fault.empty() && !is_named) fault = "nobody timed out";
+    if (fault.empty() && out.elapsed < scenario.limits.timeout) fault = "too early";
+    return fault.empty() ? "" : fault + "; " + text_of(scenario);
+}
+
+const char* a_lost_connection_ends(Level level)
+{
+    for (const char* text : machines) {
+        for (const Route route : all_routes) {
+            Scenario scenario = slow(text, route, 5s);
+            for (int rank = 0; rank < static_cast<int>(scenario.nodes.size()); rank++) {
+                if (rank == 1) broadcast_at_once(scenario);
+                scenario.sabotage = {rank, level, Call::put, 1, Sabotage::How::connection_lost};
+                if (!simulate(scenario, 1000).has_struck) continue;  // it has nobody to put to
+                const auto fault = fault_of_end(scenario);
+                if (!fault.empty()) return keep(fault);
+            }
+        }
+    }
+    return is_logged("nothing has moved for 5 s (coll_hier_timeout)") ? nullptr : "no report";
+}
+
+void test_lost_chunk_on_the_rail(void**)
+{
+    lines.clear();
+    expect_no_reason(a_lost_connection_ends(Level::rail));
+    assert_true(is_logged("over the rail: 1 of 3 chunks have come"));
+}
+
+void test_lost_chunk_on_the_node(void**)
+{
+    lines.clear();
+    expect_no_reason(a_lost_connection_ends(Level::node));
+    assert_true(is_logged("over the node: "));
+}
+
+// A process that stops in the middle of a call. (Of a broadcast on one node the others have all
+// they need.)
+const char* a_frozen_rank_ends_the_others()
+{
+    for (const char* text : machines) {
+        for (const Route route : all_routes) {
+            Scenario scenario = slow(text, route, 5s);
+            for (int rank = 0; rank < static_cast<int>(scenario.nodes.size()); rank++) {
+                scenario.freezes = rank;
+                const auto fault = fault_of_end(scenario);
+                if (!fault.empty())
+                    return keep("rank " + std::to_string(rank) + " freezes: " + fault);
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_frozen_rank(void**) { expect_no_reason(a_frozen_rank_ends_the_others()); }
+
+// ---- it must not
+
+std::string fault_of_patience(const Scenario& scenario, int late)
+{
+    const Outcome out = simulate(scenario, 2000000);
+    std::string fault = out.fault;
+    for (const Status s : out.status) {
+        if (s != Status::ok && fault.empty()) fault = hier::to_string(s);
+    }
+    return fault.empty()
+               ? ""
+               : fault + ", with rank " + std::to_string(late) + " late; " + text_of(scenario);
+}
+
+// Some of the others miss the late rank themselves; some miss only those who miss it.
+const char* a_late_rank_is_waited_for(std::chrono::seconds timeout)
+{
+    std::uint64_t seed = 0;
+    for (const char* text : machines) {
+        for (const Route route : all_routes) {
+            Scenario scenario = slow(text, route, timeout);
+            const auto ranks = scenario.nodes.size();
+            for (std::size_t late = 0; late < ranks; late++) {
+                scenario.weather.seed = ++seed;
+                scenario.broadcast = seed % 2 == 0 ? Broadcast::none : Broadcast::some;
+                scenario.late.assign(ranks, 0us);
+                // The others come one after the other, so that their beats are not in step.
+                for (std::size_t r = 0; r < ranks; r++) scenario.late[r] = r * 170ms;
+                scenario.late[late] = 4 * timeout + 1s;
+                const auto fault = fault_of_patience(scenario, static_cast<int>(late));
+                if (!fault.empty()) return keep(fault);
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_late_rank(void**) { expect_no_reason(a_late_rank_is_waited_for(5s)); }
+void test_late_rank_and_short_timeout(void**) { expect_no_reason(a_late_rank_is_waited_for(1s)); }
+
+// A job that is suspended and goes on.
+const char* a_suspended_job_goes_on()
+{
+    std::uint64_t seed = 0;
+    for (const char* text : machines) {
+        for (const Route route : all_routes) {
+            Scenario scenario = slow(text, route, 5s);
+            const auto ranks = scenario.nodes.size();
+            scenario.suspended_at = 2s;
+            scenario.suspended_for = 1h;
+            for (std::size_t late = 0; late < ranks; late++) {
+                scenario.weather.seed = ++seed;
+                scenario.broadcast = seed % 2 == 0 ? Broadcast::none : Broadcast::some;
+                scenario.late.assign(ranks, 0us);
+                scenario.late[late] = 3s;  // the others have nothing to do at that moment
+                const auto fault = fault_of_patience(scenario, static_cast<int>(late));
+                if (!fault.empty()) return keep(fault);
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_suspended_job(void**) { expect_no_reason(a_suspended_job_goes_on()); }
+
+// For as long as it likes; that it is missed is said once.
+void test_rank_that_never_comes(void**)
+{
+    lines.clear();
+    Scenario scenario = slow("2,1,1", Route::ring, 5s);
+    scenario.broadcast = Broadcast::all;
+    scenario.late = {0us, 0us, 0us, 10h};
+    scenario.pass = 1ms;
+    const Outcome out = simulate(scenario, 300000);  // passes: five minutes of the clock
+    const auto ended = std::count_if(out.status.begin(), out.status.end(),
+                                     [](Status s) { return s != Status::in_progress; });
+    const bool is_said = is_logged("still waiting: rank 3 has not entered the allgather after 5 s");
+    const auto said = lines.size();
+    lines.clear();
+    assert_int_equal(ended, 0);
+    assert_true(is_said);
+    assert_in_range(said, 1, 3);  // by each of the others, if it waits for rank 3 itself
+}
+
+// timeout 0: never.
+void test_no_timeout(void**)
+{
+    Scenario scenario = slow("1,1", Route::direct, 0s);
+    scenario.sabotage = {0, Level::rail, Call::put, 0, Sabotage::How::connection_lost};
+    scenario.pass = 1s;
+    const Outcome out = simulate(scenario, 100000);
+    const bool is_waiting = out.status[1] == Status::in_progress;
+    assert_true(is_waiting);
+}
+
+int collect_logs(void**)
+{
+    set_log(HIER_LOG_ERROR, collect);
+    return 0;
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_lost_chunk_on_the_rail),
+        cmocka_unit_test(test_lost_chunk_on_the_node),
+        cmocka_unit_test(test_frozen_rank),
+        cmocka_unit_test(test_late_rank),
+        cmocka_unit_test(test_late_rank_and_short_timeout),
+        cmocka_unit_test(test_suspended_job),
+        cmocka_unit_test(test_rank_that_never_comes),
+        cmocka_unit_test(test_no_timeout),
+    };
+    return cmocka_run_group_tests_name("executor_timeout", tests, collect_logs, nullptr);
+}

@@ -1,0 +1,257 @@
+// A plan made ready to run: what is refused, who follows whom, what each channel holds.
+#include <cstring>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "exec/program.hpp"
+#include "hier/plan.hpp"
+#include "hier/transport.hpp"
+#include "test/support/machine.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+struct Step {
+    Op::Kind kind;
+    Level level;
+    int peer;
+    std::uint32_t count;
+    std::vector<std::uint32_t> after;
+    Place from = Place::send;
+    Place to = Place::receive;
+};
+
+Plan plan_of(const std::vector<Step>& steps)
+{
+    Plan plan;
+    for (const Step& s : steps) {
+        Op op{};
+        op.kind = s.kind;
+        op.from = s.from;
+        op.to = s.to;
+        op.level = s.level;
+        op.peer = s.peer;
+        op.count = s.count;
+        plan.append(op, s.after);
+    }
+    return plan;
+}
+
+// What the program says against the plan; null when it takes it. The rank is 0 of nodes {0,1}
+// {2,3}, rails {0,2} {1,3}.
+const char* refusal_of(const std::vector<Step>& steps)
+{
+    try {
+        const Program program(plan_of(steps), Topology(machine("2,2")), 0);
+        return nullptr;
+    } catch (const SetupError& e) {
+        return keep(e.what());
+    }
+}
+
+using enum Op::Kind;
+
+void test_takes_what_is_right(void**)
+{
+    expect_no_reason(refusal_of({{announce, Level::node, Op::every_peer, 0, {}},
+                                 {await_ready, Level::node, 1, 0, {}},
+                                 {await_ready, Level::rail, 2, 0, {}},
+                                 {put, Level::node, 1, 1, {1}},
+                                 {put, Level::rail, 2, Signal::max_count, {0, 2}},
+                                 {copy, Level::node, 0, 0, {3}},
+                                 {copy, Level::node, 0, 0, {}, Place::receive, Place::landing},
+                                 {copy, Level::node, 0, 0, {}, Place::landing, Place::receive},
+                                 {put, Level::rail, 2, 1, {}, Place::landing},
+                                 {drain, Level::rail, 2, 0, {4}}}));
+    expect_no_reason(refusal_of({}));
+}
+
+void test_refuses_forward_dependencies(void**)
+{
+    const Step ready{await_ready, Level::node, 1, 0, {}};
+    assert_string_equal(refusal_of({{put, Level::node, 1, 1, {1}}, ready}),
+                        "op 0 depends on a later op 1");
+    assert_string_equal(refusal_of({ready, {put, Level::node, 1, 1, {1}}}),
+                        "op 1 depends on a later op 1");
+    assert_string_equal(refusal_of({ready, {put, Level::node, 1, 1, {0, 7}}}),
+                        "op 1 depends on a later op 7");
+}
+
+void test_refuses_waits_with_dependencies(void**)
+{
+    const Step first{announce, Level::node, Op::every_peer, 0, {}};
+    assert_string_equal(refusal_of({first, {await_ready, Level::node, 1, 0, {0}}}),
+                        "op 1 waits, but only after another op");
+    assert_string_equal(refusal_of({first, {await_data, Level::rail, 2, 1, {0}}}),
+                        "op 1 waits, but only after another op");
+}
+
+void test_refuses_wrong_levels(void**)
+{
+    assert_string_equal(refusal_of({{put, Level::node, 2, 1, {}}}),
+                        "op 0 reaches rank 2 on the wrong level");
+    assert_string_equal(refusal_of({{put, Level::rail, 1, 1, {}}}),
+                        "op 0 reaches rank 1 on the wrong level");
+    assert_string_equal(refusal_of({{put, Level::rail, 3, 1, {}}}),
+                        "op 0 reaches rank 3 on the wrong level");  // other rail
+    assert_null(refusal_of({{put, Level::node, Op::every_peer, 1, {}}}));
+    assert_string_equal(refusal_of({{put, Level::rail, Op::every_peer, 1, {}}}),
+                        "op 0 puts to everybody on the rail level");
+}
+
+void test_refuses_counts_that_no_signal_holds(void**)
+{
+    const char* why = refusal_of({{put, Level::rail, 2, Signal::max_count + 1, {}}});
+    assert_non_null(why);
+    assert_non_null(std::strstr(why, "16777215"));
+}
+
+void test_refuses_copies_that_are_none(void**)
+{
+    const char* places = "op 0 copies a buffer to itself or to the send buffer";
+    assert_string_equal(refusal_of({{copy, Level::node, 0, 0, {}, Place::receive}}), places);
+    assert_string_equal(refusal_of({{copy, Level::node, 0, 0, {}, Place::landing, Place::landing}}),
+                        places);
+    assert_string_equal(refusal_of({{copy, Level::node, 0, 0, {}, Place::receive, Place::send}}),
+                        places);
+    const char* rank = "op 0 copies, but not on the node level of its own rank";
+    assert_string_equal(refusal_of({{copy, Level::rail, 0, 0, {}}}), rank);
+    assert_string_equal(refusal_of({{copy, Level::node, 1, 0, {}}}), rank);
+}
+
+void test_refuses_node_puts_from_the_landing_buffer(void**)
+{
+    assert_string_equal(refusal_of({{put, Level::node, 1, 1, {}, Place::landing}}),
+                        "op 0 puts from the landing buffer on the node level");
+}
+
+// ---- tables
+
+using Edges = std::set<std::pair<std::uint32_t, std::uint32_t>>;
+
+std::string fault_of_edges(const Plan& plan, const Program& program)
+{
+    Edges forward, backward;
+    for (std::uint32_t i = 0; i < program.size(); i++) {
+        for (const auto next : program.successors(i)) forward.insert({i, next});
+        for (const auto before : plan.dependencies_of(plan.ops[i])) backward.insert({before, i});
+        if (program.dependencies()[i] != plan.ops[i].dependencies)
+            return "a number of dependencies is wrong";
+    }
+    return forward == backward ? "" : "successors are not the dependencies turned round";
+}
+
+// Every op with a peer is in its channel's list, by growing count, and in no other.
+std::string fault_of_channels(const Plan& plan, const Program& program, const Topology& t, int rank)
+{
+    std::size_t listed = 0, to_list = 0;
+    for (const Level level : {Level::node, Level::rail}) {
+        std::set<int> met;
+        for (const auto& c : program.channels(level)) {
+            if (!met.insert(c.rank).second) return "two channels to one rank";
+            const auto group = level == Level::node ? t.ranks_on(t.node_of(rank))
+                                                    : t.ranks_on_rail(t.rail_of(rank));
+            if (group[static_cast<std::size_t>(c.peer)] != c.rank)
+                return "a peer's index is not that of its rank";
+            for (const auto& [kind, list] :
+                 {std::pair(put, c.puts), std::pair(await_data, c.awaits),
+                  std::pair(await_ready, c.readies)}) {
+                for (std::size_t i = 0; i < list.size(); i++) {
+                    const Op& op = plan.ops[list[i]];
+                    listed++;
+                    if (op.kind != kind || op.level != level || op.peer != c.rank)
+                        return "an op is in a foreign list";
+                    if (program.peer_of(list[i]) != c.peer)
+                        return "peer_of contradicts the channel";
+                    if (i > 0 && plan.ops[list[i - 1]].count > op.count)
+                        return "a list is not in the order of counts";
+                }
+            }
+        }
+    }
+    for (const Op& op : plan.ops)
+        to_list += op.kind == put || op.kind == await_data || op.kind == await_ready ? 1 : 0;
+    return listed == to_list ? "" : "an op is in no list";
+}
+
+const char* tables_fit_plans()
+{
+    for (int ranks = 1; ranks <= 5; ranks++) {
+        for (const auto& nodes : every_machine(ranks)) {
+            const Topology t(nodes);
+            const auto shards = equal_shards(ranks, 7);
+            for (int r = 0; r < ranks; r++) {
+                for (const Route route : all_routes) {
+                    const Plan plan =
+                        plan_allgather(t, r, {shards, 3, route, r % 2 == 0, r % 3 == 0});
+                    const Program program(plan, t, r);
+                    auto fault = fault_of_edges(plan, program);
+                    if (fault.empty()) fault = fault_of_channels(plan, program, t, r);
+                    if (!fault.empty()) return keep(fault + ", nodes of ranks " + text_of(nodes));
+                }
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_tables(void**) { expect_no_reason(tables_fit_plans()); }
+
+// Plans list ops in the order in which they are preferred; a channel's order is that of its counts.
+const char* puts_are_sorted_by_count()
+{
+    const Program program(plan_of({{put, Level::rail, 2, 3, {}},
+                                   {put, Level::rail, 2, 1, {}},
+                                   {put, Level::rail, 2, 2, {}}}),
+                          Topology(machine("2,2")), 0);
+    const auto& puts = program.channels(Level::rail)[0].puts;
+    return puts == std::vector<std::uint32_t>{1, 2, 0} ? nullptr : "not by count";
+}
+
+void test_sorted_puts(void**) { expect_no_reason(puts_are_sorted_by_count()); }
+
+// A rank whose first put on the rail needs something of its node must not keep its own pushes back for
+// it: leaders would wait for each other.
+void test_who_opens_the_rail(void**)
+{
+    const auto opens = [](const char* nodes, int rank, Route route, bool landing) {
+        const auto shards = equal_shards(static_cast<int>(machine(nodes).size()), 5);
+        const Topology topology(machine(nodes));
+        AllgatherShape shape{shards, 100, route, false, landing};
+        return Program(plan_allgather(topology, rank, shape), topology, rank).opens_the_rail();
+    };
+    for (const bool landing : {false, true}) {
+        assert_true(opens("2,2", 0, Route::direct, landing));
+        assert_true(opens("2,2,2", 1, Route::ring, landing));
+        assert_true(opens("1,1,1", 0, Route::bundles, landing));
+        assert_false(opens("2,2,2", 0, Route::bundles, landing));
+        assert_false(opens("2,2", 1, Route::bundles, landing));  // puts nothing there
+        assert_false(opens("4", 0, Route::direct, landing));
+    }
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_who_opens_the_rail),
+        cmocka_unit_test(test_takes_what_is_right),
+        cmocka_unit_test(test_refuses_forward_dependencies),
+        cmocka_unit_test(test_refuses_waits_with_dependencies),
+        cmocka_unit_test(test_refuses_wrong_levels),
+        cmocka_unit_test(test_refuses_counts_that_no_signal_holds),
+        cmocka_unit_test(test_refuses_copies_that_are_none),
+        cmocka_unit_test(test_refuses_node_puts_from_the_landing_buffer),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_sorted_puts),
+    };
+    return cmocka_run_group_tests_name("program", tests, nullptr, nullptr);
+}

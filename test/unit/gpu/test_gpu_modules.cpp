@@ -1,0 +1,120 @@
+// The process uses a GPU, and the module that knows it is missing, no library, another version's, or comes
+// late.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "gpu/runtime.hpp"
+#include "hier/hier.h"
+#include "test/support/forked.hpp"
+#include "test/support/simulated_runtime.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// A directory in place of the modules'.
+struct Directory {
+    Directory()
+    {
+        if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("no directory");
+        setenv("HIER_GPU_MODULES", path.c_str(), 1);
+    }
+    ~Directory() { std::filesystem::remove_all(path); }
+    Directory(const Directory&) = delete;
+    Directory& operator=(const Directory&) = delete;
+    std::string module() const { return path + "/hier_gpu_rocm.so"; }
+    std::string path = "/tmp/hier-test-modules.XXXXXX";
+};
+
+std::size_t count(const std::string& text, const std::string& words)
+{
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; at++) found++;
+    return found;
+}
+
+// The process uses a GPU, and the file that knows it is not the one that it should be.
+std::string no_module(const std::string& file, const std::string& cause)
+{
+    int host = 0;
+    if (gpu::runtime() != nullptr || hier_memory_is_reachable(&host) != 1)
+        return "wrong before the library is there";
+    if (!ForkedRank::log_lines().empty()) return "it logs: " + ForkedRank::log_lines();
+    if (const auto fault = load(); !fault.empty()) return fault;
+    void* const device = simulated_memory();
+    for (int i = 0; i < 3; i++) {
+        std::string reason;
+        if (gpu::runtime() != nullptr || gpu::find_runtime(reason) != nullptr)
+            return "there is one";
+        if (reason.find("hier_gpu_rocm.so: " + cause) == std::string::npos) return reason;
+        if (hier_memory_is_reachable(&host) != 1) return "a variable is no host memory";
+        if (hier_memory_is_reachable(device) != 0) return "device memory passes for the host's";
+        Allocation found;
+        if (gpu::inspect(device, found) != Status::transport_error) return "no error";
+    }
+    const std::string lines = ForkedRank::log_lines();
+    const bool is_told_once =
+        count(lines, "has loaded libamdhip64.so") == 1 && count(lines, file) >= 1 &&
+        count(lines, "no GPU runtime that works: hier_gpu_rocm.so: " + cause) == 6;
+    return is_told_once ? "" : lines;
+}
+
+void test_no_module(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {
+        const Directory modules;
+        return no_module(modules.module(), modules.module() + ": cannot open");
+    }))));
+}
+
+void test_unreadable_module(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {
+        const Directory modules;
+        std::ofstream(modules.module()) << "no library";
+        return no_module(modules.module(), modules.module() + ": file too short");
+    }))));
+}
+
+void test_module_of_another_version(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {
+        const Directory modules;
+        std::filesystem::create_symlink(HIER_TEST_SIMULATED, modules.module());
+        return no_module(modules.module(), modules.module() + ": it has another version");
+    }))));
+}
+
+// One that was put there since is found.
+void test_module_that_comes_late(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {
+        const Directory modules;
+        if (const auto fault = load(); !fault.empty()) return fault;
+        void* const device = simulated_memory();
+        if (hier_memory_is_reachable(device) != 0 || gpu::runtime() != nullptr)
+            return std::string("there is one");
+        std::filesystem::create_symlink(HIER_TEST_MODULES "/hier_gpu_rocm.so", modules.module());
+        const bool is_known = hier_memory_is_reachable(device) == 0 && gpu::used_device() == 0;
+        return std::string(is_known ? "" : "not found");
+    }))));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_module),
+        cmocka_unit_test(test_unreadable_module),
+        cmocka_unit_test(test_module_of_another_version),
+        cmocka_unit_test(test_module_that_comes_late),
+    };
+    return cmocka_run_group_tests_name("gpu_modules", tests, nullptr, nullptr);
+}

@@ -1,0 +1,230 @@
+// Finding the GPU's runtime: only where the process uses one, as soon as it does, and without a word where there is
+// none. Not linked with HIP; the simulated runtime is loaded as an application would load the real one.
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gpu/runtime.hpp"
+#include "hier/hier.h"
+#include "test/support/forked.hpp"
+#include "test/support/simulated_runtime.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+// A thread that sets it waits here once, with what it has learnt of the libraries in its hands.
+thread_local std::atomic<bool>* go_on = nullptr;
+std::atomic<bool> is_held{false};
+
+}  // namespace
+
+using Visit = int (*)(dl_phdr_info*, std::size_t, void*);
+extern "C" int __real_dl_iterate_phdr(Visit visit, void* data);
+extern "C" int __wrap_dl_iterate_phdr(Visit visit, void* data);
+
+// That of our own objects; the linker's flag is in the build's list.
+extern "C" int __wrap_dl_iterate_phdr(Visit visit, void* data)
+{
+    const int result = __real_dl_iterate_phdr(visit, data);
+    if (std::atomic<bool>* const until = std::exchange(go_on, nullptr)) {
+        is_held = true;
+        until->wait(false);
+    }
+    return result;
+}
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// In a process of its own, which must say nothing.
+const char* quietly(std::string (*body)())
+{
+    return keep(first_fault(run_ranks(1, [&](ForkedRank&) -> std::string {
+        setenv("HIER_GPU_MODULES", HIER_TEST_MODULES, 0);
+        const int words = memfd_create("stderr", 0);
+        dup2(words, STDERR_FILENO);
+        const std::string fault = body();
+        struct stat file {};
+        if (!fault.empty() || fstat(words, &file) != 0) return fault + ".";
+        if (file.st_size > 0) return "words on stderr";
+        return ForkedRank::log_lines().empty() ? "" : "it logs: " + ForkedRank::log_lines();
+    })));
+}
+
+void test_no_library(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        Allocation found;
+        int variable = 0;
+        if (gpu::runtime() != nullptr) return "there is one";
+        if (gpu::inspect(&variable, found) != Status::ok || found.kind != MemoryKind::host)
+            return "a variable is no host memory";
+        return gpu::used_device() == -1 ? "" : "a device is in use";
+    }));
+}
+
+void test_a_library_that_is_loaded_later(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        if (gpu::runtime() != nullptr) return "too early";
+        if (const auto fault = load(); !fault.empty()) return fault;
+        const gpu::Runtime* found = gpu::runtime();
+        if (found == nullptr) return "not found";
+        if (found != gpu::runtime()) return "another one";
+        const std::string name = found->name();  // with the headers' version
+        return name.starts_with("ROCm 5.") && found->devices() == 8 ? "" : name;
+    }));
+}
+
+// While one of them opens it, the others must not take it for missing.
+void test_threads(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        if (gpu::runtime() != nullptr) return "too early";
+        if (const auto fault = load(); !fault.empty()) return fault;
+        std::atomic<int> ready{0}, missing{0};
+        std::vector<std::thread> threads;
+        constexpr int many = 8;
+        for (int i = 0; i < many; i++) {
+            threads.emplace_back([&] {
+                ready++;
+                while (ready < many) std::this_thread::yield();
+                if (gpu::runtime() == nullptr) missing++;
+            });
+        }
+        for (std::thread& t : threads) t.join();
+        return missing == 0 ? "" : std::to_string(missing) + " threads found none";
+    }));
+}
+
+// Another thread opens it after this one has counted the libraries, and before it does anything
+// with the count.
+void test_a_thread_that_is_overtaken(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        if (gpu::runtime() != nullptr) return "too early";
+        if (const auto fault = load(); !fault.empty()) return fault;
+        std::atomic<bool> is_open{false}, is_through{false};
+        bool is_found = false;
+        std::thread overtaken([&] {
+            go_on = &is_open;
+            is_found = gpu::runtime() != nullptr;
+            is_through = true;
+        });
+        while (!is_held && !is_through) std::this_thread::yield();
+        const bool is_overtaken = !is_through;
+        const bool is_found_here = gpu::runtime() != nullptr;
+        is_open = true;
+        is_open.notify_one();
+        overtaken.join();
+        if (!is_overtaken) return "it never counted the libraries";
+        if (!is_found_here) return "not found";
+        return is_found ? "" : "the other thread found none";
+    }));
+}
+
+void test_no_device(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        setenv("HIP_SIM_DEVICES", "0", 1);
+        if (const auto fault = load(); !fault.empty()) return fault;
+        std::string reason;
+        if (gpu::runtime() != nullptr || gpu::find_runtime(reason) != nullptr)
+            return "there is one";
+        return reason.find("hier_gpu_rocm.so: hipErrorNoDevice") != std::string::npos ? "" : reason;
+    }));
+}
+
+// A runtime that does not say how many devices there are may have some.
+struct Broken {
+    Broken()
+    {
+        if (const auto fault = load(); !fault.empty()) throw std::runtime_error(fault);
+        void* const library = dlopen(HIER_TEST_SIMULATED, RTLD_NOW | RTLD_NOLOAD);
+        find(library, "hip_sim_fail_at", fail_at);
+        find(library, "hip_sim_calls", calls);
+        device = simulated_memory();
+        // Loading the module makes for a second search.
+        for (int i = 0; i < 2; i++) {
+            fail_next();
+            if (gpu::runtime() != nullptr) throw std::runtime_error("it works");
+        }
+    }
+    void fail_next() const { fail_at(calls() + 1); }
+    void (*fail_at)(std::uint64_t);
+    std::uint64_t (*calls)();
+    void* device = nullptr;
+    int host = 0;
+};
+
+// The next question is asked anew.
+void test_a_runtime_that_fails_once(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        const Broken it;
+        if (hier_memory_is_reachable(&it.host) != 1) return "a variable is no host memory";
+        if (gpu::runtime() != nullptr) return "asked anew for the host's memory";
+        if (hier_memory_is_reachable(it.device) != 0) return "not known as a device's";
+        return gpu::runtime() != nullptr && gpu::used_device() == 0 ? "" : "no runtime";
+    }));
+}
+
+// While it fails, device memory is an error, and never passes for the host's.
+void test_a_runtime_that_goes_on_failing(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) -> std::string {
+        setenv("HIER_GPU_MODULES", HIER_TEST_MODULES, 0);
+        const Broken it;
+        for (int i = 0; i < 3; i++) {
+            it.fail_next();
+            Allocation found;
+            if (gpu::inspect(it.device, found) != Status::transport_error) return "no error";
+            it.fail_next();
+            if (hier_memory_is_reachable(it.device) != 0) return "it passes for the host's";
+            if (hier_memory_is_reachable(&it.host) != 1) return "a variable is no host memory";
+        }
+        return ForkedRank::is_logged("no GPU runtime that works: hier_gpu_rocm.so: hipErrorUnknown")
+                   ? ""
+                   : ForkedRank::log_lines();
+    }))));
+}
+
+void test_left_out(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        gpu::choose_runtime(HIER_GPU_NONE);
+        if (const auto fault = load(); !fault.empty()) return fault;
+        if (gpu::runtime() != nullptr) return "there is one";
+        gpu::choose_runtime(HIER_GPU_ROCM);
+        return gpu::runtime() != nullptr ? "" : "not found when it was asked for";
+    }));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_library),
+        cmocka_unit_test(test_a_library_that_is_loaded_later),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_a_thread_that_is_overtaken),
+        cmocka_unit_test(test_no_device),
+        cmocka_unit_test(test_a_runtime_that_fails_once),
+        cmocka_unit_test(test_a_runtime_that_goes_on_failing),
+        cmocka_unit_test(test_left_out),
+    };
+    return cmocka_run_group_tests_name("gpu_runtime", tests, nullptr, nullptr);
+}

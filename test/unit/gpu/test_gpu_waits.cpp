@@ -1,0 +1,204 @@
+// Copies that do not end: whoever waits for one gets an error within coll_hier_timeout, and what the
+// copy still uses is not given back. On simulated devices, whose n-th copy stops on request.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "hier/hier.h"
+#include "memory/host_memory.hpp"
+#include "test/support/gpu_rank.hpp"
+#include "test/support/team_rank.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr std::size_t bytes = 100000;
+const Bytes content(bytes, 7);
+
+void keep_log(int, const char* line) { ForkedRank::add_log(line); }
+
+hier_config config_of(int timeout)
+{
+    hier_config config = config_for_tests();
+    config.timeout = timeout;
+    config.log = keep_log;
+    return config;
+}
+
+std::byte* allocate_pinned(std::size_t size)
+{
+    return gpu::runtime()->allocate_pinned(gpu::used_device(), size);
+}
+void free_pinned(std::byte* memory) { gpu::runtime()->free_pinned(gpu::used_device(), memory); }
+
+// A process of its own with device memory, and pinned memory to copy it to.
+struct Process {
+    explicit Process(int timeout)
+    {
+        use_built_module();
+        const hier_config config = config_of(timeout);
+        hier_init(&config);
+        if (gpu::runtime() == nullptr) throw std::runtime_error("no runtime");
+        device = device_memory(bytes);
+        put(device, content);
+        if (hier_memory_is_reachable(device) != 0) throw std::runtime_error("not a device's");
+        pinned = allocate_pinned(bytes);
+        if (pinned == nullptr || copy() != HIER_OK) throw std::runtime_error("no copy");
+        std::fill(pinned, pinned + bytes, std::byte{0});
+    }
+    int copy() const
+    {
+        const hier_memory_piece piece{pinned, device, bytes, 1, 0, 0};
+        return hier_memory_copy(&piece, 1);
+    }
+    bool is_there() const
+    {
+        return std::all_of(pinned, pinned + bytes, [](std::byte b) { return b == std::byte{7}; });
+    }
+    static void hang_next_copy() { hip_sim_hang_copy_at(hip_sim_copies() + 1); }
+
+    std::byte* device;
+    std::byte* pinned;
+};
+
+const char* run_alone(int timeout, std::string (*body)(Process&))
+{
+    return keep(first_fault(run_ranks(1, [&](ForkedRank&) {
+        Process process(timeout);
+        return body(process);
+    })));
+}
+
+constexpr const char* line = "ROCm: copies of device 0 have not ended in 1 s (coll_hier_timeout)";
+
+void test_copy_that_does_not_end(void**)
+{
+    expect_no_reason(run_alone(1, [](Process& p) -> std::string {
+        Process::hang_next_copy();
+        if (const int code = p.copy(); code != HIER_ERR_TIMEOUT) return hier_strerror(code);
+        if (!ForkedRank::is_logged(line)) return "it is not said: " + ForkedRank::log_lines();
+        // Nothing is started behind it.
+        const auto copies = hip_sim_copies();
+        if (p.copy() != HIER_ERR_TIMEOUT || hip_sim_copies() != copies) return "another copy";
+        return "";
+    }));
+}
+
+// What gives memory back would wait for the copy.
+void test_memory_of_a_copy_that_does_not_end(void**)
+{
+    expect_no_reason(run_alone(1, [](Process& p) -> std::string {
+        auto landing = std::make_unique<HostMemory>();
+        if (landing->reserve(0, bytes) == nullptr) return "no landing buffer";
+        const auto pinned = hip_sim_live("pinned") + hip_sim_live("registrations");
+        Process::hang_next_copy();
+        (void)p.copy();
+        free_pinned(p.pinned);
+        landing.reset();
+        hier_finalize();
+        if (hip_sim_live("pinned") + hip_sim_live("registrations") != pinned)
+            return "it was given back";
+        if (hip_sim_live("streams") == 0) return "its stream was given back";
+        // All of it is there for the copy to go on.
+        hip_sim_hang_copy_at(0);
+        gives_success(hipDeviceSynchronize(), "the end of the copy");
+        return p.is_there() ? "" : "it did not go on";
+    }));
+}
+
+// By itself, before the bound: as if nothing had been.
+void test_copy_that_ends_late(void**)
+{
+    for (const int timeout : {0, 60}) {
+        expect_no_reason(run_alone(timeout, [](Process& p) -> std::string {
+            Process::hang_next_copy();
+            std::thread later([] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                hip_sim_hang_copy_at(0);
+            });
+            const int code = p.copy();
+            later.join();
+            if (code != HIER_OK) return hier_strerror(code);
+            if (!p.is_there()) return "not all of it came";
+            if (p.copy() != HIER_OK) return "no other copy";
+            free_pinned(p.pinned);
+            hier_finalize();
+            return hip_sim_live("streams") + hip_sim_live("pinned") + hip_sim_live("events") == 0
+                       ? ""
+                       : "something is left";
+        }));
+    }
+}
+
+// Not even the trial that comes before the first copy.
+void test_trial_that_does_not_end(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) -> std::string {
+        use_built_module();
+        setenv("HIP_SIM_VERSION", "60400000", 1);  // of a runtime that is tried
+        const hier_config config = config_of(1);
+        hier_init(&config);
+        std::byte* const device = device_memory(bytes);
+        if (gpu::runtime() == nullptr) return "no runtime";
+        hip_sim_hang_copy_at(1);
+        if (gpu::queue(allocation_of(device).device) != nullptr) return "a queue";
+        if (gpu::queue(0) != nullptr) return "a queue the second time";
+        if (!ForkedRank::is_logged("no streams for copies: hipErrorNotReady"))
+            return ForkedRank::log_lines();
+        free_pinned(allocate_pinned(bytes));
+        hier_finalize();
+        return hip_sim_live("streams") == 1 ? "" : "its stream was given back";
+    }))));
+}
+
+// An allgather one copy of which does not end: all ranks have an error, and everybody gets away.
+// Straight into device memory, through memory that is lent, or through cells of shared memory, which stay, too.
+enum class Into { device, pool, host };
+std::string gather_without_end(ForkedRank& self, Into into)
+{
+    Process process(1);
+    hier_config config = config_of(1);
+    config.ranks_per_node = 2;
+    TeamRank team(self, config);
+    if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
+    std::byte* receive = into == Into::host ? allocate_pinned(2 * bytes)
+                                            : device_memory(2 * bytes, into == Into::pool);
+    const auto call = [&] { return team.call_raw(process.device, receive, bytes); };
+    if (const int code = call(); code != HIER_OK) return hier_strerror(code);
+    if (self.rank() == 0) Process::hang_next_copy();
+    int code = call();
+    // What this rank waited for may have come.
+    if (code == HIER_OK && self.rank() == 1) code = call();
+    if (code != HIER_ERR_TIMEOUT && code != HIER_ERR_PEER) return hier_strerror(code);
+    if (team.start_only() != code) return "it takes another call";
+    team.end();
+    return "";
+}
+
+void test_allgather_that_does_not_end(void**)
+{
+    for (const Into into : {Into::device, Into::pool, Into::host}) {
+        expect_no_reason(keep(first_fault(
+            run_ranks(2, [&](ForkedRank& self) { return gather_without_end(self, into); }))));
+    }
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_copy_that_does_not_end),
+        cmocka_unit_test(test_memory_of_a_copy_that_does_not_end),
+        cmocka_unit_test(test_copy_that_ends_late),
+        cmocka_unit_test(test_trial_that_does_not_end),
+        cmocka_unit_test(test_allgather_that_does_not_end),
+    };
+    return cmocka_run_group_tests_name("gpu_waits", tests, nullptr, nullptr);
+}

@@ -1,0 +1,119 @@
+// Whether the CPU has the pages of some memory.
+#include "memory/resident.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+// What /proc/self/pagemap says of a page instead of the truth; 0: it cannot be read.
+std::optional<std::uint64_t> said;
+
+}  // namespace
+
+extern "C" ssize_t __real_pread(int fd, void* to, std::size_t bytes, off_t at);
+extern "C" ssize_t __wrap_pread(int fd, void* to, std::size_t bytes, off_t at);
+
+// The linker's flag is in the build's list.
+extern "C" ssize_t __wrap_pread(int fd, void* to, std::size_t bytes, off_t at)
+{
+    if (!said) return __real_pread(fd, to, bytes, at);
+    if (*said == 0) return -1;
+    std::memcpy(to, &*said, sizeof *said);
+    return sizeof *said;
+}
+
+namespace {
+
+using hier::is_resident;
+
+class Pages {
+public:
+    explicit Pages(std::size_t count)
+        : bytes_(count * page()),
+          at_(static_cast<char*>(
+              mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)))
+    {
+        (void)madvise(at_, bytes_, MADV_NOHUGEPAGE);
+    }
+    ~Pages() { munmap(at_, bytes_); }
+    Pages(const Pages&) = delete;
+    Pages& operator=(const Pages&) = delete;
+    static std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+    char* of(std::size_t page_number) const { return at_ + page_number * page(); }
+    void touch(std::size_t from, std::size_t to) const
+    {
+        std::memset(of(from), 1, (to - from) * page());
+    }
+
+private:
+    std::size_t bytes_;
+    char* at_;
+};
+
+void test_pages(void**)
+{
+    const std::size_t page = Pages::page();
+    const Pages pages(100);
+    assert_false(is_resident(pages.of(0), 100 * page));
+    pages.touch(0, 100);
+    assert_true(is_resident(pages.of(0), 100 * page));
+    assert_true(is_resident(pages.of(3) + 7, 1));
+    assert_int_equal(0, madvise(pages.of(40), 30 * page, MADV_DONTNEED));
+    assert_false(is_resident(pages.of(0), 100 * page));
+    assert_true(is_resident(pages.of(0), 40 * page));
+    assert_true(is_resident(pages.of(70), 30 * page));
+}
+
+// The last byte may be on a page that the first is not on.
+void test_ends(void**)
+{
+    const std::size_t page = Pages::page();
+    const Pages pages(3);
+    pages.touch(1, 2);
+    assert_true(is_resident(pages.of(1), page));
+    assert_false(is_resident(pages.of(1), page + 1));
+    assert_false(is_resident(pages.of(1) - 1, 2));
+    assert_false(is_resident(pages.of(1) - 1, page));
+}
+
+// AMD's driver leaves an entry for a page that it has moved to a device, as for one that is swapped
+// out, and mincore() takes it for one that is there.
+void test_page_on_a_device(void**)
+{
+    constexpr std::uint64_t swapped = 1ull << 62;
+    const Pages pages(2);
+    pages.touch(0, 2);
+    said = swapped;
+    assert_false(is_resident(pages.of(0), 2 * Pages::page()));
+    said.reset();
+}
+
+void test_no_page_map(void**)
+{
+    const Pages pages(2);
+    pages.touch(0, 1);
+    said = 0;
+    assert_true(is_resident(pages.of(0), Pages::page()));
+    assert_false(is_resident(pages.of(0), 2 * Pages::page()));
+    said.reset();
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_page_on_a_device),
+        cmocka_unit_test(test_no_page_map),
+    };
+    return cmocka_run_group_tests_name("resident", tests, nullptr, nullptr);
+}

@@ -1,0 +1,147 @@
+// When the network may reach device memory itself, which keys of it are to be trusted, and what has
+// arrived there.
+#include <string>
+#include <vector>
+
+#include "hier/hier.h"
+#include "net/ucx/device/device_keys.hpp"
+#include "net/ucx/device/gpu_direct.hpp"
+#include "net/ucx/device/rail_flush.hpp"
+#include "net/ucx/ucx_devices.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+
+bool has(const std::string& text, const char* words)
+{
+    return text.find(words) != std::string::npos;
+}
+
+constexpr DirectFacts good{"ROCm", "rc,dc", true, true, 116};
+
+DirectFacts without(bool DirectFacts::*fact)
+{
+    DirectFacts facts = good;
+    facts.*fact = false;
+    return facts;
+}
+
+void test_auto(void**)
+{
+    DirectFacts old = good;
+    old.ucx_version = 115;
+    assert_true(why_not_direct(HIER_GPU_DIRECT_AUTO, good).empty());
+    assert_true(has(why_not_direct(HIER_GPU_DIRECT_AUTO, without(&DirectFacts::is_known)),
+                    "does not know ROCm"));
+    assert_true(
+        has(why_not_direct(HIER_GPU_DIRECT_AUTO, without(&DirectFacts::is_rdma)), "is no RDMA"));
+    assert_true(has(why_not_direct(HIER_GPU_DIRECT_AUTO, old), "UCX 1.15 is older than 1.16"));
+}
+
+void test_on_and_off(void**)
+{
+    DirectFacts poor = without(&DirectFacts::is_rdma);
+    poor.ucx_version = 113;
+    assert_true(why_not_direct(HIER_GPU_DIRECT_ON, poor).empty());
+    assert_false(why_not_direct(HIER_GPU_DIRECT_ON, without(&DirectFacts::is_known)).empty());
+    assert_true(has(why_not_direct(HIER_GPU_DIRECT_OFF, good), "coll_hier_gpu_direct is off"));
+}
+
+void test_rdma(void**)
+{
+    for (const char* all : {"rc,dc", "rc", "rc_mlx5,dc_mlx5"}) assert_true(is_rdma({"", all}));
+    for (const char* not_all : {"", "tcp", "rc,tcp", "sm,rc", "record"})
+        assert_false(is_rdma({"", not_all}));
+}
+
+std::vector<std::byte> key(unsigned domains, unsigned content)
+{
+    std::vector<std::byte> out(12);
+    out[0] = static_cast<std::byte>(domains);
+    out[9] = static_cast<std::byte>(content);
+    return out;
+}
+
+// The network device has registered the board; memory that it cannot register lacks its bit.
+void test_who_has_registered(void**)
+{
+    assert_true(is_registered_as(key(1, 0), key(1, 7)));
+    assert_true(is_registered_as(key(1, 0), key(3, 7)));  // a GPU's domain, too
+    assert_true(is_registered_as(key(0, 0), key(0, 7)));  // TCP registers nothing
+    assert_false(is_registered_as(key(1, 0), key(0, 7)));
+    assert_false(is_registered_as(key(1, 0), key(2, 7)));
+}
+
+Allocation memory(std::uintptr_t base, std::size_t length, std::uint64_t id)
+{
+    return {MemoryKind::device, 0, reinterpret_cast<std::byte*>(base), length, id};
+}
+
+void test_stale_keys(void**)
+{
+    DeviceKeys keys;
+    assert_true(keys.take(memory(0x1000, 0x1000, 1), key(1, 1)));
+    assert_true(keys.take(memory(0x1000, 0x1000, 1), key(1, 1)));
+    assert_true(keys.take(memory(0x1000, 0x1000, 1), key(1, 2)));   // another part of it
+    assert_false(keys.take(memory(0x1000, 0x1000, 2), key(1, 1)));  // freed and allocated again
+    assert_false(keys.take(memory(0x800, 0x900, 3), key(1, 2)));
+    assert_true(keys.take(memory(0x1000, 0x1000, 2), key(1, 3)));
+    assert_true(keys.take(memory(0x2000, 0x1000, 4), key(1, 1)));  // elsewhere
+}
+
+void test_refused_until_freed(void**)
+{
+    DeviceKeys keys;
+    keys.refuse(memory(0x1000, 0x1000, 1));
+    assert_true(keys.is_refused(memory(0x1000, 0x1000, 1)));
+    assert_false(keys.is_refused(memory(0x1000, 0x1000, 2)));
+    for (std::uint64_t i = 2; i < 2 + DeviceKeys::most; i++) keys.refuse(memory(0x1000, 0x1000, i));
+    assert_false(keys.is_refused(memory(0x1000, 0x1000, 1)));  // forgotten: asked again
+    assert_true(keys.is_refused(memory(0x1000, 0x1000, 3)));
+}
+
+// What lands while a flush is running is not covered by it.
+void test_counts_lag_behind_the_flush(void**)
+{
+    RailFlush flush(2);
+    flush.begin();
+    flush.land(0, 2);
+    assert_true(flush.is_idle());
+    assert_int_equal(flush.visible(0), 0);
+    flush.start();
+    flush.land(0, 5);
+    flush.land(1, 1);
+    assert_false(flush.is_idle());
+    assert_int_equal(flush.visible(0), 0);
+    flush.done();
+    assert_int_equal(flush.visible(0), 2);
+    assert_int_equal(flush.visible(1), 0);
+    flush.start();
+    flush.repeat();
+    assert_int_equal(flush.visible(0), 2);
+    flush.start();
+    flush.done();
+    assert_int_equal(flush.visible(1), 1);
+    assert_int_equal(flush.visible(0), 5);
+    flush.begin();
+    assert_int_equal(flush.visible(0), 0);
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_on_and_off),
+        cmocka_unit_test(test_rdma),
+        cmocka_unit_test(test_who_has_registered),
+        cmocka_unit_test(test_stale_keys),
+        cmocka_unit_test(test_refused_until_freed),
+        cmocka_unit_test(test_counts_lag_behind_the_flush),
+    };
+    return cmocka_run_group_tests_name("gpu_direct", tests, nullptr, nullptr);
+}

@@ -1,0 +1,137 @@
+// What goes over which network device of a rank, and what has come when: pure counting.
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "net/joined_parts.hpp"
+#include "net/lane_counts.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// Puts arrive in order on each lane, in any order across them.
+const char* counts_are_unbroken()
+{
+    std::mt19937 random(1);
+    for (int round = 0; round < 300; round++) {
+        const auto lanes = static_cast<std::uint32_t>(1 + random() % 5);
+        const auto puts = static_cast<std::uint32_t>(random() % 20);
+        std::vector<std::uint32_t> highest(lanes), next(lanes);
+        std::vector<bool> is_there(puts + 1);
+        for (std::uint32_t lane = 0; lane < lanes; lane++) next[lane] = lane + 1;
+        for (std::uint32_t left = puts; left > 0;) {
+            const auto lane = static_cast<std::uint32_t>(random() % lanes);
+            if (next[lane] > puts) continue;
+            if (turn_of(next[lane], lanes) != lane) return keep("a put on another lane");
+            highest[lane] = next[lane];
+            is_there[highest[lane]] = true;
+            next[lane] += lanes;
+            left--;
+            std::uint32_t wanted = 0, all = ~0u;
+            while (wanted < puts && is_there[wanted + 1]) wanted++;
+            for (std::uint32_t i = 0; i < lanes; i++)
+                all = std::min(all, unbroken(highest[i], i, lanes));
+            // What lies behind the last put is missing nowhere.
+            if (std::min(all, puts) != wanted)
+                return keep("round " + std::to_string(round) + ": " + std::to_string(all) +
+                            ", not " + std::to_string(wanted));
+        }
+    }
+    return nullptr;
+}
+
+void test_counting(void**) { expect_no_reason(counts_are_unbroken()); }
+
+// What is due on each lane, against counting.
+void test_last_on_a_lane(void**)
+{
+    for (std::uint32_t lanes = 1; lanes <= 4; lanes++) {
+        std::vector<std::uint32_t> last(lanes);
+        for (std::uint32_t count = 1; count <= 20; count++) {
+            last[turn_of(count, lanes)] = count;
+            for (std::uint32_t lane = 0; lane < lanes; lane++)
+                assert_int_equal(last_on(count, lane, lanes), last[lane]);
+        }
+    }
+}
+
+// By counting: what a member sends to all others, and what it gets from them, is spread as evenly as
+// whole chunks can be, over the lanes that are said to be in use, and to them alone.
+std::string spread_of(std::size_t members, std::size_t turns, std::size_t lanes)
+{
+    const std::size_t used = lanes_in_use(members, turns, lanes);
+    for (std::size_t me = 0; me < members; me++) {
+        std::vector<std::size_t> sent(lanes), got(lanes);
+        for (std::size_t peer = 0; peer < members; peer++) {
+            for (std::size_t turn = 0; peer != me && turn < turns; turn++) {
+                sent[(first_lane(me, peer, members, used) + turn) % used]++;
+                got[(first_lane(peer, me, members, used) + turn) % used]++;
+            }
+        }
+        for (const auto& all : {sent, got}) {
+            const auto end = all.begin() + static_cast<std::ptrdiff_t>(used);
+            const auto [least, most] = std::minmax_element(all.begin(), end);
+            if (*least == 0) return "a lane in use has nothing";
+            if (used == lanes && turns == 1 && *most > *least + 1) return "uneven";
+            if (std::any_of(end, all.end(), [](std::size_t n) { return n > 0; }))
+                return "a lane that is not in use";
+        }
+    }
+    return "";
+}
+
+void test_spread(void**)
+{
+    for (std::size_t members = 2; members < 12; members++) {
+        for (std::size_t lanes = 1; lanes <= 5; lanes++) {
+            for (std::size_t turns = 1; turns <= lanes; turns++)
+                expect_no_reason(keep(spread_of(members, turns, lanes)));
+        }
+    }
+}
+
+// ---- drains
+
+bool the_last_part_completes()
+{
+    struct Seen final : Completions {
+        std::string text;
+        void complete(std::uint32_t op, Status status) override
+        {
+            text += std::to_string(op) + (failed(status) ? "! " : " ");
+        }
+    } seen;
+    JoinedParts parts;
+    JoinedParts::Reports reports(parts, seen);
+    parts.expect(5, 2);
+    parts.expect(6, 3);
+    for (const std::uint32_t op : {6u, 7u, 5u, 6u}) reports.complete(op, Status::ok);
+    const bool is_early = seen.text != "7 ";
+    reports.complete(5, Status::ok);
+    reports.complete(6, Status::transport_error);
+    reports.complete(5, Status::ok);  // of the next call
+    parts.expect(8, 2);
+    reports.complete(8, Status::transport_error);
+    reports.complete(8, Status::ok);
+    return !is_early && seen.text == "7 5 6! 5 8! ";
+}
+
+void test_joined_parts(void**) { assert_true(the_last_part_completes()); }
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_counting),
+        cmocka_unit_test(test_last_on_a_lane),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_joined_parts),
+    };
+    return cmocka_run_group_tests_name("lane_counts", tests, nullptr, nullptr);
+}

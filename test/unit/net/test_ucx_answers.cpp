@@ -1,0 +1,119 @@
+// Puts that are done when their target has answered, which it does while it turns its worker: those of
+// UCX's new protocols over TCP (seen with 1.18). Whoever has left a call delays nobody.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/ucx/retired_rails.hpp"
+#include "net/ucx/ucx_rail.hpp"
+#include "team/group.hpp"
+#include "test/support/forked.hpp"
+#include "test/support/team_rank.hpp"
+#include "test/support/wrap_ucx.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// The ranks wait for each other without turning.
+void meet(const ForkedRank& self) { (void)self.group().allgather(self.rank()); }
+
+// Of the ops that are numbered from 0.
+struct Completed final : Completions {
+    void complete(std::uint32_t op, Status status) override { statuses.at(op) = status; }
+    std::vector<Status> statuses{Status::in_progress};
+};
+
+// The last thing of a call between nodes, while its receiver computes.
+std::string drain_to_a_peer_that_computes(ForkedRank& self)
+{
+    const auto worker = UcxWorker::get({.devices = "lo", .transports = "tcp"});
+    const RailPointer rail(new UcxRail(worker, RailBoard(worker->context(), 2),
+                                       {self.rank() == 1, self.rank() == 0}, 1));
+    rail->connect(self.group(), nullptr);
+    meet(self);
+    ucx.answers_puts = true;
+    Completed completed;
+    const std::size_t before = ucx.calls(UcxCall::message);
+    if (self.rank() == 0) {
+        completed.statuses[0] = rail->drain(1, 0);
+        (void)await([&] {
+            return failed(rail->progress(completed)) ||
+                   completed.statuses[0] != Status::in_progress;
+        });
+    }
+    meet(self);
+    ucx.answers_puts = false;
+    if (self.rank() == 1) return "";
+    if (ucx.calls(UcxCall::message) != before + 1) return "nothing goes behind the puts";
+    return completed.statuses[0] == Status::ok ? "" : "the drain does not end";
+}
+
+void test_a_drain_needs_no_answer(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, drain_to_a_peer_that_computes))));
+}
+
+// A put that nobody answers any more would be an error of a process that goes on when its peer, spawned
+// by it, has ended; and before 1.22 UCX ends the one that cannot answer.
+std::string leave(ForkedRank& self)
+{
+    TeamRank team(self, config_for_tests());
+    std::string fault;
+    if (team.call(100000, fault) != HIER_OK) return "the call fails";
+    const std::size_t puts = ucx.calls(UcxCall::put), messages = ucx.calls(UcxCall::message);
+    team.end();
+    if (ucx.calls(UcxCall::message) != messages + 1) fault = "no goodbye";
+    return ucx.calls(UcxCall::put) == puts ? fault : "a put when it leaves";
+}
+
+void test_a_goodbye_needs_no_answer(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, leave))));
+}
+
+// One rank has left the call between nodes and waits in one inside its node for the other, which is
+// still in the first and needs its answers.
+std::string call_on_two_teams(ForkedRank& self)
+{
+    constexpr std::size_t bytes = 100000;
+    constexpr int calls = 30;
+    hier_config config = config_for_tests();
+    config.chunk_bytes = 16 << 10;
+    TeamRank far(self, config);
+    config.ranks_per_node = 0;
+    TeamRank near(self, config);
+    if (far.created() != HIER_OK || near.created() != HIER_OK) return "no team";
+    ucx.answers_puts = true;
+    std::string fault;
+    for (int i = 0; i < calls && fault.empty(); i++) {
+        for (TeamRank* team : {&far, &near}) {
+            const int code = team->call(bytes, fault);
+            if (code != HIER_OK) fault = hier_strerror(code);
+        }
+    }
+    ucx.answers_puts = false;
+    far.leave();
+    near.end();
+    return fault;
+}
+
+void test_a_call_on_one_node_answers_others(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, call_on_two_teams))));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_drain_needs_no_answer),
+        cmocka_unit_test(test_a_goodbye_needs_no_answer),
+        cmocka_unit_test(test_a_call_on_one_node_answers_others),
+    };
+    return cmocka_run_group_tests_name("ucx_answers", tests, nullptr, nullptr);
+}

@@ -1,0 +1,260 @@
+// Which network a rank takes, on invented machines.
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "net/devices/tcp_interfaces.hpp"
+#include "net/ucx/ucx_devices.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+const std::vector<NetworkDevice> plain = {{"tcp", "eth1"}, {"tcp", "eth0"}, {"tcp", "lo"}};
+const std::vector<NetworkDevice> wired = {
+    {"tcp", "eth0", {}, "25000"}, {"tcp", "eth1", {}, "25000"}, {"tcp", "eth2", {}, "1000"}};
+// Of virtual machines, which do not know how fast they are.
+const std::vector<NetworkDevice> virtual_ones = {{"tcp", "eth0", {}, "-1"},
+                                                 {"tcp", "eth1", {}, "-1"}};
+const std::vector<NetworkDevice> loopback = {{"tcp", "lo"}};
+const std::vector<NetworkDevice> cluster = {{"tcp", "eth0"},         {"tcp", "lo"},
+                                            {"rc_mlx5", "mlx5_1:1"}, {"dc_mlx5", "mlx5_1:1"},
+                                            {"dc_mlx5", "mlx5_0:1"}, {"ud_mlx5", "mlx5_0:1"}};
+
+Position behind(int root_port)
+{
+    Position p;
+    p.pci = p.root_port = p.host_bridge = root_port;
+    p.package = p.numa = root_port / 4;
+    return p;
+}
+
+// Names do not tell what is near: device 10 comes before device 2 by name.
+const std::vector<NetworkDevice> rails = {{"dc_mlx5", "mlx5_10:1", behind(5)},
+                                          {"rc_mlx5", "mlx5_2:1", behind(1)},
+                                          {"dc_mlx5", "mlx5_2:1", behind(1)},
+                                          {"dc_mlx5", "mlx5_3:1", behind(3)},
+                                          {"tcp", "eth0", behind(1)}};
+// Two for each of two GPUs, and one more of another network.
+const std::vector<NetworkDevice> pairs = {{"dc_mlx5", "mlx5_0:1", behind(1), "400 InfiniBand"},
+                                          {"dc_mlx5", "mlx5_1:1", behind(1), "400 InfiniBand"},
+                                          {"dc_mlx5", "mlx5_2:1", behind(1), "400 Ethernet"},
+                                          {"dc_mlx5", "mlx5_3:1", behind(5), "400 InfiniBand"},
+                                          {"dc_mlx5", "mlx5_4:1", behind(5), "400 InfiniBand"}};
+// A storage network's port beside the compute network's.
+const std::vector<NetworkDevice> storage = {
+    {"rc_mlx5", "mlx5_0:1", behind(5), "400 Gb/sec (4X NDR) InfiniBand"},
+    {"rc_mlx5", "mlx5_1:1", behind(1), "100 Gb/sec (4X EDR) Ethernet"},
+    {"rc_mlx5", "mlx5_2:1", behind(1), "400 Gb/sec (4X NDR) Ethernet"}};
+const std::vector<NetworkDevice> clouds = {
+    {"rc_mlx5", "mlx5_an0:1", behind(1), "40 Gb/sec (4X QDR) Ethernet"},
+    {"rc_mlx5", "mlx5_ib0:1", behind(5), "400 Gb/sec (4X NDR) Ethernet"},
+    {"rc_mlx5", "mlx5_ib1:1", behind(5), "400 Gb/sec (4X NDR) Ethernet"}};
+// The compute network's are many, whatever a single one of another network does.
+const std::vector<NetworkDevice> many = {
+    {"rc_mlx5", "mlx5_0:1", behind(1), "200 Gb/sec (4X HDR) Ethernet"},
+    {"rc_mlx5", "mlx5_1:1", behind(3), "200 Gb/sec (4X HDR) Ethernet"},
+    {"rc_mlx5", "mlx5_2:1", behind(5), "200 Gb/sec (4X HDR) Ethernet"},
+    {"rc_mlx5", "mlx5_3:1", behind(5), "400 Gb/sec (4X NDR) InfiniBand"}};
+// DC is not every vendor's, nor every device's of a host.
+const std::vector<NetworkDevice> mixed = {{"rc_verbs", "bnxt_re0:1", behind(1)},
+                                          {"rc_verbs", "mlx5_0:1", behind(5)},
+                                          {"rc_mlx5", "mlx5_0:1", behind(5)},
+                                          {"dc_mlx5", "mlx5_0:1", behind(5)},
+                                          {"ud_verbs", "bnxt_re0:1", behind(1)}};
+const std::vector<Position> two_gpus = {behind(5), behind(1)};
+// No positions.
+const std::vector<Position> six(6), one(1);
+const std::vector<Position> gpus = {behind(5), behind(3), behind(1), behind(7)};
+
+struct Case {
+    const std::vector<NetworkDevice>& found;
+    const char* devices;
+    const char* transports;
+    const char* default_interface;
+    const std::vector<Position>& ranks;
+    int self;
+    const char* wanted;  // devices, one word for each, and the transports: "eth0 eth1 tcp"
+    int most = 4;
+};
+
+std::string text_of(const std::vector<NetworkChoice>& choices)
+{
+    std::string out;
+    for (const NetworkChoice& c : choices) {
+        out += c.devices;
+        if (c.connection > 0) out += '#' + std::to_string(c.connection);
+        out += ' ';
+    }
+    return out + choices.back().transports;
+}
+
+const Case cases[] = {
+    // The preferred interface; without one the first, but no loopback if there is another.
+    {plain, "auto", "auto", "eth1", six, 0, "eth1 tcp"},
+    {plain, "auto", "auto", "eth1", six, 5, "eth1 tcp"},
+    {plain, "auto", "auto", "", six, 0, "eth0 tcp"},
+    {plain, "auto", "auto", "wlan7", six, 0, "eth0 tcp"},
+    {plain, "auto", "auto", "lo", six, 0, "lo tcp"},
+    {loopback, "auto", "auto", "", six, 0, "lo tcp"},
+    // RDMA before TCP; each local rank a device, in turn.
+    {cluster, "auto", "auto", "eth0", six, 0, "mlx5_0:1 rc,dc"},
+    {cluster, "auto", "auto", "eth0", six, 1, "mlx5_1:1 rc,dc"},
+    {cluster, "auto", "auto", "eth0", six, 2, "mlx5_0:1 rc,dc"},
+    // The nearest, of all or of the list.
+    {rails, "auto", "auto", "eth0", gpus, 0, "mlx5_10:1 rc,dc"},
+    {rails, "auto", "auto", "eth0", gpus, 1, "mlx5_3:1 rc,dc"},
+    {rails, "auto", "auto", "eth0", gpus, 2, "mlx5_2:1 rc,dc"},
+    {rails, "auto", "auto", "eth0", gpus, 3, "mlx5_10:1 rc,dc"},
+    {rails, "auto", "auto", "eth0", six, 0, "mlx5_2:1 rc,dc"},
+    {rails, "auto", "auto", "eth0", six, 2, "mlx5_10:1 rc,dc"},
+    {rails, "mlx5_10:1,mlx5_2:1", "auto", "eth0", gpus, 1, "mlx5_2:1 rc,dc"},
+    {rails, "eth0,mlx5_3:1", "auto", "eth0", gpus, 0, "mlx5_3:1 rc,dc"},
+    {rails, "mlx5_10:1,mlx5_2:1", "rc", "eth0", gpus, 1, "mlx5_10:1,mlx5_2:1 rc"},
+    // All that are its share: of those that are near and alike, of a list's.
+    {pairs, "auto", "auto", "eth0", two_gpus, 0, "mlx5_3:1 mlx5_4:1 rc,dc"},
+    {pairs, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 mlx5_1:1 rc,dc"},
+    {pairs, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 rc,dc", 1},
+    {pairs, "mlx5_4:1,mlx5_1:1", "auto", "eth0", two_gpus, 1, "mlx5_1:1 rc,dc"},
+    {pairs, "auto", "auto", "eth0", one, 0, "mlx5_0:1 mlx5_1:1 mlx5_3:1 mlx5_4:1 rc,dc"},
+    {cluster, "auto", "auto", "eth0", one, 0, "mlx5_0:1 mlx5_1:1 rc,dc"},
+    // Unless told, one kind of network: the one that moves most, InfiniBand of two that move as much.
+    {many, "auto", "auto", "eth0", two_gpus, 0, "mlx5_2:1 rc"},
+    {many, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 rc"},
+    {storage, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 rc"},
+    {storage, "mlx5_1:1", "auto", "eth0", two_gpus, 0, "mlx5_1:1 rc"},
+    {clouds, "auto", "auto", "eth0", two_gpus, 0, "mlx5_ib0:1 rc"},
+    {clouds, "auto", "auto", "eth0", two_gpus, 1, "mlx5_ib1:1 rc"},
+    {mixed, "auto", "auto", "eth0", gpus, 2, "bnxt_re0:1 rc"},
+    {mixed, "auto", "auto", "eth0", gpus, 0, "mlx5_0:1 rc,dc"},
+    {wired, "eth1,eth0", "auto", "eth0", one, 0, "eth1 eth0 tcp"},
+    {wired, "eth1,eth0", "tcp", "eth0", six, 0, "eth1 tcp"},
+    {wired, "eth1,eth0", "tcp", "eth0", six, 1, "eth0 tcp"},
+    {wired, "eth2,eth0,eth9", "auto", "eth0", one, 0, "eth0 tcp"},
+    {wired, "auto", "auto", "eth0", one, 0, "eth0 tcp"},
+    {plain, "eth0,eth1", "auto", "eth0", one, 0, "eth0 tcp", 1},
+    {virtual_ones, "eth0,eth1", "auto", "eth0", one, 0, "eth0 eth1 tcp"},
+    // Two connections over one interface.
+    {virtual_ones, "eth0,eth0", "auto", "eth0", one, 0, "eth0 eth0#1 tcp"},
+    {loopback, "lo,lo", "auto", "", one, 0, "lo lo#1 tcp"},
+    // As told.
+    {cluster, "auto", "tcp", "eth0", six, 1, "eth0 tcp"},
+    {cluster, "eth0", "auto", "eth0", six, 1, "eth0 tcp"},
+    {cluster, "mlx5_1:1", "auto", "eth0", six, 0, "mlx5_1:1 rc,dc"},
+    {cluster, "lo", "tcp", "eth0", six, 0, "lo tcp"},
+    // As newer versions of UCX let it be said: without ports, or what not to take.
+    {cluster, "mlx5_1", "auto", "eth0", six, 0, "mlx5_1:1 rc,dc"},
+    {cluster, "^mlx5_0:1", "auto", "eth0", six, 0, "mlx5_1:1 rc,dc"},
+    {cluster, "^mlx5_0,mlx5_1", "auto", "eth0", six, 0, "eth0 tcp"},
+    {plain, "^eth1,lo", "auto", "eth1", six, 0, "eth0 tcp"},
+    {cluster, "mlx5_0:1,eth0", "rc,tcp", "eth0", six, 0, "mlx5_0:1,eth0 rc,tcp"},
+    // Transports that go without a network device: UCX finds its own.
+    {cluster, "auto", "posix,cma", "eth0", six, 0, " posix,cma"},
+    {cluster, "auto", "all", "eth0", six, 0, " all"},
+    // Nothing there: UCX says so itself.
+    {{}, "auto", "auto", "eth0", six, 0, " tcp"},
+    {{}, "eth0", "auto", "eth0", six, 0, "eth0 tcp"},
+};
+
+const char* every_case_is_right()
+{
+    for (const Case& c : cases) {
+        const auto found = text_of(choose_network(c.found, {c.devices, c.transports, c.most},
+                                                  c.default_interface, c.ranks, c.self));
+        if (found == c.wanted) continue;
+        return keep("devices " + std::string(c.devices) + ", transports " + c.transports +
+                    ": takes \"" + found + "\", not \"" + c.wanted + '"');
+    }
+    return nullptr;
+}
+
+void test_choice(void**) { expect_no_reason(every_case_is_right()); }
+
+void test_nothing_left(void**)
+{
+    std::string cause;
+    try {
+        (void)choose_network(plain, {"^eth0,eth1,lo", "auto", 1}, "eth0", one, 0);
+    } catch (const SetupError& e) {
+        cause = e.what();
+    }
+    assert_string_equal(cause.c_str(), "\"^eth0,eth1,lo\" leaves no network device");
+}
+
+struct Listing {
+    const char* include;
+    const char* exclude;
+    const char* routed;
+    const char* wanted;
+};
+
+void test_preferred_interface(void**)
+{
+    const std::vector<Interface> interfaces = {
+        {"lo", 0x7f000001, false},  {"br0", 0xac110001, false}, {"eth0", 0x0a000005, true},
+        {"eth1", 0x0a4d0105, true}, {"ib0", 0xc0a80005, true},  {"eth1", 0xc0a90005, true}};
+    const char* const usual = "127.0.0.1/8,sppp";  // Open MPI excludes
+    const Listing listings[] = {
+        {"", usual, "eth1", "eth1"},
+        {"", "", "ppp0", "eth0"},
+        {"", usual, "", "eth0"},
+        {"", "eth0,10.77.0.0/16", "", "ib0"},
+        {"", "eth0,eth1", "eth1", "ib0"},
+        {"", "0.0.0.0/0", "eth1", ""},
+        {"", "10.0.0.0/8,ib0", "", "br0"},
+        {"eth1", "", "", "eth1"},
+        {"ib0", "", "eth0", "ib0"},
+        {"eth7,ib0,eth1", "", "", "ib0"},
+        {"eth", "", "ib0", "ib0"},
+        {"10.77.1.0/24", "", "", "eth1"},
+        {"10.77.1.77/24", "", "", "eth1"},
+        {"10.0.0.0/8", "", "", "eth0"},
+        {"10.77.2.0/24,192.168.0.5/32", "", "", "ib0"},
+        {"10.77.1.0/31", "", "ib0", "ib0"},
+        {"0.0.0.0/0", "", "eth0", "eth0"},
+        {"0.0.0.0/0", "", "", "br0"},
+        {"10.0.0.0/8", "", "eth1", "eth1"},
+        {"lo", "", "eth0", "lo"},
+        {"127.0.0.0/8", "", "eth0", "lo"},
+        {"10.77.1.0/33", "", "ib0", "ib0"},
+        {"10.77.1.0/", "", "ib0", "ib0"},
+        {"10.77.1.0/24x", "", "ib0", "ib0"},
+        {"10.77.1.0", "", "ib0", "ib0"},
+        {"10.77/16", "", "ib0", "ib0"},
+        {",,/,eth1", "", "ib0", "eth1"},
+    };
+    for (const auto& [include, exclude, routed, wanted] : listings) {
+        const std::string found = preferred_interface({include, exclude}, routed, interfaces);
+        expect_no_reason(found == wanted ? nullptr
+                                         : keep(std::string(include) + " without " + exclude +
+                                                " and by " + routed + ": \"" + found + '"'));
+    }
+}
+
+// What UCX finds here has names; loopback is everywhere.
+void test_devices_of_this_machine(void**)
+{
+    bool has_loopback = false, are_named = true;
+    for (const auto& device : network_devices()) {
+        has_loopback = has_loopback || device.name == "lo";
+        are_named = are_named && !device.name.empty() && !device.transport.empty();
+    }
+    assert_true(has_loopback);
+    assert_true(are_named);
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_nothing_left),
+        cmocka_unit_test(test_preferred_interface),
+        cmocka_unit_test(test_devices_of_this_machine),
+    };
+    return cmocka_run_group_tests_name("ucx_devices", tests, nullptr, nullptr);
+}

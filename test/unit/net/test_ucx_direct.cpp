@@ -1,0 +1,302 @@
+// The network writes into device memory itself: what it wrote is flushed before it counts, memory
+// that it cannot reach is staged, and no key outlives its memory.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "net/ucx/ucx_config.hpp"
+#include "test/support/direct_rank.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// ---- flush
+
+void test_landings_are_flushed_before_they_count(void**)
+{
+    for (const int route : {HIER_INTER_DIRECT, HIER_INTER_RING}) {
+        expect_no_reason(keep(first_fault(run_direct(3, [&](ForkedRank& self) -> std::string {
+            hier_config config = config_for_direct();
+            config.inter = route;
+            DirectRank rank(self, config);
+            if (const auto fault = call_some(rank); !fault.empty()) return fault;
+            if (DirectRank::is_staged()) return "through pinned memory";
+            return ucx.calls(UcxCall::get) > 0 ? "" : "no flush was made";
+        }))));
+    }
+}
+
+// Two devices a rank: connections over loopback.
+void test_each_of_two_devices_is_flushed(void**)
+{
+    expect_no_reason(keep(first_fault(run_direct(3, [&](ForkedRank& self) -> std::string {
+        hier_config config = config_for_direct();
+        config.net_transports = "tcp";
+        config.net_devices = "lo,lo,lo,lo,lo,lo";
+        DirectRank rank(self, config);
+        if (const auto fault = call_some(rank); !fault.empty()) return fault;
+        if (DirectRank::is_staged()) return "through pinned memory";
+        return ucx.calls(UcxCall::get) > 0 && ucx.puts_of_second > 0 ? "" : "no flush was made";
+    }))));
+}
+
+// The test above can fail: with the flush left out, what has been signalled is not there.
+void test_flush_left_out_is_caught(void**)
+{
+    const Ends ends = run_direct(2, [](ForkedRank& self) {
+        ucx.reads_flush = false;
+        DirectRank rank(self);
+        return call_some(rank);
+    });
+    const bool is_caught = ends[0].find("a wrong byte") != std::string::npos ||
+                           ends[1].find("a wrong byte") != std::string::npos;
+    assert_true(is_caught);
+}
+
+// Nothing to flush where nothing lands in device memory.
+void test_host_memory_is_not_flushed(void**)
+{
+    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
+        DirectRank rank(self);
+        std::vector<std::byte> receive(2 * shard);
+        std::string wrong;
+        if (rank.team.call(shard, rank.send, receive.data(), wrong) != HIER_OK) return "failed";
+        if (!wrong.empty() || DirectRank::is_staged()) return wrong + " or staged";
+        return ucx.calls(UcxCall::get) == 0 ? "" : "flushed";
+    }))));
+}
+
+// ---- what is direct
+
+void test_settings(void**)
+{
+    struct Row {
+        int setting;
+        bool knows;
+        const char* says;
+        const char* logs;
+    };
+    // (The UCX of Debian 12 is too old for auto.)
+    for (const Row& row :
+         {Row{HIER_GPU_DIRECT_ON, true, "device memory directly", ""},
+          Row{HIER_GPU_DIRECT_ON, false, "pinned memory (UCX does not know ROCm memory here)",
+              "coll_hier_gpu_direct is on, but UCX does not know ROCm memory here"},
+          Row{HIER_GPU_DIRECT_OFF, true, "pinned memory (coll_hier_gpu_direct is off)", ""},
+          Row{HIER_GPU_DIRECT_AUTO, false, "pinned memory (UCX does not know ROCm", ""}}) {
+        expect_no_reason(keep(first_fault(run_direct(2, [&](ForkedRank& self) -> std::string {
+            ucx.knows_rocm = row.knows;
+            DirectRank rank(self, config_for_direct(row.setting));
+            if (const auto fault = call_some(rank); !fault.empty()) return fault;
+            const std::string said = rank.team.description();
+            if (said.find(row.says) == std::string::npos) return "it says: " + said;
+            if (!ForkedRank::is_logged(row.logs)) return "no line";
+            const bool is_direct = row.setting == HIER_GPU_DIRECT_ON && row.knows;
+            return DirectRank::is_staged() == is_direct ? "staged or not, wrongly" : "";
+        }))));
+    }
+}
+
+// One rank directly, the others through pinned memory.
+void test_modes_differ(void**)
+{
+    for (const int route : {HIER_INTER_DIRECT, HIER_INTER_RING}) {
+        expect_no_reason(keep(first_fault(run_direct(3, [&](ForkedRank& self) -> std::string {
+            const bool is_direct = self.rank() == 1;
+            hier_config config =
+                config_for_direct(is_direct ? HIER_GPU_DIRECT_ON : HIER_GPU_DIRECT_OFF);
+            config.inter = route;
+            DirectRank rank(self, config);
+            if (const auto fault = call_some(rank); !fault.empty()) return fault;
+            return DirectRank::is_staged() == is_direct ? "staged or not, wrongly" : "";
+        }))));
+    }
+}
+
+// Memory that cannot be registered is staged, by its rank alone, with one line for all its calls.
+void test_memory_that_cannot_be_registered(void**)
+{
+    for (const UcxCall call : {UcxCall::mem_map, UcxCall::rkey_pack}) {
+        expect_no_reason(keep(first_fault(run_direct(2, [&](ForkedRank& self) -> std::string {
+            DirectRank rank(self);
+            if (self.rank() == 0) ucx.fail_nth(call, 1, UcxFailure::at_once);
+            if (const auto fault = call_some(rank); !fault.empty()) return fault;
+            if (DirectRank::is_staged() != (self.rank() == 0)) return "staged or not, wrongly";
+            const std::string lines = ForkedRank::log_lines();
+            const auto first = lines.find("bytes of device memory: Input/output error");
+            if (self.rank() == 1) return first == std::string::npos ? "" : lines;
+            if (first == std::string::npos) return "no line: " + lines;
+            return lines.find("of device memory", first + 10) == std::string::npos ? "" : lines;
+        }))));
+    }
+}
+
+// A device whose memory no NIC here registers, as without a module for it in the kernel: UCX's errors
+// are nobody's, and one buffer after the other is asked for some times only. Where there was one that
+// could be, the next one may be, too.
+std::string refuse_all(ForkedRank& self, bool after_one)
+{
+    ucx.refuses_devices = !after_one;
+    DirectRank rank(self);
+    std::string fault = after_one ? rank.call(shard, true) : "";
+    ucx.refuses_devices = true;
+    const int words = memfd_create("words", 0);
+    const int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
+    dup2(words, STDOUT_FILENO);
+    dup2(words, STDERR_FILENO);
+    std::size_t asked = 0;
+    for (int i = 0; i < 12 && fault.empty(); i++) {
+        rank.allocate_anew(true);
+        asked = ucx.calls(UcxCall::mem_map);
+        fault = rank.call(shard, true);
+        asked = ucx.calls(UcxCall::mem_map) - asked;
+    }
+    dup2(out, STDOUT_FILENO);
+    dup2(err, STDERR_FILENO);
+    if (!fault.empty()) return fault;
+    if (lseek(words, 0, SEEK_END) != 0) return "UCX's words reach the user";
+    // One for the memory that it lands in.
+    return asked == (after_one ? 2 : 1) ? "" : std::to_string(asked) + " registrations in a call";
+}
+
+void test_memory_that_is_never_registered(void**)
+{
+    for (const bool after_one : {false, true}) {
+        expect_no_reason(keep(first_fault(
+            run_direct(2, [&](ForkedRank& self) { return refuse_all(self, after_one); }))));
+    }
+}
+
+// What direct access needs, whatever the environment says.
+void test_configuration(void**)
+{
+    for (const char* memory : {"", "cuda_copy", "rocm_copy"}) {
+        expect_no_reason(keep(first_fault(run_ranks(1, [&](ForkedRank&) -> std::string {
+            ucp_config_t* config = nullptr;
+            if (ucp_config_read(nullptr, nullptr, &config) != UCS_OK) return "no configuration";
+            configure(config, {.devices = "lo", .transports = "rc", .memory = memory});
+            ucp_config_release(config);
+            const bool is_new = ucx_version() >= first_for_devices;
+            if ((ucx.settings["PROTO_ENABLE"] == "y") != (is_new && *memory != '\0'))
+                return "the old protocols";
+            const char* key = ucx_version() >= 118 ? "ROCM_COPY_DMABUF" : "DMABUF";
+            return (ucx.settings[key] == "try") == (is_new && *memory == 'r') ? "" : "dmabuf";
+        }))));
+    }
+}
+
+// ---- keys
+
+// Freed and allocated again at the same address, which UCX has noticed: it registers the memory
+// anew, and the peer gets another key, once. Over TCP, too, whose keys are all the same.
+void test_no_stale_rkey_after_the_same_address(void**)
+{
+    for (const char* transports : {"rc,dc", "tcp"}) {
+        expect_no_reason(keep(first_fault(run_direct(2, [&](ForkedRank& self) -> std::string {
+            hier_config config = config_for_direct();
+            config.net_transports = transports;
+            ucx.hides_landings = *transports == 'r';
+            DirectRank rank(self, config);
+            std::size_t keys = 0;
+            for (int i = 0; i < 6; i++) {
+                if (i == 3) rank.allocate_anew(true);
+                if (const auto fault = rank.call(); !fault.empty()) return fault;
+                const std::size_t now = ucx.calls(UcxCall::rkey_unpack);
+                if (i > 0 && now != keys + (i == 3 ? 1 : 0))
+                    return std::to_string(now - keys) + " new keys in call " + std::to_string(i);
+                keys = now;
+            }
+            return DirectRank::is_staged() ? "staged" : "";
+        }))));
+    }
+}
+
+// The same, but UCX has not noticed, and gives the old registration's key: it is not used.
+void test_stale_rkey_is_not_announced(void**)
+{
+    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
+        DirectRank rank(self);
+        if (const auto fault = rank.call(); !fault.empty()) return fault;
+        if (self.rank() == 0) rank.allocate_anew(false);
+        for (int i = 0; i < 3; i++) {
+            if (const auto fault = rank.call(); !fault.empty()) return fault;
+        }
+        const bool is_told = ForkedRank::is_logged("the key of memory that was freed");
+        if (self.rank() == 1) return is_told ? "told on the other rank" : "";
+        return is_told && DirectRank::is_staged() ? "" : "not noticed";
+    }))));
+}
+
+// The same with a part of the buffer, which lies in pieces that the application has mapped.
+void test_stale_rkey_of_a_piece(void**)
+{
+    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
+        DirectRank rank(self);
+        if (self.rank() == 0) rank.receive_into_pieces();
+        for (int i = 0; i < 6; i++) {
+            if (const auto fault = rank.call(); !fault.empty()) return fault;
+            if (i < 3 && DirectRank::is_staged()) return "staged";
+            if (i == 2 && self.rank() == 0) rank.map_anew(1);
+        }
+        const bool is_told = ForkedRank::is_logged("the key of memory that was freed");
+        return is_told == (self.rank() == 0) ? "" : "not noticed";
+    }))));
+    // Where the runtime does not tell of them, what is known is the first.
+    const auto body = [](ForkedRank& self) -> std::string {
+        DirectRank rank(self);
+        if (self.rank() == 0) rank.receive_into_pieces();
+        if (const auto fault = rank.call(); !fault.empty()) return fault;
+        const bool is_told = ForkedRank::is_logged("it lies in more than one allocation");
+        return is_told == (self.rank() == 0) ? "" : "not noticed";
+    };
+    expect_no_reason(keep(first_fault(run_direct(2, body, not_sharing_version))));
+}
+
+// A NIC may not have managed memory, whoever has its pages: what UCX then does, puts by message and
+// words by RDMA, has no order.
+void test_managed_memory_is_staged(void**)
+{
+    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
+        DirectRank rank(self);
+        void* managed = nullptr;
+        gives_success(hipMallocManaged(&managed, 2 * shard, hipMemAttachGlobal), "managed memory");
+        if (const auto fault = rank.call(); !fault.empty()) return fault;
+        if (DirectRank::is_staged()) return "staged before";
+        std::string wrong;
+        std::vector<std::byte> send(shard);
+        auto* const receive = static_cast<std::byte*>(managed);
+        if (rank.team.call(shard, send, receive, wrong) != HIER_OK || !wrong.empty())
+            return "the call fails " + wrong;
+        const bool is_staged = DirectRank::is_staged();
+        rank.team.end();
+        (void)hipFree(managed);
+        return is_staged ? "" : "not staged";
+    }))));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_landings_are_flushed_before_they_count),
+        cmocka_unit_test(test_each_of_two_devices_is_flushed),
+        cmocka_unit_test(test_flush_left_out_is_caught),
+        cmocka_unit_test(test_host_memory_is_not_flushed),
+        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_modes_differ),
+        cmocka_unit_test(test_memory_that_cannot_be_registered),
+        cmocka_unit_test(test_memory_that_is_never_registered),
+        cmocka_unit_test(test_configuration),
+        cmocka_unit_test(test_no_stale_rkey_after_the_same_address),
+        cmocka_unit_test(test_stale_rkey_is_not_announced),
+        cmocka_unit_test(test_stale_rkey_of_a_piece),
+        cmocka_unit_test(test_managed_memory_is_staged),
+    };
+    return cmocka_run_group_tests_name("ucx_direct", tests, nullptr, nullptr);
+}

@@ -1,0 +1,152 @@
+// Device memory that cannot be exported: its peers push into cells that the receiver lends.
+#include "node/device/lent_memory.hpp"
+#include "test/support/sdma_rank.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// It has been lent some that can, which all its peers map.
+void test_memory_that_cannot_be_exported(void**)
+{
+    expect_no_reason(run(3, "200", [](ForkedRank& self) -> std::string {
+        Rank rank(self, self.rank() == 1);
+        for (std::uint64_t sequence = 1; sequence <= 3; sequence++) {
+            const auto fault = exchange(rank, self, sequence);
+            if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
+        }
+        if (hip_sim_live("mappings") != 2) return "not by copy engines";
+        return ForkedRank::is_logged("peers push into 64 MiB") == (self.rank() == 1)
+                   ? ""
+                   : "it does not say so";
+    }));
+}
+
+// Of what the runtime tells of only a part, the rest may be out of the peers' reach.
+void test_memory_that_goes_on_behind_its_allocation(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self);
+        rank.unknown = self.rank() == 1 ? 10 : 0;
+        const auto fault = exchange(rank, self, 1);
+        if (!fault.empty()) return fault;
+        return ForkedRank::is_logged("peers push into") == (self.rank() == 1) ? "" : "exported";
+    }));
+}
+
+// More than there are cells for, and no end of one: each is used again and again. Twelve pieces go in
+// three copies and come in three; the test makes one more.
+void test_many_pieces(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self, true, (45 << 20) + 12345);
+        for (std::uint64_t sequence = 1; sequence <= 3; sequence++) {
+            const std::uint64_t before = hip_sim_copies();
+            const auto fault = exchange(rank, self, sequence);
+            if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
+            const std::uint64_t copies = hip_sim_copies() - before;
+            if (copies > 7) return std::to_string(copies) + " copies";
+        }
+        return "";
+    }));
+}
+
+// Who has heard of a failure starts no more pieces, whatever cells come free, and keeps what he has.
+void test_failure_among_pieces(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self, true, 45 << 20);
+        if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
+        if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
+            return "begin failed";
+        std::string fault;
+        if (!rank.wait_for_peer(1 - self.rank())) return "never ready";
+        rank.meet();
+        if (self.rank() == 0) {
+            const std::uint64_t before = hip_sim_copies();
+            (void)rank.put_own(1, 0);
+            rank.turn();
+            const std::uint64_t begun = hip_sim_copies();
+            if (begun == before) fault = "nothing is pushed";
+            rank.transport().raise(Status::transport_error);
+            if (!await([&] { return rank.transport().idle(); })) fault = "not idle";
+            rank.transport().stop();
+            rank.meet();
+            rank.meet();
+            for (int i = 0; i < 100; i++) rank.turn();
+            if (hip_sim_copies() != begun) fault = "pushed after the failure";
+        } else {
+            rank.meet();  // all is in the cells that will ever be
+            if (await([&] { return !rank.turn(); }) && rank.status != Status::peer_failed)
+                fault = "heard as something else";
+            rank.transport().raise(Status::peer_failed);
+            if (!await([&] { return rank.transport().idle(); })) fault = "not idle";
+            if (rank.transport().may_write(0, 1)) fault = "who writes into cells is waited for";
+            rank.meet();
+        }
+        rank.meet();
+        rank.transport().end();
+        return fault;
+    }));
+}
+
+// After a failure, whoever's it is, peers may still write there.
+void test_what_failed_is_not_lent_again(void**)
+{
+    for (const bool fails : {false, true}) {
+        expect_no_reason(run(2, "20", [fails](ForkedRank& self) -> std::string {
+            {
+                Rank rank(self, self.rank() == 1);
+                if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
+                if (fails && self.rank() == 0) rank.transport().raise(Status::transport_error);
+                rank.meet();
+            }
+            const std::size_t kept = fails && self.rank() == 1 ? 1 : 0;
+            if (LentMemory::instance().lent() == kept) return "";
+            return fails ? "it may be lent again" : "it is kept";
+        }));
+    }
+}
+
+// Whatever fails when a rank wants to lend memory: then the shared memory does.
+void test_nothing_to_lend(void**)
+{
+    constexpr std::uint64_t more_than_it_takes = 20;
+    int not_lent = 0;
+    bool is_lent = false;
+    for (std::uint64_t failing = 1; failing <= more_than_it_takes; failing++) {
+        const char* reason = run(2, "20", [failing](ForkedRank& self) -> std::string {
+            Rank rank(self, self.rank() == 1);
+            auto fault = exchange(rank, self, 1, self.rank() == 1 ? failing : 0);
+            const std::uint64_t allocations = hip_sim_live("allocations");
+            if (fault.empty()) fault = exchange(rank, self, 2);
+            if (!fault.empty()) return "call " + std::to_string(failing) + ": " + fault;
+            if (self.rank() == 0) return "";
+            const bool lends = !ForkedRank::is_logged("through shared memory");
+            // What cannot be exported now stays, to be tried again.
+            if (allocations > 3 || (lends && allocations != 3)) return "not one block was made";
+            return lends ? "lent" : "";
+        });
+        is_lent = reason != nullptr && std::string(reason) == "rank 1: lent";
+        not_lent += is_lent ? 0 : 1;
+        if (!is_lent) expect_no_reason(reason);
+    }
+    assert_true(is_lent);
+    assert_true(not_lent >= 3);  // no memory, no word of what it is, no handle
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory_that_cannot_be_exported),
+        cmocka_unit_test(test_memory_that_goes_on_behind_its_allocation),
+        cmocka_unit_test(test_many_pieces),
+        cmocka_unit_test(test_failure_among_pieces),
+        cmocka_unit_test(test_what_failed_is_not_lent_again),
+        cmocka_unit_test(test_nothing_to_lend),
+    };
+    return cmocka_run_group_tests_name("device_cells", tests, nullptr, nullptr);
+}

@@ -1,0 +1,256 @@
+// Memory that its owner has freed and peers have mapped: they are told, close it, and it comes free.
+#include "node/device/exported_allocations.hpp"
+#include "node/device/peer_pieces.hpp"
+#include "test/support/sdma_rank.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr std::size_t large = 100 << 20;  // of three of them there is enough
+static_assert(2 * large < PeerMappings::most_freed && 3 * large > PeerMappings::most_freed);
+
+// Rank 1 has memory, rank 0 maps it. Each step is one of both ranks.
+class Pair {
+public:
+    explicit Pair(const ForkedRank& self)
+        : group_(self.group()), is_owner(self.rank() == 1),
+          processes_(group_.allgather(PieceSocket::instance().address()))
+    {
+    }
+    // New memory, mapped and in use by rank 0.
+    std::byte* add(std::size_t bytes)
+    {
+        std::byte* const memory = is_owner ? device_memory(bytes) : nullptr;
+        ExportedMemory exported{};
+        if (is_owner) {
+            const Allocation a = allocation_of(memory);
+            exported = {reinterpret_cast<std::uint64_t>(a.base), a.length, a.id, getpid(), 0, {}};
+            if (!gpu::runtime()->export_memory(a, exported.handle))
+                throw std::runtime_error("no export");
+            ExportedAllocations::instance().note(exported, a.device, processes_);
+        }
+        last_ = group_.allgather(exported)[1];
+        use();
+        (void)group_.allgather(0);
+        return memory;
+    }
+    void use()
+    {
+        PeerMappings::Mapping* mapping = nullptr;
+        if (!is_owner) PeerPieces::instance().listen(0);
+        if (!is_owner && failed(PeerMappings::instance().acquire(last_, 0, mapping)))
+            throw std::runtime_error("no mapping");
+        if (!is_owner) used_.push_back(mapping);
+    }
+    void give_up()
+    {
+        for (auto* mapping : used_) PeerMappings::instance().release(mapping);
+        used_.clear();
+    }
+    // Mappings of rank 0.
+    std::uint64_t mapped() { return group_.allgather(hip_sim_live("mappings"))[0]; }
+    void free(std::byte* memory) const
+    {
+        if (is_owner) gives_success(hipFree(memory), "hipFree");
+    }
+    void say_freed(const std::byte* memory) const
+    {
+        const Allocation a = allocation_of(memory);
+        const PieceSocket::Entry entry{reinterpret_cast<std::uint64_t>(a.base), a.length, a.id};
+        if (!PieceSocket::instance().send(processes_[0], PieceSocket::What::freed, {&entry, 1}, {}))
+            throw std::runtime_error("not sent");
+    }
+    void fill_queue() const
+    {
+        const PieceSocket::Entry nothing{};
+        while (PieceSocket::instance().send(processes_[0], PieceSocket::What::freed, {&nothing, 1},
+                                            {})) {
+        }
+    }
+
+private:
+    Group group_;
+
+public:
+    const bool is_owner;
+
+private:
+    std::vector<PieceSocket::Address> processes_;
+    ExportedMemory last_{};
+    std::vector<PeerMappings::Mapping*> used_;
+};
+
+const char* run_pair(std::string (*body)(Pair&))
+{
+    return run(2, "0", [&](ForkedRank& self) {
+        Pair pair(self);
+        return body(pair);
+    });
+}
+
+void test_freed_memory(void**)
+{
+    expect_no_reason(run_pair([](Pair& pair) -> std::string {
+        std::vector<std::byte*> all;
+        for (int i = 0; i < 4; i++) all.push_back(pair.add(large));
+        pair.give_up();
+        pair.free(all[0]);
+        pair.free(all[2]);
+        std::byte* const fifth = pair.add(large / 2);
+        pair.give_up();
+        if (pair.mapped() != 5) return "closed for little";
+        pair.free(all[1]);
+        if (pair.mapped() != 5) return "closed where nothing is opened";
+        std::byte* const sixth = pair.add(large / 2);
+        pair.give_up();
+        if (pair.mapped() != 3) return std::to_string(pair.mapped()) + " of 3 that are there";
+        for (std::byte* const memory : {all[3], fifth, sixth}) pair.free(memory);
+        return "";
+    }));
+}
+
+// Other memory is at its address; of what was there before, rank 0 has closed its mapping by itself.
+void test_memory_that_was_replaced(void**)
+{
+    expect_no_reason(run_pair([](Pair& pair) -> std::string {
+        std::byte* memory = nullptr;
+        for (int i = 0; i < 4; i++) {
+            if (i > 0) pair.free(memory);
+            memory = pair.add(large);
+            pair.give_up();
+        }
+        if (pair.mapped() != 1) return "not the last one";
+        const auto calls = hip_sim_calls();
+        pair.use();
+        if (!pair.is_owner && hip_sim_calls() != calls) return "the last one was closed";
+        pair.give_up();
+        std::byte* const others[] = {pair.add(large), pair.add(large)};
+        pair.give_up();
+        for (std::byte* const each : {memory, others[0], others[1]}) pair.free(each);
+        std::byte* const last = pair.add(4096);
+        pair.give_up();
+        pair.free(last);
+        return pair.mapped() == 1 ? "" : "the one in its place is still mapped";
+    }));
+}
+
+void test_freed_memory_in_use(void**)
+{
+    expect_no_reason(run_pair([](Pair& pair) -> std::string {
+        std::vector<std::byte*> all;
+        for (int i = 0; i < 3; i++) all.push_back(pair.add(large));
+        for (std::byte* const memory : all) pair.free(memory);
+        (void)pair.add(4096);
+        if (pair.mapped() != 4) return "closed in use";
+        pair.give_up();
+        if (pair.mapped() != 4) return "closed where nothing is opened";
+        (void)pair.add(4096);
+        pair.give_up();
+        return pair.mapped() == 2 ? "" : "not closed afterwards";
+    }));
+}
+
+// Its owner has been wrong, or somebody says what is not so: what is offered again is there.
+void test_memory_that_is_there(void**)
+{
+    expect_no_reason(run_pair([](Pair& pair) -> std::string {
+        for (int i = 0; i < 3; i++) {
+            std::byte* const memory = pair.add(large);
+            if (pair.is_owner) pair.say_freed(memory);
+        }
+        pair.give_up();
+        if (pair.mapped() != 3) return "closed where nothing is opened";  // and all is said
+        pair.use();                                                       // the last of them
+        pair.give_up();
+        (void)pair.add(4096);
+        return pair.mapped() == 4 ? "" : "closed though two are too little";
+    }));
+}
+
+void test_a_full_queue(void**)
+{
+    expect_no_reason(run_pair([](Pair& pair) -> std::string {
+        std::vector<std::byte*> all;
+        for (int i = 0; i < 3; i++) all.push_back(pair.add(large));
+        pair.give_up();
+        for (std::byte* const memory : all) pair.free(memory);
+        if (pair.is_owner) pair.fill_queue();
+        (void)pair.add(4096);  // of the others nobody hears
+        pair.give_up();
+        if (pair.mapped() != 4) return "closed";
+        (void)pair.add(8192);
+        pair.give_up();
+        return pair.mapped() == 2 ? "" : "never told";
+    }));
+}
+
+// Nobody is left to be told, and nothing is kept for him.
+void test_a_peer_that_is_gone(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        const Group group = self.group();
+        const auto processes = group.allgather(PieceSocket::instance().address());
+        (void)group.allgather(0);
+        if (self.rank() == 0) return "";
+        MemoryNotices notices(PieceSocket::What::freed);
+        const PieceSocket::Entry nothing{};
+        const bool is_gone = await([&] {
+            return PieceSocket::instance().try_send(processes[0], PieceSocket::What::freed,
+                                                    {&nothing, 1},
+                                                    {}) == PieceSocket::Sent::to_nobody;
+        });
+        if (!is_gone) return "it is still there";
+        notices.add(processes[0], nothing);
+        notices.send();
+        return notices.has(processes[0].process) ? "kept" : "";
+    }));
+}
+
+// By calls alone: the application goes over to other memory, and at once to some more.
+void test_calls(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        constexpr std::size_t shard = 8 << 20;
+        constexpr std::uint64_t phase = 40;
+        Rank rank(self, false, shard);
+        std::uint64_t sequence = 0;
+        const auto call = [&](std::byte* receive) {
+            const int peer = 1 - self.rank();
+            rank.receive_into(receive);
+            if (failed(rank.begin(++sequence)) || failed(rank.transport().announce(peer)) ||
+                !rank.wait_for_peer(peer))
+                throw std::runtime_error("no call");
+            rank.transport().end();
+            rank.meet();
+        };
+        std::vector<std::byte*> all;
+        for (std::uint64_t i = 0; i < phase; i++) {
+            all.push_back(device_memory(2 * shard));
+            call(all.back());
+        }
+        if (hip_sim_live("mappings") != phase) return "not one for each";
+        for (std::byte* const memory : all) gives_success(hipFree(memory), "hipFree");
+        std::byte* const other = device_memory(4 * shard);
+        call(other);
+        if (hip_sim_live("mappings") != 1) return "they stay";
+        return ExportedAllocations::instance().size() == 1 ? "" : "the owner keeps them in mind";
+    }));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_freed_memory),
+        cmocka_unit_test(test_memory_that_was_replaced),
+        cmocka_unit_test(test_freed_memory_in_use),
+        cmocka_unit_test(test_a_full_queue),
+        cmocka_unit_test(test_memory_that_is_there),
+        cmocka_unit_test(test_a_peer_that_is_gone),
+        cmocka_unit_test(test_calls),
+    };
+    return cmocka_run_group_tests_name("exported_allocations", tests, nullptr, nullptr);
+}

@@ -1,0 +1,289 @@
+// Small calls inside a node, between processes: nobody waits for anybody, and no block is written
+// over before all have read it.
+#include <string>
+#include <vector>
+
+#include "node/host/node_broadcast.hpp"
+#include "test/support/forked.hpp"
+#include "test/support/node_traffic.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+struct Ignore final : Completions {
+    void complete(std::uint32_t, Status) override {}
+};
+
+std::byte value(int rank, std::uint64_t call, std::size_t at)
+{
+    return static_cast<std::byte>(static_cast<std::size_t>(rank) * 61 + call * 17 + at * 5 +
+                                  at / 255);
+}
+
+// A rank's blocks of `size` bytes and what it gets of the others.
+class Broadcaster {
+public:
+    Broadcaster(ForkedRank& self, int intra = HIER_INTRA_AUTO)
+        : self_(self), transport_(make_transport(self, intra))
+    {
+    }
+    NodeTransport& transport() { return *transport_; }
+
+    Status begin(std::uint64_t call, std::size_t blocks, std::size_t size)
+    {
+        call_ = call;
+        blocks_ = blocks;
+        size_ = size;
+        const std::size_t own = blocks * size;
+        receive_.assign(own * static_cast<std::size_t>(self_.size()), std::byte{0});
+        for (std::size_t i = 0; i < own; i++)
+            receive_[at(self_.rank()) + i] = value_of(self_.rank(), i);
+        const Region all{receive_.data(), receive_.size()};
+        Binding binding{call, all, all, 0};
+        binding.broadcast = true;
+        return transport_->begin(binding);
+    }
+
+    Status put(std::size_t block)
+    {
+        return transport_->put({Op::every_peer,
+                                {at(self_.rank()) + block * size_, size_},
+                                Place::receive,
+                                Place::receive,
+                                static_cast<std::uint32_t>(block + 1),
+                                0});
+    }
+
+    // "" or what is wrong. As soon as a block is counted, it is there.
+    std::string take_all()
+    {
+        Status status = Status::ok;
+        std::vector<std::uint32_t> seen(static_cast<std::size_t>(self_.size()));
+        const bool have_all = await([&] {
+            status = transport_->progress(ignore_);
+            bool all = true;
+            for (int peer = 0; peer < self_.size(); peer++) {
+                if (peer == self_.rank()) continue;
+                std::uint32_t& known = seen[static_cast<std::size_t>(peer)];
+                for (; known < transport_->arrived(peer); known++)
+                    if (!is_right(peer, known)) status = Status::mismatch;
+                all = all && known == blocks_ && transport_->ready(peer) == Status::ok;
+            }
+            return all || failed(status);
+        });
+        if (failed(status)) return "call " + std::to_string(call_) + ": a wrong byte";
+        return have_all ? "" : "call " + std::to_string(call_) + ": not all blocks come";
+    }
+
+    std::string run(std::uint64_t call, std::size_t blocks, std::size_t size)
+    {
+        if (failed(begin(call, blocks, size))) return "it does not begin";
+        for (std::size_t block = 0; block < blocks; block++)
+            if (put(block) != Status::ok) return "a block is not taken";
+        std::string fault = take_all();
+        if (!transport_->idle()) fault = "done, but not idle";
+        transport_->end();
+        return fault;
+    }
+
+private:
+    std::size_t at(int rank) const { return static_cast<std::size_t>(rank) * blocks_ * size_; }
+    std::byte value_of(int rank, std::size_t i) const { return value(rank, call_, i); }
+    bool is_right(int peer, std::size_t block) const
+    {
+        for (std::size_t i = block * size_; i < (block + 1) * size_; i++)
+            if (receive_[at(peer) + i] != value_of(peer, i)) return false;
+        return true;
+    }
+
+    ForkedRank& self_;
+    std::unique_ptr<NodeTransport> transport_;
+    Ignore ignore_;
+    std::uint64_t call_ = 0;
+    std::size_t blocks_ = 0, size_ = 0;
+    std::vector<std::byte> receive_;
+};
+
+// Back to back, of one block or many, tiny or as large as they may be; both ways to share memory.
+void test_calls(void**)
+{
+    constexpr std::size_t head = NodeBroadcast::space_for(1, 0);
+    const struct {
+        std::size_t blocks, size;
+    } calls[] = {{1, 1},
+                 {1, 32},
+                 {1, 33},
+                 {3, 7},
+                 {1, NodeBroadcast::space - head},
+                 {1, 16},
+                 {40, 100},
+                 {1, 5},
+                 {7, (NodeBroadcast::space - 7 * head) / 7}};
+    for (const int intra : {HIER_INTRA_AUTO, HIER_INTRA_SHM}) {
+        for (int ranks = 2; ranks <= 5; ranks++) {
+            expect_no_reason(keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
+                Broadcaster me(self, intra);
+                std::string fault;
+                std::uint64_t number = 0;
+                for (int round = 0; round < 50 && fault.empty(); round++) {
+                    for (const auto& call : calls) {
+                        if (fault.empty()) fault = me.run(++number, call.blocks, call.size);
+                    }
+                }
+                return fault;
+            }))));
+        }
+    }
+}
+
+// Others in between: by cells and by CMA.
+void test_among_others(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
+        Broadcaster me(self);
+        std::string fault;
+        for (std::uint64_t call = 1; call <= 300 && fault.empty(); call++) {
+            const std::size_t size = call % 5 == 0 ? 70000 : 9;
+            fault = call % 3 == 0 ? run_traffic(me.transport(), self,
+                                                make_traffic(call, self.size(), 2, {size}), call)
+                                  : me.run(call, 1, 8);
+        }
+        return fault;
+    }))));
+}
+
+// What is put before its reader is in the call, and what comes while he is still in the last one.
+void test_nobody_is_waited_for(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+        const Group group = self.group();
+        Broadcaster me(self);
+        const bool is_late = self.rank() == 0;
+        if (!is_late && (failed(me.begin(1, 2, 10)) || me.put(0) != Status::ok))
+            return "it does not begin";
+        if (!is_late && me.transport().ready(0) != Status::in_progress)
+            return "who has not come is there";
+        (void)group.allgather(0);
+        if (is_late && (failed(me.begin(1, 2, 10)) || me.put(0) != Status::ok))
+            return "the late one does not begin";
+        if (me.put(1) != Status::ok) return "a second block is not taken";
+        // The first to end goes on at once.
+        std::string fault = me.take_all();
+        me.transport().end();
+        return fault.empty() ? me.run(2, 1, 10) : fault;
+    }))));
+}
+
+// Who reads last still finds what the others put in the call before theirs.
+void test_a_slow_reader(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+        const Group group = self.group();
+        Broadcaster me(self);
+        std::string fault;
+        for (std::uint64_t call = 1; call < 20 && fault.empty(); call += 2) {
+            const bool is_slow = self.rank() == static_cast<int>(call) % 3;
+            if (failed(me.begin(call, 2, 50)) || me.put(0) != Status::ok || me.put(1) != Status::ok)
+                return "it does not begin";
+            if (!is_slow) {
+                fault = me.take_all();
+                me.transport().end();
+                if (failed(me.begin(call + 1, 1, 70)) || me.put(0) != Status::ok)
+                    return "the next call does not begin";
+            }
+            (void)group.allgather(0);
+            if (is_slow) {
+                fault = me.take_all();
+                me.transport().end();
+                if (failed(me.begin(call + 1, 1, 70)) || me.put(0) != Status::ok)
+                    return "the slow one's next call does not begin";
+            }
+            if (fault.empty()) fault = me.take_all();
+            me.transport().end();
+        }
+        return fault;
+    }))));
+}
+
+void test_too_much(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+        Broadcaster me(self);
+        const std::size_t most = NodeBroadcast::space;
+        if (failed(me.begin(1, 1, most)) || me.put(0) != Status::bad_argument)
+            return "a block that is too large is taken";
+        if (failed(me.begin(2, 2, most / 2)) || me.put(0) != Status::ok) return "one is not taken";
+        return me.put(1) == Status::bad_argument ? "" : "one too many is taken";
+    }))));
+}
+
+// Of calls of other sizes, broadcasts or not.
+void test_mismatch(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+        Broadcaster me(self);
+        const std::size_t size = self.rank() == 2 ? 101 : 100;
+        if (failed(me.begin(1, 1, size)) || me.put(0) != Status::ok) return "it does not begin";
+        Status status = Status::ok;
+        (void)await([&] {
+            for (int peer = 0; peer < self.size(); peer++)
+                if (peer != self.rank() && !failed(status)) status = me.transport().ready(peer);
+            return failed(status);
+        });
+        return status == Status::mismatch ? "" : to_string(status);
+    }))));
+    expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+        Broadcaster me(self);
+        if (self.rank() == 0)
+            return !failed(me.begin(1, 1, 10)) && me.put(0) == Status::ok ? ""
+                                                                          : "it does not begin";
+        std::vector<std::byte> large(1 << 20);
+        const Region all{large.data(), large.size()};
+        if (failed(me.transport().begin({1, all, all, 0})) ||
+            failed(me.transport().announce(Op::every_peer)))
+            return "the large one does not begin";
+        Status status = Status::in_progress;
+        (void)await([&] { return failed(status = me.transport().ready(0)); });
+        return status == Status::mismatch ? "" : to_string(status);
+    }))));
+}
+
+// A block that belongs to another call is refused once, and after that nothing is taken any more.
+void test_nothing_is_taken_after_a_failure(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+        Broadcaster me(self);
+        const std::size_t size = self.rank() == 1 ? 1000 : 10;
+        if (failed(me.begin(1, 1, size)) || me.put(0) != Status::ok) return "it does not begin";
+        (void)self.group().allgather(0);
+        if (self.rank() == 1) return "";
+        Ignore ignore;
+        Status status = me.transport().progress(ignore);
+        if (status != Status::mismatch) return std::string("first: ") + to_string(status);
+        me.transport().raise(status);
+        status = me.transport().progress(ignore);
+        if (status != Status::ok) return std::string("then: ") + to_string(status);
+        if (me.transport().arrived(1) != 0) return "it counts";
+        return me.transport().may_write(1, 1) ? "it waits for whoever writes to nobody" : "";
+    }))));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_among_others),
+        cmocka_unit_test(test_nobody_is_waited_for),
+        cmocka_unit_test(test_a_slow_reader),
+        cmocka_unit_test(test_too_much),
+        cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_nothing_is_taken_after_a_failure),
+    };
+    return cmocka_run_group_tests_name("node_broadcast", tests, nullptr, nullptr);
+}

@@ -1,0 +1,361 @@
+// The transports of host memory inside a node, between processes: every byte arrives where it belongs, in
+// whatever order and size, and what cannot be right is refused.
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "node/host/host_transport.hpp"
+#include "test/support/forked.hpp"
+#include "test/support/node_traffic.hpp"
+#include "test/support/wrap_system.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr int all_of_them[] = {HIER_INTRA_CMA, HIER_INTRA_SHM, HIER_INTRA_AUTO};
+constexpr std::size_t cell = 64 << 10;
+
+// ---- bytes
+
+struct Load {
+    std::size_t pieces;
+    std::vector<std::size_t> sizes;
+};
+
+// Around the size of a cell; more tiny pieces than a queue has entries; more bytes than there are
+// cells; what CMA writes in pieces; around what goes through cells where either way is open.
+const Load loads[] = {
+    {3, {1, 7, 4096, cell - 1, cell, cell + 1, 2 * cell + 3}},
+    {60, {1, 2, 3, 100}},
+    {3, {5 * cell + 11, 3 * cell}},
+    {4, {1 << 20, (1 << 20) + 1, (5 << 19) + 3}},
+    {6, {100, HostTransport::most_through_cells, HostTransport::most_through_cells + 1, 3 * cell}}};
+
+std::string make_calls(ForkedRank& self, int intra)
+{
+    const auto transport = make_transport(self, intra);
+    std::uint64_t sequence = 0;
+    for (int round = 0; round < 3; round++) {
+        for (const auto& load : loads) {
+            const auto seed = ++sequence;
+            const auto fault =
+                run_traffic(*transport, self,
+                            make_traffic(seed, self.size(), load.pieces, load.sizes), sequence);
+            if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
+        }
+    }
+    return "";
+}
+
+void test_random_traffic(void**)
+{
+    for (const int intra : all_of_them) {
+        for (int ranks = 2; ranks <= 5; ranks++) {
+            expect_no_reason(keep(first_fault(
+                run_ranks(ranks, [&](ForkedRank& self) { return make_calls(self, intra); }))));
+        }
+    }
+}
+
+void test_writes_that_end_early(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) {
+        writev_mode = Writev::interrupted;
+        return make_calls(self, HIER_INTRA_CMA);
+    }))));
+}
+
+// ---- what is refused
+
+struct Ignore final : Completions {
+    void complete(std::uint32_t, Status status) override { last = status; }
+    Status last = Status::in_progress;
+};
+
+// Begins a call on a buffer of `bytes`, and waits for all peers. The status of the last look at
+// them.
+Status enter(Transport& transport, const ForkedRank& self, std::vector<std::byte>& buffer)
+{
+    const Region all{buffer.data(), buffer.size()};
+    if (failed(transport.begin({1, all, all, 0})) || failed(transport.announce(Op::every_peer)))
+        return Status::bad_argument;
+    Status status = Status::in_progress;
+    for (int peer = 0; peer < self.size() && !failed(status); peer++) {
+        if (peer == self.rank()) continue;
+        (void)await([&] { return (status = transport.ready(peer)) != Status::in_progress; });
+    }
+    return status;
+}
+
+// Rank 0 puts to rank 1 what does not fit there. Either side may refuse, but nothing may be
+// written.
+std::string put_beyond(ForkedRank& self, int intra, Slice slice)
+{
+    const Group group = self.group();
+    const auto transport = make_transport(self, intra);
+    std::vector<std::byte> buffer(512);  // the memory goes on behind the peer's buffer
+    const Region all{buffer.data(), 256};
+    if (failed(transport->begin({1, all, all, 0})) || failed(transport->announce(Op::every_peer)))
+        return "begin failed";
+    (void)await([&] { return transport->ready(1 - self.rank()) == Status::ok; });
+    int is_refused = 0;
+    Ignore ignore;
+    if (self.rank() == 0 &&
+        failed(transport->put({1, slice, Place::receive, Place::receive, 1, 0})))
+        is_refused = 1;
+    for (int turn = 0; turn < 20; turn++) {
+        if (failed(transport->progress(ignore)) || failed(ignore.last)) is_refused = 1;
+        const auto refused = group.allgather(is_refused);
+        if (refused[0] != 0 || refused[1] != 0) return "";
+    }
+    return "nobody refused it";
+}
+
+void test_put_beyond_the_end(void**)
+{
+    for (const int intra : all_of_them) {
+        for (const Slice slice : {Slice{255, 2}, Slice{256, 1}, Slice{0, 257}}) {
+            const auto fault = first_fault(
+                run_ranks(2, [&](ForkedRank& self) { return put_beyond(self, intra, slice); }));
+            expect_no_reason(keep(fault.empty()
+                                      ? ""
+                                      : std::string(intra == HIER_INTRA_CMA   ? "CMA, "
+                                                    : intra == HIER_INTRA_SHM ? "shared memory, "
+                                                                              : "either, ") +
+                                            fault));
+        }
+    }
+}
+
+void test_mismatch(void**)
+{
+    for (const int intra : all_of_them) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            const auto transport = make_transport(self, intra);
+            std::vector<std::byte> buffer(self.rank() == 2 ? 101u : 100u);
+            const Status status = enter(*transport, self, buffer);
+            (void)self.group().allgather(0);
+            if (status != Status::mismatch) return to_string(status);
+            return ForkedRank::is_logged("ranks disagree on the size of an allgather")
+                       ? ""
+                       : "it does not say why";
+        }))));
+    }
+}
+
+// ---- failures
+
+void test_a_raised_failure_is_seen_by_all(void**)
+{
+    for (const int intra : all_of_them) {
+        for (int culprit = 0; culprit < 3; culprit++) {
+            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+                const auto transport = make_transport(self, intra);
+                std::vector<std::byte> buffer(100);
+                Ignore ignore;
+                if (enter(*transport, self, buffer) != Status::ok) return "not ready";
+                if (transport->progress(ignore) != Status::ok)
+                    return "an error before there is one";
+                (void)self.group().allgather(0);
+                if (self.rank() == culprit) {
+                    transport->raise(Status::transport_error);
+                    return transport->progress(ignore) == Status::ok ? ""
+                                                                     : "it hears of its own error";
+                }
+                return await([&] { return transport->progress(ignore) == Status::peer_failed; })
+                           ? ""
+                           : "it never hears of it";
+            }))));
+        }
+    }
+}
+
+// By CMA alone does anybody write into another one's buffer, which a rank that fails has to wait for.
+void test_who_may_write_after_a_failure(void**)
+{
+    for (const int intra : all_of_them) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            const auto transport = make_transport(self, intra);
+            std::vector<std::byte> buffer(100);
+            if (enter(*transport, self, buffer) != Status::ok) return "not ready";
+            (void)self.group().allgather(0);
+            transport->raise(Status::transport_error);
+            if (transport->may_write(1 - self.rank(), 1) != (intra != HIER_INTRA_SHM))
+                return intra == HIER_INTRA_SHM ? "it waits for whoever takes from cells"
+                                               : "it waits for nobody";
+            (void)self.group().allgather(0);
+            return "";
+        }))));
+    }
+}
+
+// Only a copy into its memory can tell that a process is gone; shared memory stays.
+void test_dead_peer(void**)
+{
+    const Ends ends = run_ranks(3, [&](ForkedRank& self) -> std::string {
+        const auto transport = make_transport(self, HIER_INTRA_CMA);
+        std::vector<std::byte> buffer(100);
+        if (enter(*transport, self, buffer) != Status::ok) return "not ready";
+        (void)self.group().allgather(0);
+        if (self.rank() == 2) raise(SIGKILL);
+        Status status = Status::ok;
+        if (!await([&] {
+                return failed(
+                    status = transport->put({2, {0, 50}, Place::receive, Place::receive, 1, 0}));
+            }))
+            return "puts to a dead process succeed";
+        if (status != Status::transport_error) return to_string(status);
+        return ForkedRank::is_logged("process_vm_writev of 50 bytes to node rank 2")
+                   ? ""
+                   : "it does not say why";
+    });
+    const bool is_right = ends == Ends{"", "", "killed by signal 9"};
+    expect_no_reason(is_right ? nullptr : keep(first_fault(ends)));
+}
+
+// ---- which way
+
+// Puts of these sizes from rank 0 to rank 1, each begun when the one before is done; whether any
+// went by process_vm_writev, or what is wrong.
+std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::uint64_t sequence,
+                           const std::vector<std::size_t>& sizes, bool& is_by_cma)
+{
+    std::size_t total = 0;
+    for (const std::size_t size : sizes) total += size;
+    std::vector<std::byte> buffer(total, std::byte(self.rank() == 0 ? 1 : 0));
+    const Region all{buffer.data(), total};
+    if (failed(transport.begin({sequence, all, all, 0})) ||
+        failed(transport.announce(Op::every_peer)))
+        return "begin failed";
+    (void)await([&] { return transport.ready(1 - self.rank()) == Status::ok; });
+    const int before = writev_calls;
+    Ignore ignore;
+    std::size_t offset = 0;
+    for (std::uint32_t i = 0; i < sizes.size() && self.rank() == 0; i++) {
+        ignore.last =
+            transport.put({1, {offset, sizes[i]}, Place::receive, Place::receive, i + 1, i});
+        const bool is_done = await([&] {
+            if (ignore.last == Status::in_progress) (void)transport.progress(ignore);
+            return ignore.last == Status::ok;
+        });
+        if (!is_done) return "a put is never done";
+        offset += sizes[i];
+    }
+    is_by_cma = writev_calls != before;
+    // What has arrived are the first ones.
+    for (std::uint32_t i = 0; i < sizes.size() && self.rank() == 1; i++) {
+        if (!await([&] { return (void)transport.progress(ignore), transport.arrived(0) > i; }))
+            return "a put never arrives";
+        offset += sizes[i];
+        for (std::size_t b = 0; b < offset; b++)
+            if (buffer[b] != std::byte(1)) return "put " + std::to_string(i) + " was overtaken";
+    }
+    transport.end();
+    return "";
+}
+
+// Small ones through cells, large ones by CMA; the first of a call decides, so that none overtakes
+// another.
+void test_the_first_put_decides(void**)
+{
+    constexpr std::size_t small = HostTransport::most_through_cells, large = small + 1;
+    struct {
+        std::vector<std::size_t> sizes;
+        bool by_cma;
+    } const calls[] = {{{small}, false},
+                       {{large}, true},
+                       {{1, large, large}, false},
+                       {{large, 1}, true},
+                       {{small, 1, 9 * large}, false},
+                       {{large}, true}};
+    expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+        const auto transport = make_transport(self, HIER_INTRA_AUTO);
+        std::uint64_t sequence = 0;
+        for (const auto& call : calls) {
+            bool is_by_cma = false;
+            const auto fault = put_one_by_one(*transport, self, ++sequence, call.sizes, is_by_cma);
+            const std::string which = "call " + std::to_string(sequence) + ": ";
+            if (!fault.empty()) return which + fault;
+            if (self.rank() == 0 && is_by_cma != call.by_cma) return which + "the other way";
+            (void)self.group().allgather(0);
+        }
+        return "";
+    }))));
+}
+
+// Memory of devices, say, or memfd_secret's: where the first put shows that CMA does not reach it, cells
+// do.
+void test_memory_that_cma_does_not_reach(void**)
+{
+    constexpr std::size_t large = HostTransport::most_through_cells + 1;
+    expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+        const auto transport = make_transport(self, HIER_INTRA_AUTO);
+        std::uint64_t sequence = 0;
+        for (const auto mode : {Writev::faults, Writev::works, Writev::is_refused, Writev::works}) {
+            writev_mode = mode;
+            bool is_tried = false;
+            const auto fault =
+                put_one_by_one(*transport, self, ++sequence, {large, 1, 3 << 20}, is_tried);
+            if (!fault.empty()) return fault;
+            if (self.rank() == 0 && !is_tried) return "CMA was not tried";
+            (void)self.group().allgather(0);
+            bool is_long = false;  // in parts, each of which may be refused
+            const auto fault_of_long =
+                put_one_by_one(*transport, self, ++sequence, {3 << 20, large}, is_long);
+            if (!fault_of_long.empty()) return "a long one: " + fault_of_long;
+            (void)self.group().allgather(0);
+        }
+        return "";
+    }))));
+}
+
+// ---- signs of life
+
+void test_beats(void**)
+{
+    for (const int intra : all_of_them) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            const Group group = self.group();
+            const auto transport = make_transport(self, intra);
+            std::vector<std::byte> buffer(10);
+            if (enter(*transport, self, buffer) != Status::ok) return "not ready";
+            if (transport->heard() != 0) return "it hears what nobody has told";
+            (void)group.allgather(0);
+            if (self.rank() == 1) transport->tell(7);
+            if (self.rank() == 2) transport->tell(4);
+            (void)group.allgather(0);
+            const std::uint32_t wanted = self.rank() == 1 ? 4 : 7;  // of the others
+            if (transport->heard() != wanted) return "heard " + std::to_string(transport->heard());
+            transport->end();
+            const Region all{buffer.data(), buffer.size()};
+            if (failed(transport->begin({2, all, all, 0}))) return "begin failed";
+            return transport->heard() == 0 ? "" : "it hears what was told in the last call";
+        }))));
+    }
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_traffic),
+        cmocka_unit_test(test_writes_that_end_early),
+        cmocka_unit_test(test_put_beyond_the_end),
+        cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_a_raised_failure_is_seen_by_all),
+        cmocka_unit_test(test_who_may_write_after_a_failure),
+        cmocka_unit_test(test_dead_peer),
+        cmocka_unit_test(test_the_first_put_decides),
+        cmocka_unit_test(test_memory_that_cma_does_not_reach),
+        cmocka_unit_test(test_beats),
+    };
+    return cmocka_run_group_tests_name("node_transport", tests, nullptr, nullptr);
+}

@@ -1,0 +1,301 @@
+// Setting up the node level: which transport is chosen, the same on all ranks, and what happens
+// when the system refuses something to one of them.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "test/support/forked.hpp"
+#include "test/support/node_traffic.hpp"
+#include "test/support/wrap_system.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// The shared memory that this process or a child of it has left by name.
+std::string leftovers(const std::vector<int>& pids)
+{
+    for (const auto& file : std::filesystem::directory_iterator("/dev/shm")) {
+        const std::string name = file.path().filename();
+        for (const int pid : pids) {
+            if (name.starts_with("hier." + std::to_string(pid) + '.'))
+                return "left in /dev/shm: " + name;
+        }
+    }
+    return "";
+}
+
+// After all ranks are through.
+std::string look_for_leftovers(const ForkedRank& self)
+{
+    return leftovers(self.group().allgather(static_cast<int>(getpid())));
+}
+
+// A little work, to see that what was chosen also works.
+std::string use(Transport& transport, const ForkedRank& self)
+{
+    return run_traffic(transport, self, make_traffic(1, self.size(), 3, {100, 70000}), 1);
+}
+
+std::string choose(const ForkedRank& self, int intra, const std::string& wanted)
+{
+    const auto transport = make_transport(self, intra);
+    if (transport->name() != wanted) return std::string("chosen: ") + transport->name();
+    const auto left = look_for_leftovers(self);
+    return left.empty() ? use(*transport, self) : left;
+}
+
+constexpr const char* cma = "copies between processes (CMA)";
+constexpr const char* both = "copies between processes (CMA; up to 16 KiB: shared memory)";
+constexpr const char* shm = "shared memory";
+
+void test_as_asked_for(void**)
+{
+    expect_no_reason(keep(first_fault(
+        run_ranks(3, [](ForkedRank& self) { return choose(self, HIER_INTRA_AUTO, both); }))));
+    expect_no_reason(keep(first_fault(
+        run_ranks(3, [](ForkedRank& self) { return choose(self, HIER_INTRA_CMA, cma); }))));
+    expect_no_reason(keep(first_fault(
+        run_ranks(3, [](ForkedRank& self) { return choose(self, HIER_INTRA_SHM, shm); }))));
+}
+
+// It only copies, and nobody else can fail.
+void test_a_rank_alone(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank& self) -> std::string {
+        const auto transport = make_transport(self, HIER_INTRA_AUTO);
+        std::byte send[2]{std::byte{1}, std::byte{2}}, receive[2]{};
+        const Binding binding{1, {send, 2}, {receive, 2}, 0};
+        if (failed(transport->begin(binding))) return "begin failed";
+        if (transport->copy({0, {1, 1}, Place::send, Place::receive, 0, 0}) != Status::ok)
+            return "copy failed";
+        transport->tell(1);
+        if (transport->heard() != 0) return "it hears somebody";
+        transport->raise(Status::transport_error);
+        struct Ignore final : Completions {
+            void complete(std::uint32_t, Status) override {}
+        } ignore;
+        if (failed(transport->progress(ignore))) return "it hears of its own error";
+        transport->end();
+        return receive[0] == std::byte{0} && receive[1] == std::byte{2} ? "" : "wrong bytes";
+    }))));
+}
+
+// To one rank or to all: then all take the other way, and say why.
+void test_refused_cma_leads_to_shared_memory(void**)
+{
+    for (const Writev mode : {Writev::is_refused, Writev::pretends, Writev::ends_early}) {
+        for (int culprit = -1; culprit < 3; culprit++) {
+            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+                if (culprit == -1 || culprit == self.rank()) writev_mode = mode;
+                const auto fault = choose(self, HIER_INTRA_AUTO, shm);
+                if (!fault.empty()) return fault;
+                return ForkedRank::is_logged("using shared memory inside the node")
+                           ? ""
+                           : "it does not say so";
+            }))));
+        }
+    }
+}
+
+// ---- errors
+
+// All ranks get a SetupError; the culprit's says `cause`. Nothing stays behind.
+std::string fail_setup(const ForkedRank& self, int intra, bool is_culprit, const std::string& cause)
+{
+    std::string error;
+    try {
+        const auto transport = make_transport(self, intra);
+    } catch (const SetupError& e) {
+        error = e.what();
+    }
+    if (error.empty()) return "no error";
+    if (is_culprit && error.find(cause) == std::string::npos) return "the error is: " + error;
+    return look_for_leftovers(self);
+}
+
+void test_refused_cma_that_was_asked_for(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) {
+        if (self.rank() == 1) writev_mode = Writev::is_refused;
+        return fail_setup(
+            self, HIER_INTRA_CMA, self.rank() == 1,
+            "coll_hier_intra is cma, but the kernel refuses it: process_vm_writev to process");
+    }))));
+}
+
+// /dev/shm is not needed, nor taken from.
+void test_no_dev_shm(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
+        const auto fault = choose(self, HIER_INTRA_SHM, shm);
+        if (!fault.empty()) return fault;
+        return shm_open_call.calls == 0 ? "" : "it has made something there";
+    }))));
+}
+
+std::string use_dev_shm(const ForkedRank& self)
+{
+    const auto fault = choose(self, HIER_INTRA_SHM, shm);
+    if (!fault.empty()) return fault;
+    if (shm_open_call.calls == 0) return "it has not";
+    return ForkedRank::is_logged("trying /dev/shm") ? "" : "it does not say so";
+}
+
+// The segment is the first memory that is shared, the cells of the shared-memory transport the
+// second.
+void test_refused_anonymous_memory(void**)
+{
+    for (int nth = 1; nth <= 2; nth++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            if (self.rank() == 0) memfd_call.fail_nth(nth, ENOSYS);
+            return use_dev_shm(self);
+        }))));
+        for (int culprit = 1; culprit < 3; culprit++) {
+            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+                if (self.rank() == culprit) open_call.fail_nth(nth, EACCES);
+                return use_dev_shm(self);
+            }))));
+        }
+    }
+}
+
+// A /proc of other process ids.
+void test_another_process(void**)
+{
+    for (int culprit = 1; culprit < 3; culprit++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            opens_another = self.rank() == culprit;
+            return use_dev_shm(self);
+        }))));
+    }
+}
+
+// As older kernels do to a reservation.
+void test_a_signal_meanwhile(void**)
+{
+    for (int nth = 1; nth <= 6; nth++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            fallocate_call.fail_nth(nth, EINTR);
+            const auto fault = choose(self, HIER_INTRA_SHM, shm);
+            if (!fault.empty()) return fault;
+            return shm_open_call.calls == 0 ? "" : "it has given up";
+        }))));
+    }
+}
+
+void test_full_shared_memory(void**)
+{
+    for (int nth = 1; nth <= 2; nth++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            memfd_call.fail_all(ENOSYS);
+            if (self.rank() == 0) fallocate_call.fail_nth(nth, ENOSPC);
+            return fail_setup(self, HIER_INTRA_SHM, self.rank() == 0,
+                              "of shared memory (/dev/shm): No space left on device");
+        }))));
+    }
+}
+
+// Where CMA works, small blocks do without cells.
+void test_no_room_for_cells(void**)
+{
+    for (int culprit = 0; culprit < 3; culprit++) {
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+            memfd_call.fail_all(ENOSYS);
+            if (self.rank() == culprit)
+                (culprit == 0 ? fallocate_call : mmap_call).fail_nth(2, ENOMEM);
+            const auto transport = make_transport(self, HIER_INTRA_AUTO);
+            const auto traffic = make_traffic(1, self.size(), 20, {1, 100, 5000});
+            const auto fault = run_traffic(*transport, self, traffic, 1);
+            if (!fault.empty()) return fault;
+            return ForkedRank::is_logged("no cells for small blocks") ? "" : "it does not say so";
+        }))));
+    }
+}
+
+// Nor do they need broadcasts, which come third.
+void test_no_room_for_broadcasts(void**)
+{
+    for (int culprit = 0; culprit < 3; culprit++) {
+        for (const int intra : {HIER_INTRA_AUTO, HIER_INTRA_SHM}) {
+            // Larger cells are reserved in several pieces.
+            if (culprit == 0 && intra == HIER_INTRA_SHM) continue;
+            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+                memfd_call.fail_all(ENOSYS);
+                if (self.rank() == culprit)
+                    (culprit == 0 ? fallocate_call : mmap_call).fail_nth(3, ENOMEM);
+                const auto transport = make_transport(self, intra);
+                if (transport->broadcast_space() != 0) return "it has room all the same";
+                const auto traffic = make_traffic(1, self.size(), 20, {1, 100, 5000});
+                const auto fault = run_traffic(*transport, self, traffic, 1);
+                if (!fault.empty()) return fault;
+                return ForkedRank::is_logged("no broadcasts of small blocks")
+                           ? ""
+                           : "it does not say so";
+            }))));
+        }
+    }
+}
+
+void test_refused_shared_memory(void**)
+{
+    for (int culprit = 0; culprit < 3; culprit++) {
+        for (int nth = 1; nth <= 2; nth++) {
+            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+                memfd_call.fail_all(ENOSYS);
+                if (self.rank() == culprit) shm_open_call.fail_nth(nth, EMFILE);
+                return fail_setup(self, HIER_INTRA_SHM, self.rank() == culprit,
+                                  "Too many open files");
+            }))));
+            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+                memfd_call.fail_all(ENOSYS);
+                if (self.rank() == culprit) mmap_call.fail_nth(nth, ENOMEM);
+                return fail_setup(self, HIER_INTRA_SHM, self.rank() == culprit,
+                                  "Cannot allocate memory");
+            }))));
+        }
+    }
+}
+
+// The check above looks at something.
+void test_leftovers_are_found(void**)
+{
+    const std::string name = "/hier." + std::to_string(getpid()) + ".test";
+    const std::filesystem::path path = "/dev/shm" + name;
+    std::fclose(std::fopen(path.c_str(), "w"));
+    const bool is_found = !leftovers({getpid()}).empty();
+    std::filesystem::remove(path);
+    const bool is_gone = leftovers({getpid()}).empty();
+    assert_true(is_found);
+    assert_true(is_gone);
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_asked_for),
+        cmocka_unit_test(test_a_rank_alone),
+        cmocka_unit_test(test_refused_cma_leads_to_shared_memory),
+        cmocka_unit_test(test_refused_cma_that_was_asked_for),
+        cmocka_unit_test(test_no_dev_shm),
+        cmocka_unit_test(test_refused_anonymous_memory),
+        cmocka_unit_test(test_another_process),
+        cmocka_unit_test(test_a_signal_meanwhile),
+        cmocka_unit_test(test_full_shared_memory),
+        cmocka_unit_test(test_no_room_for_cells),
+        cmocka_unit_test(test_no_room_for_broadcasts),
+        cmocka_unit_test(test_refused_shared_memory),
+        cmocka_unit_test(test_leftovers_are_found),
+    };
+    return cmocka_run_group_tests_name("node_transport_setup", tests, nullptr, nullptr);
+}

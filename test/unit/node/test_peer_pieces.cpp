@@ -1,0 +1,246 @@
+// Device memory that an application has mapped piece by piece: its peers map the same pieces.
+#include <algorithm>
+#include <filesystem>
+
+#include "node/device/peer_pieces.hpp"
+#include "test/support/sdma_rank.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// Rank 1 receives at `into`; the others, and what is sent, have plain device memory.
+std::string exchange_into(Rank& rank, const ForkedRank& self, std::byte* into,
+                          std::uint64_t sequence, std::uint64_t failing = 0)
+{
+    if (self.rank() == 1) rank.receive_into(into);
+    const auto fault = exchange(rank, self, sequence, failing);
+    return fault.empty() ? "" : "call " + std::to_string(sequence) + ": " + fault;
+}
+
+bool lends() { return ForkedRank::is_logged("peers push into"); }
+std::string whether_mapped()
+{
+    return lends() || ForkedRank::is_logged("through shared memory") ? "not mapped" : "";
+}
+
+std::ptrdiff_t open_files()
+{
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+}
+
+constexpr std::size_t shard = 100000;  // three of them reach over the bounds of pieces
+constexpr std::size_t offset = 77777;
+constexpr std::size_t all_pieces = 4;  // of them the buffer is in the first three
+constexpr std::uint64_t step = PeerPieces::window_bytes / 2;
+
+void test_pieces_are_mapped(void**)
+{
+    expect_no_reason(run(3, "200", [](ForkedRank& self) -> std::string {
+        Rank rank(self, false, shard);
+        const bool is_owner = self.rank() == 1;
+        std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+        auto fault = exchange_into(rank, self, rank.receive(), 1);
+        const std::ptrdiff_t files = open_files();
+        std::uint64_t least = UINT64_MAX, most = 0;
+        for (std::uint64_t sequence = 2; sequence <= 6 && fault.empty(); sequence++) {
+            const std::uint64_t before = hip_sim_calls();
+            fault = exchange_into(rank, self, base + offset, sequence);
+            const std::uint64_t calls = hip_sim_calls() - before;
+            least = std::min(least, calls);
+            most = std::max(most, calls);
+        }
+        if (!fault.empty()) return fault;
+        // Each of three: retained and exported, or imported, mapped and given access.
+        if (least + (is_owner ? 6 : 9) > most) return "not only at the first call";
+        if (hip_sim_live("handles") != (is_owner ? all_pieces : 3)) return "handles are left";
+        if (!is_owner && hip_sim_live("pieces") != 3) return "not the pieces that there are";
+        // (The simulated runtime keeps a file for each handle.)
+        if (open_files() != files + (is_owner ? 0 : 3)) return "files are left open";
+        return whether_mapped();
+    }));
+}
+
+// Other memory at the same addresses.
+void test_a_piece_that_is_another(void**)
+{
+    expect_no_reason(run(2, "50", [](ForkedRank& self) -> std::string {
+        Rank rank(self, false, shard);
+        const bool is_owner = self.rank() == 1;
+        std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+        for (std::uint64_t sequence = 1; sequence <= 10; sequence++) {
+            const auto fault = exchange_into(rank, self, base + offset, sequence);
+            if (!fault.empty()) return fault;
+            if (!is_owner && hip_sim_live("handles") != hip_sim_live("pieces"))
+                return "the old piece is still held";
+            if (is_owner) {
+                std::byte* const one = base + (sequence % 3) * piece_bytes;
+                unmap_piece(one);
+                map_piece(one, 1);
+            }
+        }
+        return whether_mapped();
+    }));
+}
+
+// Its memory comes free soon, although the application never gathers into these addresses again.
+void test_a_piece_that_is_no_more(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self, false, shard);
+        const bool is_owner = self.rank() == 1;
+        std::byte* const plain = rank.receive();
+        std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+        auto fault = exchange_into(rank, self, base + offset, 1);
+        if (!fault.empty()) return fault;
+        const std::uint64_t before = hip_sim_live("handles");
+        if (is_owner) unmap_piece(base + piece_bytes);
+        for (std::uint64_t sequence = 2; sequence <= 40; sequence++) {
+            fault = exchange_into(rank, self, plain, sequence);
+            if (!fault.empty()) return fault;
+        }
+        if (is_owner) return "";
+        const bool is_gone = hip_sim_live("handles") == before - 1 && hip_sim_live("pieces") == 2;
+        return is_gone ? "" : "the piece is still held";
+    }));
+}
+
+// What cannot be shared is lent cells, as it was.
+void test_pieces_that_cannot_be_shared(void**)
+{
+    const auto body = [](bool may_be_exported) {
+        return [may_be_exported](ForkedRank& self) -> std::string {
+            Rank rank(self, false, shard);
+            const bool is_owner = self.rank() == 1;
+            std::byte* const base =
+                is_owner ? mapped_memory(all_pieces, 1, may_be_exported) : nullptr;
+            for (std::uint64_t sequence = 1; sequence <= 3; sequence++) {
+                const auto fault = exchange_into(rank, self, base + offset, sequence);
+                if (!fault.empty()) return fault;
+            }
+            if (lends() != is_owner) return "not by device cells";
+            return is_owner || hip_sim_live("pieces") == 0 ? "" : "mapped";
+        };
+    };
+    expect_no_reason(run(2, "20", body(false)));
+    expect_no_reason(
+        run(2, "20", body(true), not_sharing_version));  // a call would end the process
+}
+
+// A window begins at each 32 GiB of the owner's addresses: what begins before one, and what behind.
+void test_across_windows(void**)
+{
+    expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self, false, shard);
+        std::byte* base = nullptr;
+        if (self.rank() == 1) {
+            const auto reserved = reinterpret_cast<std::uintptr_t>(reserve(2 * step));
+            const std::uintptr_t bound = (reserved + step) / step * step;
+            base = reinterpret_cast<std::byte*>(bound) - piece_bytes / 2;
+            for (std::size_t i = 0; i < all_pieces; i++) map_piece(base + i * piece_bytes, 1);
+        }
+        for (std::uint64_t sequence = 1; sequence <= 4; sequence++) {
+            const std::size_t at = sequence % 2 == 0 ? offset : piece_bytes + 5;
+            const auto fault = exchange_into(rank, self, base + at, sequence);
+            if (!fault.empty()) return fault;
+        }
+        const std::uint64_t windows = hip_sim_live("reservations");
+        return windows == (self.rank() == 0 ? 2 : 1) ? whether_mapped() : "not two windows";
+    }));
+}
+
+// More than one message holds.
+void test_many_pieces(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        constexpr std::size_t pieces = 2 * PieceSocket::most + 40;
+        Rank rank(self, false, pieces / 2 * piece_bytes - offset);
+        std::byte* const base = self.rank() == 1 ? mapped_memory(pieces, 1) : nullptr;
+        for (std::uint64_t sequence = 1; sequence <= 2; sequence++) {
+            const auto fault = exchange_into(rank, self, base + offset, sequence);
+            if (!fault.empty()) return fault;
+        }
+        if (self.rank() == 0 && hip_sim_live("pieces") != pieces) return "not all are mapped";
+        return whether_mapped();
+    }));
+}
+
+// Whatever fails when the owner tells of its memory, the data is there; and if nothing fails any more,
+// so is the memory.
+void test_failing_exports(void**)
+{
+    constexpr std::uint64_t more_than_it_takes = 40;
+    int shared = 0;
+    for (std::uint64_t failing = 1; failing <= more_than_it_takes; failing += 3) {
+        const char* reason = run(2, "20", [failing](ForkedRank& self) -> std::string {
+            Rank rank(self, false, shard);
+            const bool is_owner = self.rank() == 1;
+            std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+            auto fault = exchange_into(rank, self, base + offset, 1, is_owner ? failing : 0);
+            if (fault.empty()) fault = exchange_into(rank, self, base + offset, 2);
+            if (!fault.empty()) return std::to_string(failing) + ": " + fault;
+            return is_owner && !lends() ? "shared" : "";
+        });
+        const bool is_shared = reason != nullptr && std::string(reason) == "rank 1: shared";
+        shared += is_shared ? 1 : 0;
+        if (!is_shared) expect_no_reason(reason);
+    }
+    assert_true(shared > 0);
+}
+
+// Whatever fails when the peer maps them: it is told anew, and after some such calls lent cells.
+std::string fail_to_map(ForkedRank& self, std::uint64_t failing, std::uint64_t calls)
+{
+    Rank rank(self, false, shard);
+    const bool is_owner = self.rank() == 1;
+    std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+    for (std::uint64_t sequence = 1; sequence <= calls + 3; sequence++) {
+        if (is_owner) rank.receive_into(base + offset);
+        if (failed(rank.begin(sequence))) return "begin failed";
+        if (failed(rank.transport().announce(Op::every_peer))) return "announcing failed";
+        rank.meet();
+        if (!is_owner && sequence <= calls) hip_sim_fail_at(hip_sim_calls() + failing);
+        const int peer = 1 - self.rank();
+        if (!rank.wait_for_peer(peer)) return "never ready";
+        hip_sim_fail_at(0);
+        if (failed(rank.put_own(peer, 0))) return "a put failed";
+        rank.submit();
+        const auto fault = rank.received(peer, sequence);
+        if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
+        if (!await([&] { return rank.turn() && rank.counter.done == 1; })) return "not completed";
+        rank.counter = {};
+        rank.transport().end();
+        rank.meet();
+    }
+    if (!is_owner && calls == 1 && hip_sim_live("pieces") != 3)
+        return std::to_string(hip_sim_live("pieces")) + " pieces are mapped";
+    return lends() == (is_owner && calls > 1) ? "" : "lent cells, or told for ever";
+}
+
+void test_failing_mappings(void**)
+{
+    // Device, import, device, ... ; address, device, map, access, device, ...
+    for (std::uint64_t failing = 1; failing <= 20; failing++)
+        expect_no_reason(
+            run(2, "20", [&](ForkedRank& self) { return fail_to_map(self, failing, 1); }));
+    expect_no_reason(run(2, "20", [&](ForkedRank& self) { return fail_to_map(self, 2, 3); }));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_pieces_are_mapped),
+        cmocka_unit_test(test_a_piece_that_is_another),
+        cmocka_unit_test(test_a_piece_that_is_no_more),
+        cmocka_unit_test(test_pieces_that_cannot_be_shared),
+        cmocka_unit_test(test_across_windows),
+        cmocka_unit_test(test_many_pieces),
+        cmocka_unit_test(test_failing_exports),
+        cmocka_unit_test(test_failing_mappings),
+    };
+    return cmocka_run_group_tests_name("peer_pieces", tests, nullptr, nullptr);
+}

@@ -1,0 +1,231 @@
+// Pieces of memory that one process tells another of: what is told anew, too late, or in vain.
+#include <sys/resource.h>
+
+#include "node/device/peer_pieces.hpp"
+#include "node/device/piece_exports.hpp"
+#include "test/support/sdma_rank.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr std::uint64_t step = PeerPieces::window_bytes / 2;
+
+// Rank 1 tells of its memory, rank 0 maps it, without a call.
+class Direct {
+public:
+    explicit Direct(const ForkedRank& self)
+        : group_(self.group()), is_owner(self.rank() == 1),
+          processes_(group_.allgather(PieceSocket::instance().address()))
+    {
+    }
+    // On both ranks: false where it has not been told, or cannot be mapped.
+    bool acquire(std::byte* memory, std::size_t bytes)
+    {
+        bool is_there = !is_owner || share(memory, bytes);
+        const PeerPieces::Range range = group_.allgather(range_)[1];
+        if (!is_owner)
+            is_there =
+                PeerPieces::instance().acquire(processes_[1], range, 0, window, at) == Status::ok;
+        meet();
+        return is_there;
+    }
+    bool share(std::byte* memory, std::size_t bytes)
+    {
+        range_ = {reinterpret_cast<std::uint64_t>(memory), bytes, 0};
+        PeerPieces::instance().listen(1);
+        return PieceExports::instance().share({memory, bytes, allocation_of(memory)}, processes_,
+                                              range_.digest);
+    }
+    void release() const
+    {
+        if (!is_owner) PeerPieces::instance().release(window);
+    }
+    // So many messages for rank 0 that it takes no more.
+    void fill_queue() const
+    {
+        const PieceSocket::Entry nothing{};
+        while (PieceSocket::instance().send(processes_[0], PieceSocket::What::unmapped,
+                                            {&nothing, 1}, {})) {
+        }
+    }
+    void lose() const
+    {
+        (void)PieceSocket::instance().send(processes_[1], PieceSocket::What::lost, {}, {});
+    }
+    void meet() const { (void)group_.allgather(0); }
+
+private:
+    Group group_;
+
+public:
+    bool is_owner;
+    PeerPieces::Window* window = nullptr;
+    std::byte* at = nullptr;
+
+private:
+    std::vector<PieceSocket::Address> processes_;
+    PeerPieces::Range range_{};
+};
+
+// One that is in use stays, of the others those that were used last.
+void test_bound(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        constexpr std::uint64_t count = PeerPieces::most_windows + 2;
+        Direct pair(self);
+        std::byte* const base = pair.is_owner ? reserve(count * step) : nullptr;
+        PeerPieces& peers = PeerPieces::instance();
+        PeerPieces::Window* first = nullptr;
+        std::byte* at_first = nullptr;
+        std::string fault;
+        for (std::uint64_t i = 0; i < count; i++) {
+            std::byte* const one = base + i * step;
+            if (pair.is_owner) {
+                map_piece(one, 1);
+                put(one, content(1, i, piece_bytes));
+            }
+            if (!pair.acquire(one, piece_bytes)) fault = "not there";
+            if (pair.is_owner) continue;
+            if (get(pair.at, piece_bytes) != content(1, i, piece_bytes)) fault = "other memory";
+            if (i == 0) {
+                first = pair.window;
+                at_first = pair.at;
+            } else {
+                pair.release();
+            }
+        }
+        if (!pair.is_owner) {
+            if (get(at_first, piece_bytes) != content(1, 0, piece_bytes)) fault = "closed in use";
+            if (hip_sim_live("reservations") != PeerPieces::most_windows) fault = "too many";
+            if (peers.size() != hip_sim_live("pieces")) fault = "miscounted";
+            peers.clear();
+            if (peers.size() != 1) fault = "clear() closes what is in use, or not the rest";
+            peers.release(first);
+            peers.clear();
+            if (hip_sim_live("reservations") + hip_sim_live("handles") != 0) fault = "left";
+        }
+        pair.meet();
+        return fault;
+    }));
+}
+
+// Another call uses the same pieces meanwhile.
+void test_told_anew_while_in_use(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        Direct pair(self);
+        std::byte* const base = pair.is_owner ? mapped_memory(2, 1) : nullptr;
+        if (pair.is_owner) put(base, content(1, 1, piece_bytes));
+        if (!pair.acquire(base, piece_bytes)) return "not there";
+        std::byte* const at = pair.at;
+        const std::uint64_t mapped = hip_sim_live("pieces");
+        if (!pair.is_owner) pair.lose();
+        pair.meet();
+        if (pair.is_owner) pair.share(base, 2 * piece_bytes);
+        pair.meet();
+        PeerPieces::instance().listen(0);
+        std::string fault;
+        if (!pair.is_owner && hip_sim_live("pieces") != mapped) fault = "unmapped in use";
+        if (!pair.acquire(base, 2 * piece_bytes)) fault = "not there again";
+        if (!pair.is_owner && get(at, piece_bytes) != content(1, 1, piece_bytes)) fault = "gone";
+        if (!pair.is_owner && hip_sim_live("pieces") != mapped + 1) fault = "mapped again";
+        pair.meet();
+        return fault;
+    }));
+}
+
+// Then nothing new is told, and what there was comes free later.
+void test_a_full_queue(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        Direct pair(self);
+        std::byte* const base = pair.is_owner ? mapped_memory(2, 1) : nullptr;
+        if (!pair.acquire(base, piece_bytes)) return "not there";
+        pair.release();
+        if (pair.is_owner) {
+            pair.fill_queue();
+            unmap_piece(base);
+            map_piece(base, 1);
+            put(base, content(1, 2, piece_bytes));
+            PieceExports::instance().look_after();  // nobody hears it
+        }
+        if (pair.acquire(base, piece_bytes)) return "told, or mapped, nevertheless";
+        PeerPieces::instance().listen(0);
+        pair.meet();
+        if (pair.is_owner) PieceExports::instance().look_after();
+        pair.meet();
+        PeerPieces::instance().listen(0);
+        const bool is_held = !pair.is_owner && hip_sim_live("handles") != 0;
+        pair.meet();
+        if (is_held) return "the old piece is still held";
+        if (!pair.acquire(base, piece_bytes)) return "not there any more";
+        const bool is_right =
+            pair.is_owner || get(pair.at, piece_bytes) == content(1, 2, piece_bytes);
+        pair.meet();
+        return is_right ? "" : "the old piece";
+    }));
+}
+
+// Whom nobody can tell: both look alike.
+void test_no_sockets(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        rlimit limit{};
+        if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return "no limit";
+        const rlimit none{0, limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &none) != 0) return "no other limit";
+        (void)PieceSocket::instance();
+        if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return "the limit stays";
+        Direct pair(self);
+        std::byte* const base = pair.is_owner ? mapped_memory(1, 1) : nullptr;
+        return pair.is_owner && pair.share(base, piece_bytes) ? "told" : "";
+    }));
+}
+
+// What is longer than a window is not told of, what goes wrong now and then is forgotten.
+void test_what_is_held_against_nobody(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        Direct pair(self);
+        std::byte* const base = pair.is_owner ? mapped_memory(2, 1) : nullptr;
+        constexpr int more_than_are_taken = 12;
+        constexpr int rarely = 1001;
+        for (int i = 0; i < more_than_are_taken; i++) {
+            if (!pair.acquire(base, piece_bytes)) return "not there, time " + std::to_string(i);
+            pair.release();
+            if (!pair.is_owner) pair.lose();
+            pair.meet();
+            std::uint64_t digest = 0;
+            const PieceSocket::Address self_only = PieceSocket::instance().address();
+            for (int k = 0; k < rarely && pair.is_owner; k++) {
+                PeerPieces::instance().listen(1);
+                (void)PieceExports::instance().share({base, 1, allocation_of(base)},
+                                                     {&self_only, 1}, digest);
+            }
+        }
+        const PieceSocket::Entry first{step - 100, 200, 1};
+        const PieceSocket::Entry near{step + PeerPieces::window_bytes - 100, 100, 2};
+        const PieceSocket::Entry far{step + PeerPieces::window_bytes, 100, 2};
+        return PeerPieces::fit(first, {2 * step - 100, 100, 2}) && PeerPieces::fit(first, first) &&
+                       PeerPieces::fit({step, 200, 1}, near) &&
+                       !PeerPieces::fit({step, 200, 1}, far)
+                   ? ""
+                   : "what fits into a window";
+    }));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_told_anew_while_in_use),
+        cmocka_unit_test(test_a_full_queue),
+        cmocka_unit_test(test_no_sockets),
+        cmocka_unit_test(test_what_is_held_against_nobody),
+    };
+    return cmocka_run_group_tests_name("piece_exports", tests, nullptr, nullptr);
+}

@@ -1,0 +1,45 @@
+// Every measured row of bench/results/calibration.csv, simulated.
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tools/simulator/algorithms.hpp"
+#include "tools/simulator/calibrate.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace bench::simulator;
+using namespace hier::test;
+
+constexpr double most_error = 0.15;
+
+std::string judge(const Measurement& m)
+{
+    const std::size_t bytes = m.options.sizes[0];
+    const double simulated = run_all(m.options, bytes)[0].outcome.seconds;
+    if (std::abs(simulated / m.seconds - 1) <= most_error) return "";
+    return std::to_string(bytes) + " bytes a rank: " + std::to_string(simulated * 1e6) +
+           " us instead of " + std::to_string(m.seconds * 1e6) + " us, " + m.source;
+}
+
+void test_rows(void**)
+{
+    const char* source = std::getenv("top_srcdir");
+    std::vector<Measurement> rows;
+    const std::string wrong = read_measurements(
+        std::string(source != nullptr ? source : ".") + "/bench/results/calibration.csv", rows);
+    expect_no_reason(keep(wrong));
+    assert_true(rows.size() > 20);
+    for (const Measurement& row : rows) expect_no_reason(keep(judge(row)));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {cmocka_unit_test(test_rows)};
+    return cmocka_run_group_tests_name("simulate measured", tests, nullptr, nullptr);
+}

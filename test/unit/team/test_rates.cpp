@@ -1,0 +1,156 @@
+// What the cost model is told of a team's machine.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "team/rates.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr double giga = 1e9;
+
+bool near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(b); }
+
+RateRecord record(const char* device, double told, bool uses_device = false, double link = 0)
+{
+    hier_config config{};
+    config.link_rate = link;
+    return own_rates(config, uses_device, {device, "rc"}, {told, 2e-6});
+}
+
+Topology two_nodes()
+{
+    const std::vector<int> nodes{0, 0, 1, 1};
+    return Topology(nodes);
+}
+
+// ---- one rank
+
+void test_stated_before_told(void**)
+{
+    hier_config config{};
+    assert_true(near(own_rates(config, false, {"a", "rc"}, {25 * giga, 0}).nic, 25 * giga));
+    config.net_rate = 12.5;
+    const RateRecord stated = own_rates(config, false, {"a", "rc"}, {25 * giga, 0});
+    assert_true(near(stated.nic, 12.5 * giga) && stated.nic_is == RateRecord::stated);
+}
+
+// UCX takes an interface without a speed for one of 100 Mbit/s.
+void test_unknown_is_assumed(void**)
+{
+    for (const double told : {0.0, 12.5e6}) {
+        const RateRecord r = own_rates({}, false, {"a", "tcp"}, {told, 0});
+        assert_true(r.nic_is == RateRecord::assumed && r.nic > giga);
+    }
+}
+
+// ---- a team
+
+void test_the_slowest_counts(void**)
+{
+    const std::vector<RateRecord> records{record("a", 25 * giga), record("a", 12 * giga),
+                                          record("a", 25 * giga), record("a", 50 * giga)};
+    const TeamRates team = team_rates(records, two_nodes());
+    assert_true(near(team.rates.nic, 12 * giga));
+    assert_true(team.text.find("12 GB/s (UCX says)") != std::string::npos);
+}
+
+void test_the_least_memory_counts(void**)
+{
+    std::vector<RateRecord> records(4, record("a", giga));
+    for (RateRecord& r : records) r.most_bytes = 1 << 30;
+    records[2].most_bytes = 1 << 20;
+    assert_int_equal(team_rates(records, two_nodes()).most_bytes, 1 << 20);
+}
+
+void test_the_least_broadcast_counts(void**)
+{
+    std::vector<RateRecord> records(4, record("a", giga));
+    for (RateRecord& r : records) r.broadcast = 16000;
+    assert_int_equal(team_rates(records, two_nodes()).rates.broadcast_space, 16000);
+    records[3].broadcast = 0;
+    assert_int_equal(team_rates(records, two_nodes()).rates.broadcast_space, 0);
+}
+
+void test_devices_of_the_poorest_node(void**)
+{
+    std::vector<RateRecord> records{record("a", giga), record("b", giga), record("a", giga),
+                                    record("b", giga)};
+    assert_int_equal(team_rates(records, two_nodes()).rates.nics, 2);
+    records[3] = record("a", giga);
+    assert_int_equal(team_rates(records, two_nodes()).rates.nics, 1);
+}
+
+void test_several_devices_a_rank(void**)
+{
+    std::vector<RateRecord> records{record("a,b", giga), record("c,d", giga), record("a,b", giga),
+                                    record("c,d", giga)};
+    for (RateRecord& r : records) r.lanes = 2;
+    const TeamRates team = team_rates(records, two_nodes());
+    assert_int_equal(team.rates.lanes, 2);
+    assert_int_equal(team.rates.nics, 2);
+    assert_true(team.text.starts_with("4 network devices a node, 2 a rank, at 1 GB/s"));
+    records[1].lanes = 1;
+    assert_int_equal(team_rates(records, two_nodes()).rates.lanes, 1);
+}
+
+// A choice must not depend on where one rank's buffers are.
+void test_gpus_only_where_all_use_them(void**)
+{
+    std::vector<RateRecord> records(4, record("a", giga, true));
+    const Rates gpus = team_rates(records, two_nodes()).rates;
+    assert_true(gpus.copy_issue > 0 && gpus.engines);
+    records[2] = record("a", giga, false);
+    const Rates mixed = team_rates(records, two_nodes()).rates;
+    assert_true(mixed.copy_issue == 0 && !mixed.engines && mixed.link < gpus.link);
+}
+
+void test_staged_where_one_has_to(void**)
+{
+    std::vector<RateRecord> records(4, record("a", giga, true));
+    assert_true(team_rates(records, two_nodes()).rates.stage == 0);
+    records[1].stages = 1;
+    assert_true(team_rates(records, two_nodes()).rates.stage > 0);
+}
+
+void test_eager_where_all_deliver_in_order(void**)
+{
+    std::vector<RateRecord> records(4, record("a", giga));
+    for (RateRecord& r : records) r.in_order = 1;
+    assert_true(team_rates(records, two_nodes()).may_be_eager);
+    records[3].in_order = 0;
+    assert_false(team_rates(records, two_nodes()).may_be_eager);
+}
+
+void test_stated_links(void**)
+{
+    std::vector<RateRecord> records(4, record("a", giga, true, 350));
+    records[1] = record("a", giga, true, 0);
+    records[2] = record("a", giga, true, 300);
+    assert_true(near(team_rates(records, two_nodes()).rates.link, 300 * giga));
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_stated_before_told),
+        cmocka_unit_test(test_unknown_is_assumed),
+        cmocka_unit_test(test_the_slowest_counts),
+        cmocka_unit_test(test_the_least_memory_counts),
+        cmocka_unit_test(test_the_least_broadcast_counts),
+        cmocka_unit_test(test_devices_of_the_poorest_node),
+        cmocka_unit_test(test_several_devices_a_rank),
+        cmocka_unit_test(test_gpus_only_where_all_use_them),
+        cmocka_unit_test(test_staged_where_one_has_to),
+        cmocka_unit_test(test_eager_where_all_deliver_in_order),
+        cmocka_unit_test(test_stated_links),
+    };
+    return cmocka_run_group_tests_name("rates", tests, nullptr, nullptr);
+}

@@ -1,0 +1,156 @@
+// Set-up of a team whose messages fail: on all ranks at once, and on one before the others.
+#include <ucp/api/ucp.h>
+
+#include <algorithm>
+#include <string>
+
+#include "test/support/forked.hpp"
+#include "test/support/team_rank.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+int connections = 0, destroyed_workers = 0;
+}
+
+extern "C" {
+
+ucs_status_t __real_ucp_ep_create(ucp_worker_h, const ucp_ep_params_t*, ucp_ep_h*);
+ucs_status_t __wrap_ucp_ep_create(ucp_worker_h, const ucp_ep_params_t*, ucp_ep_h*);
+void __real_ucp_worker_destroy(ucp_worker_h);
+void __wrap_ucp_worker_destroy(ucp_worker_h);
+
+ucs_status_t __wrap_ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t* params,
+                                  ucp_ep_h* endpoint)
+{
+    connections++;
+    return __real_ucp_ep_create(worker, params, endpoint);
+}
+
+void __wrap_ucp_worker_destroy(ucp_worker_h worker)
+{
+    destroyed_workers++;
+    __real_ucp_worker_destroy(worker);
+}
+}
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+template <class Exchange> hier_bootstrap through(Exchange& exchange)
+{
+    hier_bootstrap bootstrap = exchange.real;
+    bootstrap.context = &exchange;
+    bootstrap.exchange = Exchange::run;
+    return bootstrap;
+}
+
+struct FailingExchange {
+    const hier_bootstrap& real;
+    int left;  // that do not fail
+    static int run(void* context, const void* out, std::size_t out_bytes, int to, void* in,
+                   std::size_t in_bytes, int from)
+    {
+        auto& self = *static_cast<FailingExchange*>(context);
+        if (self.left-- <= 0) return 17;
+        return self.real.exchange(self.real.context, out, out_bytes, to, in, in_bytes, from);
+    }
+};
+
+// Nobody may then take the caller's other ways on these ranks' channels: messages of ours may still come.
+std::string break_off(ForkedRank& self, int exchanges)
+{
+    FailingExchange failing{self.bootstrap(), exchanges};
+    const hier_bootstrap bootstrap = through(failing);
+    const hier_config config = config_for_tests();
+    hier_team* team = nullptr;
+    const int code = hier_team_create(&config, &bootstrap, &team);
+    if (code == HIER_ERR_PEER && team == nullptr && failing.left < 0 &&
+        ForkedRank::is_logged("an exchange among 2 ranks failed with code 17"))
+        return "broken off";
+    if (code != HIER_OK || failing.left < 0) return hier_strerror(code);
+    hier_quiesce();
+    hier_team_destroy(team);
+    hier_finalize();
+    return "";
+}
+
+void test_setup_that_breaks_off(void**)
+{
+    int broken_off = 0;
+    for (std::string fault = "rank 0: broken off"; fault == "rank 0: broken off"; broken_off++) {
+        const auto faults =
+            run_ranks(2, [&](ForkedRank& self) { return break_off(self, broken_off); });
+        assert_true(faults[0] == faults[1]);
+        fault = first_fault(faults);
+        if (fault != "rank 0: broken off") expect_no_reason(keep(fault));
+    }
+    assert_true(broken_off > 8);
+}
+
+// The exchange of that number is made on all ranks and reported to rank 0 as a failure; the others have none
+// after it.
+struct OneSidedExchange {
+    const hier_bootstrap& real;
+    int number;
+    int next = 0;
+    static int run(void* context, const void* out, std::size_t out_bytes, int to, void* in,
+                   std::size_t in_bytes, int from)
+    {
+        auto& self = *static_cast<OneSidedExchange*>(context);
+        const int number = self.next++;
+        if (number > self.number) return 17;
+        const int code =
+            self.real.exchange(self.real.context, out, out_bytes, to, in, in_bytes, from);
+        return number == self.number && self.real.rank == 0 ? 17 : code;
+    }
+};
+
+// Where any rank has connected, no worker is destroyed that has not: UCX may have taken in half a
+// connection there.
+std::string break_off_on_one(ForkedRank& self, int number)
+{
+    OneSidedExchange failing{self.bootstrap(), number};
+    const hier_bootstrap bootstrap = through(failing);
+    const hier_config config = config_for_tests();
+    hier_team* team = nullptr;
+    if (hier_team_create(&config, &bootstrap, &team) == HIER_OK) return "it is made";
+    hier_quiesce();
+    const int connected = connections;
+    hier_finalize();
+    struct End {
+        int connections, destroyed;
+    };
+    const auto ends = self.group().allgather(End{connected, destroyed_workers});
+    const auto any = [&](bool (*is_so)(const End&)) {
+        return std::any_of(ends.begin(), ends.end(), is_so);
+    };
+    if (!any([](const End& e) { return e.connections == 0; })) return "all have connected";
+    const bool is_met = any([](const End& e) { return e.connections > 0; });
+    const bool is_gone = any([](const End& e) { return e.connections == 0 && e.destroyed > 0; });
+    return is_met && is_gone ? "a worker is destroyed" : "";
+}
+
+void test_setup_that_breaks_off_on_one(void**)
+{
+    int number = 0;
+    for (std::string fault; fault.empty(); number++) {
+        fault = first_fault(
+            run_ranks(3, [&](ForkedRank& self) { return break_off_on_one(self, number); }));
+        if (fault != "rank 0: all have connected") expect_no_reason(keep(fault));
+    }
+    assert_true(number > 16);
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_setup_that_breaks_off),
+        cmocka_unit_test(test_setup_that_breaks_off_on_one),
+    };
+    return cmocka_run_group_tests_name("set-up broken off", tests, nullptr, nullptr);
+}

@@ -1,0 +1,174 @@
+// Set-up of a team that fails on all ranks when it fails on one. And an end without what UCX wants for it.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "test/support/forked.hpp"
+#include "test/support/team_rank.hpp"
+#include "test/support/wrap_system.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// All get HIER_ERR_SETUP; the culprit says `cause`.
+std::string fail_setup(ForkedRank& self, const hier_config& config, bool is_culprit,
+                       const std::string& cause)
+{
+    TeamRank team(self, config);
+    if (team.created() != HIER_ERR_SETUP) return hier_strerror(team.created());
+    return !is_culprit || ForkedRank::is_logged(cause) ? "" : ForkedRank::log_lines();
+}
+
+// Ranks 0, 1 on one node, 2, 3 on another.
+void test_node_level_that_fails(void**)
+{
+    for (int culprit = 0; culprit < 4; culprit++) {
+        expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
+            hier_config config = config_for_tests();
+            config.ranks_per_node = 2;
+            memfd_call.fail_all(ENOSYS);
+            if (self.rank() == culprit) shm_open_call.fail_nth(1, EMFILE);
+            return fail_setup(self, config, self.rank() == culprit, "setting up the node level: ");
+        }))));
+    }
+}
+
+// The kernel ends a process that wants more, in shared memory, too.
+void test_file_size_limit(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) {
+        hier_config config = config_for_tests();
+        config.ranks_per_node = 2;
+        config.intra = HIER_INTRA_SHM;
+        const rlimit little{4096, RLIM_INFINITY};
+        if (setrlimit(RLIMIT_FSIZE, &little) != 0) std::abort();
+        return fail_setup(self, config, self.rank() == 0, "File too large");
+    }))));
+}
+
+// Leaves so many; the process ends with the others open.
+void use_up_descriptors(std::size_t but)
+{
+    const rlimit few{256, 256};
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0) std::abort();
+    std::vector<int> taken;
+    for (int next = dup(STDERR_FILENO); next >= 0; next = dup(STDERR_FILENO)) taken.push_back(next);
+    for (std::size_t i = 0; i < but; i++) close(taken[i]);
+}
+
+// UCX would end the process.
+void test_few_descriptors(void**)
+{
+    bool is_refused = false;
+    for (std::size_t left = 4; left <= 36; left++) {
+        const auto faults = run_ranks(2, [&](ForkedRank& self) -> std::string {
+            hier_config config = config_for_tests();
+            config.ranks_per_node = 1;
+            if (self.rank() == 1) use_up_descriptors(left);
+            TeamRank team(self, config);
+            if (team.created() == HIER_OK) {
+                team.end();
+                return "";
+            }
+            if (team.created() != HIER_ERR_SETUP) return hier_strerror(team.created());
+            return self.rank() == 0 || ForkedRank::is_logged("descriptors, and this process gets")
+                       ? "refused"
+                       : ForkedRank::log_lines();
+        });
+        const std::string fault = first_fault(faults);
+        is_refused = is_refused || fault.find("refused") != std::string::npos;
+        if (fault.find("refused") == std::string::npos) expect_no_reason(keep(fault));
+    }
+    assert_true(is_refused);
+}
+
+std::size_t free_descriptors()
+{
+    std::vector<int> taken;
+    for (int next = dup(STDERR_FILENO); next >= 0; next = dup(STDERR_FILENO)) taken.push_back(next);
+    for (const int descriptor : taken) close(descriptor);
+    return taken.size();
+}
+
+// Nor where peers connect to it: it takes in as many connections as it makes, all at once.
+void test_few_descriptors_for_peers(void**)
+{
+    constexpr std::size_t few[] = {14, 16, 18, 20, 24, 30, 48};
+    int refused = 0, made = 0;
+    for (const std::size_t left : few) {
+        for (const bool is_everybody : {false, true}) {
+            const auto faults = run_ranks(10, [&](ForkedRank& self) -> std::string {
+                hier_config config = config_for_tests();
+                config.ranks_per_node = 1;
+                if (is_everybody || self.rank() == 0) use_up_descriptors(left);
+                TeamRank team(self, config);
+                // The application gets back what was tried.
+                if (team.created() == HIER_ERR_SETUP)
+                    return is_everybody && free_descriptors() + 2 < left
+                               ? std::to_string(free_descriptors()) + " are left"
+                               : "refused";
+                if (team.created() != HIER_OK) return hier_strerror(team.created());
+                team.end();
+                return "made";
+            });
+            const bool is_refused = faults[0] == "refused";
+            for (const std::string& fault : faults)
+                assert_string_equal(fault.c_str(), is_refused ? "refused" : "made");
+            (is_refused ? refused : made)++;
+        }
+    }
+    assert_true(refused > 0 && made > 0);
+}
+
+// There, too, where it ends its connections.
+void test_end_without_descriptors(void**)
+{
+#ifdef __SANITIZE_ADDRESS__
+    skip();  // the sanitizers want descriptors themselves: they ask a pipe what memory is there
+#endif
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        hier_config config = config_for_tests();
+        config.ranks_per_node = 1;
+        TeamRank team(self, config);
+        std::string wrong;
+        const int code = team.call(100000, wrong);
+        use_up_descriptors(0);
+        team.end();
+        return code == HIER_OK ? wrong : hier_strerror(code);
+    }))));
+}
+
+void test_network_that_is_not_there(void**)
+{
+    for (int culprit = 0; culprit < 4; culprit++) {
+        expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
+            hier_config config = config_for_tests();
+            config.ranks_per_node = 2;
+            if (self.rank() == culprit) config.net_devices = "nosuch0";
+            return fail_setup(self, config, self.rank() == culprit, "coll_hier_net_devices");
+        }))));
+    }
+}
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_node_level_that_fails),
+        cmocka_unit_test(test_file_size_limit),
+        cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_few_descriptors_for_peers),
+        cmocka_unit_test(test_end_without_descriptors),
+        cmocka_unit_test(test_network_that_is_not_there),
+    };
+    return cmocka_run_group_tests_name("team set-up", tests, nullptr, nullptr);
+}

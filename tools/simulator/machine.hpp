@@ -1,0 +1,80 @@
+// The machine that plans run on in virtual time: rates in bytes per second, times in seconds.
+//
+//     rank --copy queue--> GPU port ==link==> GPU port        inside a node (or the CPU, see is_host)
+//     rank --window------> NIC ======network======> NIC       between nodes
+//
+// Every port is taken first come, first served, in each direction by itself. What enters a NIC's
+// egress leaves it `nic_latency` later towards the receiver's ingress, where it may queue again;
+// the network in between has room for everything. Uncontended, n bytes take latency + n / rate.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace bench::simulator {
+
+struct Machine {
+    bool is_host = false;  // buffers in host memory: the ranks' cores copy
+
+    // Of a node; 0: one a rank. Ranks share them, or each has several, over which its puts go in turn
+    // (lanes; src/net/lane_counts.hpp).
+    int nics = 0;
+    int lanes = 1;  // of every rank, by a call. Local rank l uses NICs (l * lanes + lane) % nics
+    int turns = 1;  // of these, to a peer
+    double nic_rate = 50e9;
+    double nic_latency = 5e-6;
+
+    // Device memory. A rank's copies are issued one by one; each stream runs one at a time, from
+    // its start until the last byte and its flag are there.
+    double link_rate = 393e9;  // of a GPU's port
+    double link_latency = 2e-6;
+    double copy_issue = 0.5e-6;  // in a batch, as the product issues them on CUDA
+    int streams = 2;             // what a batch comes to: starts hide behind bytes
+    double copy_rate = 2e12;     // inside a GPU's memory
+    double stage_rate = 0;       // between device and landing buffer, each direction; 0: not staged
+
+    // Host memory. A push takes its rank's core and the node's memory.
+    double core_rate = 8e9;
+    double memory_rate = 40e9;
+
+    // Small calls. Messages of up to `eager_bytes` (a rank's block, or a bundle) wait for nobody, and
+    // each takes the core at either end and the NIC, in either direction, for a time of its own.
+    std::size_t eager_bytes = 32 << 10;
+    bool is_eager = false;  // set by a call: these are such messages
+    double message = 0.5e-6;
+    double nic_turn = 0;
+    // In place of link_latency, in host memory: of blocks of up to small_bytes, and of those of them
+    // that go to all of a node at once.
+    double small_latency = 0.4e-6;
+    std::size_t small_bytes = 16 << 10;
+    double broadcast_latency = 0.15e-6;
+    // Bytes of a rank's broadcast, and how much more each block takes: src/node/host/node_broadcast.hpp.
+    std::size_t broadcast_space = 32704, broadcast_block = 23;
+
+    double overhead = 0;  // of a call, whatever its size
+    double skew = 0;      // local rank l of every node enters l times this after the first
+    int depth = 0;        // puts of a rank in flight to other nodes; 0: as the plan has it
+
+    [[nodiscard]] int nics_of(int ranks) const { return nics > 0 ? nics : ranks; }
+};
+
+// The time that no algorithm beats; ranks_of[n] is the number of ranks on node n.
+struct Bound {
+    double network = 0;  // what has to enter the busiest node / its NICs
+    double links = 0;    // what the ranks of a node need / all that can bring it to them
+    // No bound for all: no algorithm beats it that takes every block over the network once.
+    double links_once = 0;
+    [[nodiscard]] double seconds() const { return network > links ? network : links; }
+    [[nodiscard]] double seconds_once() const
+    {
+        return network > links_once ? network : links_once;
+    }
+};
+// By bandwidth alone.
+[[nodiscard]] Bound lower_bound(const std::vector<int>& ranks_of, std::size_t bytes,
+                                const Machine& machine);
+// And by the latencies that nobody avoids (proof in bound.cpp).
+[[nodiscard]] Bound latency_bound(const std::vector<int>& ranks_of, std::size_t bytes,
+                                  const Machine& machine);
+
+}  // namespace bench::simulator

@@ -1,0 +1,137 @@
+#include "simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "net/lane_counts.hpp"
+
+namespace bench::simulator {
+
+using hier::Level;
+using hier::Op;
+using hier::Place;
+
+Time from_seconds(double seconds) { return std::llround(seconds * 1e12); }
+
+Time duration(std::size_t bytes, double rate)
+{
+    return std::max<Time>(1, from_seconds(static_cast<double>(bytes) / rate));
+}
+
+std::size_t Simulation::nic_of(int number, int sender, const Op& put) const
+{
+    const int node = topology_.node_of(number);
+    const auto here = static_cast<int>(topology_.ranks_on(node).size());
+    const auto lanes = static_cast<std::size_t>(machine_.lanes);
+    const std::size_t members = topology_.ranks_on_rail(topology_.rail_of(sender)).size();
+    const std::size_t first = hier::first_lane(
+        static_cast<std::size_t>(topology_.rail_index_of(sender)),
+        static_cast<std::size_t>(topology_.rail_index_of(put.peer)), members, lanes);
+    const std::size_t turn = hier::turn_of(put.count, static_cast<std::size_t>(machine_.turns));
+    const std::size_t nic =
+        static_cast<std::size_t>(topology_.local_of(number)) * lanes + (first + turn) % lanes;
+    return static_cast<std::size_t>(node) * nic_stride_ +
+           nic % static_cast<std::size_t>(machine_.nics_of(here));
+}
+
+void Simulation::send(int number, OpIndex i)
+{
+    const Op& op = rank(number).op(i);
+    Time& port = egress_[nic_of(number, number, op)];
+    const Time start = std::max(on_core(number, machine_.message), port);
+    port = start + duration(op.slice.length, machine_.nic_rate) + from_seconds(machine_.nic_turn);
+    if (machine_.is_eager) {
+        schedule(port, Kind::sent, number, 0, i);
+    }
+    network_bytes_[static_cast<std::size_t>(topology_.node_of(number))] +=
+        static_cast<double>(op.slice.length);
+    schedule(start + from_seconds(machine_.nic_latency), Kind::at_nic,
+             deliver(number, op.peer).receiver, number, i);
+}
+
+void Simulation::receive(const Event& event)
+{
+    const Op& op = rank(event.peer).op(event.op);
+    Time& port = ingress_[nic_of(event.rank, event.peer, op)];
+    port = std::max(now_, port) + duration(op.slice.length, machine_.nic_rate) +
+           from_seconds(machine_.nic_turn);
+    schedule(port, Kind::landed, event.rank, event.peer, event.op);
+    if (!machine_.is_eager) {
+        schedule(port + from_seconds(machine_.nic_latency), Kind::sent, event.peer, 0, event.op);
+    }
+}
+
+// When the rank's core has done this, which it begins as soon as it can.
+Time Simulation::on_core(int number, double seconds)
+{
+    const Time taken = from_seconds(seconds);
+    if (taken == 0) return now_;
+    Time& core = rank(number).core;
+    return core = std::max(now_, core) + taken;
+}
+
+void Simulation::enqueue_copy(int number, OpIndex i, int reads)
+{
+    Rank& r = rank(number);
+    const Time issue = machine_.is_host ? 0 : from_seconds(machine_.copy_issue);
+    r.last_issue = std::max(now_, r.last_issue) + issue;
+    r.queue.push_back({i, r.last_issue, reads});
+    wake(number);
+}
+
+void Simulation::wake(int number)
+{
+    Rank& r = rank(number);
+    if (r.is_woken || !r.has_entered || r.free_streams == 0 || r.queue_head == r.queue.size()) {
+        return;
+    }
+    r.is_woken = true;
+    schedule(std::max(now_, r.queue[r.queue_head].issued), Kind::look, number);
+}
+
+void Simulation::look_at_queue(int number)
+{
+    Rank& r = rank(number);
+    r.is_woken = false;
+    const Rank::Copying next = r.queue[r.queue_head++];
+    r.free_streams--;
+    const bool is_read = next.reads != Rank::nobody;
+    const Op& op = is_read ? rank(next.reads).op(next.op) : r.op(next.op);
+    const Time done = op.kind == Op::Kind::copy ? copy_end(number, op) : put_end(number, op);
+    const Time end = done + from_seconds(machine_.link_latency);
+    if (machine_.is_host) {
+        r.core = end;
+    }
+    schedule(end, is_read ? Kind::read : Kind::copied, number, is_read ? next.reads : 0, next.op);
+    wake(number);
+}
+
+// Within the rank's own memory, or between it and its landing buffer.
+Time Simulation::copy_end(int number, const Op& op)
+{
+    if (machine_.is_host) {
+        return put_end(number, op);
+    }
+    const bool in = op.from == Place::landing;
+    if (machine_.stage_rate <= 0 || (!in && op.to != Place::landing)) {
+        return now_ + duration(op.slice.length, machine_.copy_rate);
+    }
+    Time& port = in ? rank(number).stage_ingress : rank(number).stage_egress;
+    return port = std::max(now_, port) + duration(op.slice.length, machine_.stage_rate);
+}
+
+Time Simulation::put_end(int number, const Op& op)
+{
+    const std::size_t bytes = op.slice.length;
+    if (machine_.is_host) {
+        const Time start = std::max(now_, rank(number).core);
+        Time& memory = memory_[static_cast<std::size_t>(topology_.node_of(number))];
+        memory = std::max(start, memory) + duration(bytes, machine_.memory_rate);
+        return std::max(memory, start + duration(bytes, machine_.core_rate));
+    }
+    Time& from = rank(number).egress;
+    Time& to = rank(op.peer).ingress;
+    return from = to = std::max({now_, from, to}) + duration(bytes, machine_.link_rate);
+}
+
+}  // namespace bench::simulator

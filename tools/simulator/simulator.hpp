@@ -1,0 +1,40 @@
+// Runs the plans of all ranks in virtual time, as the executor would (src/exec/executor.cpp).
+//
+// What is the executor's: the rail's puts go in the order of their channels, `depth` of them in
+// flight; node puts and copies in the order in which they become runnable; a wait ends when the
+// peer has announced, or when as many puts have come. What is assumed: a core has time for the
+// network whenever there is something to do, an announcement takes one latency, a put on the rail
+// is done one latency after it has landed.
+//
+// Where all nodes are alike it is enough to run one: what arrives at it from node n-k is at every
+// moment what it sends itself to node n+k (rotation), or n^k (exclusive_or).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "hier/plan.hpp"
+#include "machine.hpp"
+
+namespace bench::simulator {
+
+enum class Symmetry : std::uint8_t {
+    none,      // every rank is run
+    rotation,  // only node 0; nodes of equal size, ranks numbered node by node
+    exclusive_or,
+};
+
+using Planner = std::function<hier::Plan(int rank)>;
+
+struct Outcome {
+    double seconds = 0;          // of the slowest rank
+    double network_bytes = 0;    // that left the busiest of the nodes that were run
+    std::uint64_t ops = 0;       // that were run
+    std::uint64_t most_ops = 0;  // of one rank
+};
+
+// Throws std::runtime_error when the plans never end.
+[[nodiscard]] Outcome simulate(const hier::Topology& topology, const Machine& machine,
+                               Symmetry symmetry, const Planner& planner);
+
+}  // namespace bench::simulator
