@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
 # Makes configure and the Makefile templates in a tree that comes from git.
 # A release tarball holds them already and needs none of these tools.
 set -eu

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
 # HIER_CMOCKA
 # CMocka, for the unit and model tests alone: CMOCKA_CPPFLAGS, CMOCKA_LIBS and the conditional HAVE_CMOCKA.
 AC_DEFUN([HIER_CMOCKA], [

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
 # HIER_CUDA
 # CUDA's runtime, optional: CUDA_CPPFLAGS, CUDA_LIBS, HIER_CUDA_LIBRARY (the file that applications load) and the
 # conditional HAVE_CUDA. Linked statically, as it needs the driver's library alone at run time. Taken where it is found

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
 # HIER_HWLOC
 # hwloc 2: HWLOC_CPPFLAGS, HWLOC_LIBS.
 AC_DEFUN([HIER_HWLOC], [

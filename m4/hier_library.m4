@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
 # HIER_LIBRARY(NAME, Title, header, library, other -l flags, pkg-config module, prologue, body)
 # Looks for a C library: in DIR alone with --with-NAME=DIR, else where pkg-config says, else on the compiler's own paths.
 # Sets hier_NAME (yes or no) and NAME_CPPFLAGS, NAME_LIBS (NAME in capitals). A DIR that was given and does not do is an

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
 # HIER_NCCL
 # NCCL and cuBLAS, optional and for the bench alone: NCCL_CPPFLAGS, NCCL_LIBS, CUBLAS_CPPFLAGS, CUBLAS_LIBS and the
 # conditionals HAVE_NCCL, HAVE_CUBLAS, which imply HAVE_CUDA. Taken where they are found unless --without-nccl,

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
 # HIER_OMPI
 # Open MPI with its internal headers. Sets
 #   OMPI_CPPFLAGS        for the component: mpi.h and the internal headers, as system headers

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
 # HIER_BUILD_OPTIONS
 # The options that change compiler flags. --enable-debug has to be known before the compilers are looked for,
 # because they choose -O2 where CFLAGS and CXXFLAGS are unset.

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
 # HIER_ROCM
 # ROCm's HIP runtime, optional: ROCM_CPPFLAGS, ROCM_LIBS, HIER_ROCM_LIBRARY (the file that applications load) and the
 # conditionals HAVE_ROCM and HAVE_ROCM_5 (test/sim simulates that version). Taken where it is found unless --without-rocm; asked for by --with-rocm, its absence is an

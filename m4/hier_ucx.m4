@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
 # HIER_UCX
 # UCX 1.13 or newer (Debian 12's): UCX_CPPFLAGS, UCX_LIBS.
 AC_DEFUN([HIER_UCX], [

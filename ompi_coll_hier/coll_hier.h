@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* coll/hier inside Open MPI: when a call goes to a team of the core (include/hier/hier.h), and to
  * the previous module when not. */
 #ifndef MCA_COLL_HIER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* MPI_Allgather: to the communicator's team, or to the previous module.
  *
  * Which of the two must be the same on all ranks: it is decided from the bytes a rank receives from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A call's buffers in memory of ours, where they cannot be used as they are. */
 #include "coll_hier_call.h"
 

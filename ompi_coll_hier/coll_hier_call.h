@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* One call of MPI_Allgather, as it goes to the team or to the previous module. */
 #ifndef MCA_COLL_HIER_CALL_H
 #define MCA_COLL_HIER_CALL_H

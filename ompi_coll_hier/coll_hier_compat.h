@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What differs between the Open MPI versions: 4.1, 5.0, and 6.0 (main). Only the interface versions
  * decide. */
 #ifndef MCA_COLL_HIER_COMPAT_H

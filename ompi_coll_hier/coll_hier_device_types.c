@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Derived datatypes in a device's memory, packed and unpacked by copies that the runtime makes.
  *
  * A copy costs some microseconds however small it is, and an array's column has a piece a row. So what lies

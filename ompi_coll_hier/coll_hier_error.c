@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_hier.h"
 
 int mca_coll_hier_to_mpi_error(int code)

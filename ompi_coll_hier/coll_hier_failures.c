@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that end while the others live on (ULFM): a call in which one is missing fails, as one of a
  * communicator that a user has revoked does.
  *

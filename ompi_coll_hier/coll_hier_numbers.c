@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers of the user: all of the text, and nothing else. */
 #include "coll_hier.h"
 

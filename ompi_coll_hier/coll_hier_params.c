@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The MCA variables and performance variables: one row each. */
 #include "coll_hier.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Do all ranks of a communicator have this component, and do they divide calls alike? A rank without it would meet our
  * set-up's exchange with its own data. So every process says what it has in Open MPI's modex, before MPI_Init lets
  * anyone go on. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A call that the previous module serves. The stock modules read and write buffers by the CPU: device memory
  * goes through the host's. */
 #include "coll_hier_call.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* `--mca coll hier` is a list of what may be loaded: nobody would provide the other collectives,
  * and MPI_Init would abort.
  *

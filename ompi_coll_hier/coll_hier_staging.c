@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Derived datatypes, and device memory for modules that only know the host's: packed into, and
  * unpacked from, memory of ours. What a rank stages is its own affair: sizes and pattern stay. */
 #include "coll_hier.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What the previous module is given in place of the application's buffers: memory of ours, or, where there is
  * none, a datatype whose elements lie one upon the other: extent 0. */
 #include "coll_hier.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The team of a communicator: made at its first call that is worth it. */
 #include "coll_hier.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # What quickstart and check have in common: installs the packages that are missing and builds in ./build. Sourced, with
 # steps.sh, in the root of the source tree.

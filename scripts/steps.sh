@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # Numbered steps with visible progress. Sourced by quickstart and check, which set steps (how many) and log (a file),
 # and may set watched, a pattern of further files whose last line tells how far a step is.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One verdict for all ranks.
 #pragma once
 

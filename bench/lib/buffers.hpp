@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The two buffers of one size, and what is in them.
 #pragma once
 

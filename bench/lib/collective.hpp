@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is timed: one blocking allgather. The seam between the timed loop and whoever serves it.
 #pragma once
 

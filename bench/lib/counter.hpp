@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A counter that the library under test publishes through MPI_T, such as the number of allgathers
 // that a component has served.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows for programs, appended to a file.
 #pragma once
 

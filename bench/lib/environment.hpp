@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a figure depends on besides the code that it measures.
 #pragma once
 

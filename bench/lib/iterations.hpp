@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How often a size is called.
 #pragma once
 

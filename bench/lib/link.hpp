@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a node's network link carries: the B of the network bound.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which of a host's GPUs a rank takes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One size: warm-up, validated calls, the timed loop.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the buffers of the benchmark live. The seam for GPU memory: the timed loop sees pointers
 // only, and everything that looks into a buffer goes through read() and write().
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that the project's own GPU runtime modules give.
 #pragma once
 

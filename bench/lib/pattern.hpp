@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a rank sends in a call: bytes that differ per rank, per call and per position.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What every program of the bench does around its work.
 #pragma once
 

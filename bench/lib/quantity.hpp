@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Numbers as people type them: sizes (64k), counts, seconds, rates (1gbit, 50GB), durations (5us).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rank 0's output: a table for people, rows for programs.
 #pragma once
 

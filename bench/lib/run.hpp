@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // All sizes, one after the other, with a row each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Order statistics of a timed loop.
 #pragma once
 

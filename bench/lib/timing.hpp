@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The times of all ranks as one sample: in each iteration the slowest rank counts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Times MPI_Allgather in the manner of osu_allgather, and against the network's own limit.
 #include "bench/lib/agree.hpp"
 #include "bench/lib/counter.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A number that the library under test lets a tool set through MPI_T.
 #pragma once
 

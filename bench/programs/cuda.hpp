@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA for the programs that hier is compared with: every error ends the program with what failed.
 #pragma once
 

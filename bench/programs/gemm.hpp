@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Matrix products of bf16 on a stream of their own: the work that an allgather runs under.
 #pragma once
 

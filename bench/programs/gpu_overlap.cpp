@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Times an allgather in GPU memory under matrix products: MPI_Allgather's, and NCCL's modes'.
 #include "bench/lib/agree.hpp"
 #include "bench/lib/counter.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An allgather of S bytes a rank taken apart: what crosses the network, and what moves inside nodes.
 //
 //        node 0          node 1

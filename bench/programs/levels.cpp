@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Does an allgather hide its faster level under the slower one? Network alone, links alone, both.
 #include "bench/lib/agree.hpp"
 #include "bench/lib/counter.hpp"

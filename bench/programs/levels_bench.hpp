@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One size: network alone, links alone and both together, in turn.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "levels_report.hpp"
 
 #include "bench/lib/environment.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ncclAllGather in its modes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Times ncclAllGather in its modes, as bench/allgather times MPI_Allgather.
 #include "bench/lib/agree.hpp"
 #include "bench/lib/layout.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How much of a blocking allgather shows when the GPU is busy with matrix products that were
 // launched first.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "overlap_report.hpp"
 
 #include "bench/lib/environment.hpp"

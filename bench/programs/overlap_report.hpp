@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rank 0's output of bench/gpu_overlap.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The rate at which every GPU's copy engine pushes into the next GPU, all at once: what an
 // allgather by copy engines cannot exceed.
 #include "bench/lib/agree.hpp"

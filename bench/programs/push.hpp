@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A buffer in the next rank's GPU, mapped here, and copies into it.
 #pragma once
 

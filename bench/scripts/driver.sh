@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # What compare and compare_gpu have in common: messages, and one run of mpirun.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Figures, and how the tables print them: first of the files given to awk by compare, compare_gpu and compare_levels.
 
 # Sorts the blank-separated numbers in LIST into sorted[1..n] and returns n.

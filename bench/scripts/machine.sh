@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # Is this machine fit for a measurement? Sourced by compare and compare_gpu.
 

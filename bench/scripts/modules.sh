@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # What is compared, and how each is asked for. Sourced by compare and compare_gpu.
 

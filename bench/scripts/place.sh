@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # Which ranks go where. Sourced by compare and compare_levels, whose options it takes from the variables of their names:
 # nodes ranks_per_node layout order virtual hosts pml extra.

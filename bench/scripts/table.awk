@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Turns the rows of all rounds into the one table. Ends with 1 when hier did not serve what it should have.
 #
 # A module's figure at a size is the median of its rounds' medians; "best" is its best round.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Turns the rows of all rounds into the one table: reads the point-to-point rates first, then the allgathers' rows.
 # Ends with 1 when hier did not serve what it should have.
 #

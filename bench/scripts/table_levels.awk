@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Turns the rows of bench/levels into the one table: reads the counted bytes first.
 #
 # A figure is the median of the rounds' medians, an overlap the median of the rounds' overlaps.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How busy the levels were, and how well they overlapped."""
 
 

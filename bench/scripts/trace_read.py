@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The traces of one call's ranks, on one time axis. Times are ns from the first rank's entry."""
 import csv
 

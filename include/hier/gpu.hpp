@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the core needs of a GPU runtime. One source (src/gpu/) gives it, built once for ROCm and
 // once for CUDA; each is a module of its own, which is opened where its runtime is installed
 // (src/gpu/runtime.hpp).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The C interface between Open MPI's side (ompi_coll_hier/) and the core (src/).
  *
  * Functions return HIER_OK or a code below; none throws, exits or aborts. The cause of an error has

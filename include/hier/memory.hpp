@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What kind of memory a buffer is, and how a GPU runtime knows it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A plan is what one rank does in one collective: plain data, no I/O.
 //
 // In an allgather every byte has one home offset, the same in every rank's receive buffer, so one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The result of an operation on the data path. Set-up code throws instead (see src/base/error.hpp).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which ranks of a team share a node, and which meet on a rail.
 //
 //            node 0          node 1

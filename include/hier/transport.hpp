@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A transport moves slices between registered memory of some kind. It knows nothing of the
 // algorithm.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The running collectives of the process, moved from one place.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The C interface. No exception leaves this file.
 #include "hier/hier.h"
 

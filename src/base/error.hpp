@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Set-up throws this; the C interface turns it into a code and a log line.
 #pragma once
 

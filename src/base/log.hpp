@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One sink for the whole process, given by the caller of the C interface.
 #pragma once
 

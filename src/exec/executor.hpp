@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs one plan at a time over two transports: a state machine that never waits inside.
 //
 //            start                    progress ... progress

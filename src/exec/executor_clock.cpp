@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The executor's watch: a call that stands still ends, one that waits for a late rank does not.
 #include <algorithm>
 #include <cstdio>

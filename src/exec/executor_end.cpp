@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The end of a call: all is done, or something has failed, and then nobody may go on reading or writing.
 #include <algorithm>
 #include <new>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A plan made ready to run: who waits for whom, and what each channel has to do, as flat tables.
 #pragma once
 

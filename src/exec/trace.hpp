@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // When each op of one run became runnable, was started and ended.
 //
 //     dependencies done        handed to the transport       completed

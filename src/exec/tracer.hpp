@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which calls of a team are traced (coll_hier_trace, coll_hier_trace_call), and their files.
 //
 // A file is written when the team's next call begins, or the team ends: not while ranks of this

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The files that know a GPU runtime, one each, beside the component.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The GPU runtime of this process: the module of the runtime that the application uses. None of
 // this makes a context on a device that the application has not used.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "memory/host_memory.hpp"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory of the host that is kept from call to call and grows. Devices copy from and to it without the
 // CPU's help where it is pinned, on the NUMA node of its device where that is known.
 #pragma once

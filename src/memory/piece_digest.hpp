@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Of the pieces that some bytes lie in: another one where any of them is another.
 #pragma once
 

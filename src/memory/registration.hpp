@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory of the host that a GPU runtime has been told of, so that its copies of it take no detour.
 #pragma once
 

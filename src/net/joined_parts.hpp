@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operations of which each of several transports does a part: complete when the last part is.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Puts to a peer over several lanes: put `count`, from 1, takes turn (count - 1) mod turns, and turn t
 // is lane (first + t) mod lanes.
 #pragma once

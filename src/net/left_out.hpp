@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Networks that are not tried again for a while.
 #pragma once
 

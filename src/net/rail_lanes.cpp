@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "net/rail_lanes.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The rail level over all network devices of a rank: a UcxRail, with a context, a worker and a board
 // of its own, on each. UCX itself could stripe a put over several devices; then its signal, which
 // goes over one of them, may overtake a part of it, and only a flush of all keeps it behind: a round

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A queue of at most N entries from one rank to another, in memory that they share: entry i is at
 // place i % N.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "node/node_segment.hpp"
 
 #include "base/error.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the ranks of a node share: who is ready, how much has arrived, and whether the team has
 // failed.
 //

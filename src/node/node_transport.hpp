@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The node level for host memory: announcements and counts in the node's segment; how bytes move is
 // the derived class's.
 #pragma once

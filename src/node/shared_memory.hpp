@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that the processes of a node share, and that lives as long as somebody maps it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ranks of a team that set something up together: exchanges throw, and a failure on one rank becomes
 // a failure on all. Nobody but the group's own ranks takes part, and no communicator is made.
 //

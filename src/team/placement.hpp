@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where a rank is among its host's GPUs, memory and network devices, and what follows for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a team's cost model takes its machine to be: stated by the user, told by UCX, or assumed.
 // Equal on all ranks, because the slowest rank's figures are taken.
 #pragma once

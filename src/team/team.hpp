@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // All that a communicator needs to run collectives: groups, transports, plans, the executor.
 #pragma once
 

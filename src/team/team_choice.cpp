@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a team's allgathers travel, and what the user is told of it.
 #include <algorithm>
 

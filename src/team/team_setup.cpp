@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a team is made of.
 #include <algorithm>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a team's traces say of it.
 #include "base/error.hpp"
 #include "net/ucx/ucx_config.hpp"

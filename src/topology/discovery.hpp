@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What this process can find out about itself and its machine, which is looked at once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where devices and cores are, by a loaded hwloc topology. Whoever loads it, of this machine or of
 // a file, is to keep PCI devices and bridges.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How near two positions of a host are, and which network devices each of its ranks takes.
 //
 //        package 0                    package 1

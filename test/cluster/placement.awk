@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # The node of every rank, from a layout (3,1: ranks on each node) and the order of ranks: block, cyclic, reversed or
 # shuffled, which is the same at every call.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 # Mounts that the switch and each node have of their own. Sourced, in a new mount namespace.
 

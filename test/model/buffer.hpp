@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A receive or landing buffer in which every byte is only whether it is there.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A plan that can be changed: each operation carries its own dependencies.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The events that may happen next, by speed: a slower one happens only when no faster one can.
 #pragma once
 

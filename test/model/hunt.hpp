@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs mutants until the model rejects them, and counts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What can be seen in one plan without running it.
 #include <algorithm>
 #include <array>

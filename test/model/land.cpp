@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What happens between ranks.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The state of all ranks and of everything that is on its way between them.
 #pragma once
 

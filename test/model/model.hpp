@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs the plans of all ranks over symbolic buffers, in random legal order, and rejects every wrong
 // plan.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Wrong plans, made from right ones by one small change each. A model that accepts one of them
 // checks too little.
 #pragma once

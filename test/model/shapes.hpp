@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Teams and calls to run: machines as short strings, every small team, shards of all kinds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The planner's plans run in every way that the model knows, and the model rejects everything else.
 #include <array>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The model takes no broken network for a good one: right plans, one put of which meets a hazard,
 // each in turn, on every channel.
 #include <random>

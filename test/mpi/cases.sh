@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # The table of cases, read by run. Every case states who must have served the calls (--expect).
 #
 # One start of mpirun costs as much as hundreds of calls, so each program tries many things at once, and the default

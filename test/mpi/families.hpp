@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The collectives of one intra-communicator, each with its result checked.
 #pragma once
 

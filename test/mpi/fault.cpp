@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One rank fails the others. Survivors must not wait for ever: they get an error, say so, and end the job.
 //
 //   --mode kill     the last rank is killed during calls (mpirun then ends the job)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MPI_Allgather with derived datatypes in device memory: on either side, in place, every rank another one, with
 // nothing written in the gaps. And sizes that do not fit together: what the host's memory gives, device memory gives.
 #include "gpu_spread.hpp"

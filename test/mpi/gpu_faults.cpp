@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The n-th call of HIP fails on one rank, for n = 1, 2, ... until there are no more, in a few allgathers on a
 // communicator made for it: every rank gets an error or the right result, and nobody waits for ever.
 //

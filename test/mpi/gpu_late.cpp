@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A process that comes to its GPU late: the communicator has served the host's memory by then, without any runtime,
 // and goes on with the device's. Not linked with the runtime. A thread of its own uses the device, so that the one that
 // gathers never has a current one; on CUDA it has none afterwards, either, and no other device has a context.

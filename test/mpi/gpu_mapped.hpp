@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Device memory as an application maps it itself: addresses first, then memory, piece by piece. (On CUDA by the driver,
 // which has no other names for it.)
 #pragma once

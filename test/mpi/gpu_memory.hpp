@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory of every kind that a buffer may be, seen from an application. The CPU may be unable to reach it: everything
 // that looks into it goes through write() and read(). No kernel is launched for any of this.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // HIP's names, on CUDA too: what the GPU runtime's modules use, and what an application does besides.
 #pragma once
 

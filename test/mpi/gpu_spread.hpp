@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A derived datatype over several allocations of device memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What staging of derived datatypes in device memory costs, and what it keeps.
 #pragma once
 

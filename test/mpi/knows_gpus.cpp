@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Preloaded into MPI programs on a simulated runtime: UCX says that it knows ROCm's and CUDA's memory,
 // and takes it for the host's, which it is there for the CPU (HIP_SIM_HIDDEN=0), so that TCP can carry
 // it. HIER_TEST_DIRECT=odd: it says so on odd ranks alone.

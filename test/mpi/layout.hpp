@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Derived datatypes together with their own account of where the data lies.
 //
 // A test that asked MPI where a datatype's bytes are would believe the code that it tests. So each constructor here

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Buffers in memory of every origin: what a network may have to register is not always the heap's. Each rank has
 // another one in each call, and its address comes back as other memory.
 #include "support.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who served a call? MPI_Allgather between two readings of the component's counters.
 //
 // A right result alone proves nothing about the component: the module below it gives the same one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bytes that tell where they come from, and buffers that notice a write beside them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a process holds: resident memory, descriptors, shared-memory mappings.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One run of a test program: options, the verdict that all ranks agree on, and a bound on its time.
 //
 // Options have the form `--name value`; a program lists the names that it takes besides --bound. Failures are

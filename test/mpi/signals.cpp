@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An application that handles errors by itself, from before MPI_Init on: its handlers stay, whether hier serves or not.
 #include "support.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Processes end and the others live on (mpirun --with-ft ulfm): their call fails as MPI says, and a communicator
 // of those who are left is served.
 //

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Reads valgrind's XML reports; prints the errors that have a frame in the component, and fails if there are any.
 # A use of undefined bytes counts only where the component itself looks at them (its own frame is the innermost): the
 # user's padding bytes, handed on to the previous module, are nobody's error.

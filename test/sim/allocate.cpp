@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allocating, registering, and giving back. Whatever gives memory back waits for all streams first,
 // as the real runtime does: no copy is ever left without its memory.
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What every function of the interface goes through: counts, injected failures, the last error.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Streams that are captured into a graph: what nobody may call meanwhile. Nothing of the graph itself.
 #pragma once
 

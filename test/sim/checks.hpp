@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // For the tests of the simulated runtime. Each runs in processes of its own, so that each has an
 // environment and a first use of its own; a check that fails throws where it is.
 #pragma once

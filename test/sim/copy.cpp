@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Copies, fills and stores. In pieces, not always from front to back, so that whoever looks before
 // the end sees a part.
 #include <atomic>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The layer below HIP, as far as it is asked what an address belongs to.
 #include "foreign.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that is not HIP's, and yet passes for a device's.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What tests ask of the simulated HIP runtime. A program that is linked with the real library finds
  * these by dlsym(RTLD_DEFAULT, ...); without them, it runs on the real one. */
 #ifndef HIP_SIM_H

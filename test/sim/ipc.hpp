@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Device memory as files that other processes open by /proc/PID/fd.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The memory that the runtime knows: what hipMalloc and its like gave, what was registered, and
 // what was mapped from other processes.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the environment asks of the simulated runtime; read once, at the first use.
 //
 //   HIP_SIM_DEVICES=n        devices (8); 0: hipGetDeviceCount gives hipErrorNoDevice

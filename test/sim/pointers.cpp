@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an address belongs to, as HIP 5.2 tells it.
 #include <cstring>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What there is, and what is left when the process exits.
 #include <unistd.h>
 

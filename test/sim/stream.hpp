@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Streams: each is a thread that does operations in order, some time after they were given to it.
 #pragma once
 

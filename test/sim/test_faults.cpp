@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What fails on request, what is counted, what is told at the end.
 #include <dirent.h>
 #include <signal.h>

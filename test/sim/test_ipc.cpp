@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory of one process that another one maps.
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What kinds of memory there are, and what may be copied where.
 #include <signal.h>
 #include <sys/mman.h>

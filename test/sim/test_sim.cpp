@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The simulated HIP runtime does what it promises. Linked with the real library, like what it is
 // made for; the simulated one is found first when this starts.
 #include "checks.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // When things are done.
 #include <algorithm>
 #include <thread>

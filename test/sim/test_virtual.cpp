@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory and addresses, each for itself, and the one mapped into the other.
 #include <fcntl.h>
 #include <signal.h>

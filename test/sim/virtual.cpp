@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Virtual memory management: memory without an address, addresses without memory, and the one mapped
 // into the other. As from HIP 7.14 on.
 #include <fcntl.h>

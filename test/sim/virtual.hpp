@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that has no address, addresses that have no memory, and the one mapped into the other.
 #pragma once
 

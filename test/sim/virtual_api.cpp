@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Virtual memory management as HIP offers it.
 #include "calls.hpp"
 #include "stream.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Two views of a file: one for the application, which the CPU cannot reach, one for copy engines.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CMocka for C++. Include this last: cmocka.h defines macros with common names (fail, skip).
 //
 // A failing assertion leaves the test by longjmp, over the destructors of everything alive. So a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Counts what our objects allocate, and refuses what a test does not want them to get: operator
 // new(std::size_t) is wrapped, whose linker flag is in the build's list. UCX's own allocations are
 // not ours to count.

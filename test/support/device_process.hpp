@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A process of its own with simulated devices, for what the core does with their memory outside of teams.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ranks whose buffers are device memory, on a network that says it reaches it: UCX goes over TCP, is
 // told that this is RDMA, and says that it knows ROCm's memory, which is the simulated runtime's and
 // here readable by the CPU.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Needs -Wl,--wrap=_ZNSt6chrono3_V212steady_clock3nowEv, which is std::chrono::steady_clock::now().
 #include "fake_clock.hpp"
 

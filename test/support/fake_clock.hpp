@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The executor's clock in the test's hand: hours pass in no time, and no result depends on the
 // machine's speed.
 //

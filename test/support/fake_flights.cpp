@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is on its way in the fake network: copies and puts until they are done, parcels until they land.
 #include "fake_network.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A network inside one process: groups of ranks that share memory by having the same one. It moves
 // bytes as late and as disorderly as the Transport interface allows, and notes whoever breaks its
 // rules.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Needs -Wl,--wrap=_ZNSt6chrono3_V212steady_clock3nowEv. The core's clock runs ten times as fast,
 // so that bounds of tens of seconds can be met in a test. The tests' own bounds use another clock.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ranks as processes of their own: forked, bounded, and able to exchange bytes while they set up.
 //
 // A rank's body returns what went wrong, or "". It ends by _exit: nothing of the test program runs

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Forked ranks with memory of simulated devices. What asserts nothing else throws where it goes wrong.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Invented machines as short strings.
 //
 //   "3,1"        nodes of 3 and 1 ranks, numbered node by node

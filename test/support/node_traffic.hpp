@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Random traffic between the ranks of a node, as an allgather makes it: every byte of a buffer has
 // one owner, who puts it to all others.
 #pragma once

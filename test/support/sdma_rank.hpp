@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Forked ranks on the node level where ranks use GPUs, each with its buffers in a simulated device's memory.
 #pragma once
 

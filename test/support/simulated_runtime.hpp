@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The simulated runtime, as an application would load the real one.
 #pragma once
 

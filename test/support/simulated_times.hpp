@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Times of bench/simulate's machine, and how they compare.
 #pragma once
 

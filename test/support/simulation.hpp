@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // All ranks of a team in one process, each with its executor, over a fake network, in an order from
 // a seed.
 #pragma once

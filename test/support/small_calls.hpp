@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The machine of the small calls that were measured, one with RDMA, and what the cost model chooses there.
 #pragma once
 

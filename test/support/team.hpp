@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The plans of all ranks for one call, and sums over them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A forked rank that uses the core as Open MPI's side does: through hier.h alone.
 #pragma once
 

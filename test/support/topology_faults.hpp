@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What holds for every topology: each check returns what is wrong, or nothing.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Needs -Wl,--wrap=memfd_create,--wrap=open,--wrap=shm_open,--wrap=posix_fallocate,--wrap=mmap,--wrap=process_vm_writev. Only calls
 // of the program's own objects are redirected.
 #include "wrap_system.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // System calls that fail when a test says so.
 //
 // Takes effect in a program that has wrap_system.cpp and the linker flags there.

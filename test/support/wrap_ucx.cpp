@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Set-up. The linker flags are in the build's list: one --wrap for each function here, in
 // wrap_ucx_keys.cpp and in wrap_ucx_puts.cpp.
 #include "wrap_ucx.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // UCX's functions as the core calls them: counted, made to fail, or made to behave like a network
 // that reorders.
 //

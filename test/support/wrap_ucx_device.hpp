@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Device memory as a NIC sees it: what a put writes there is in the NIC's and the bus's hands, not
 // in the memory, until something flushes it. Of wrap_ucx.cpp and wrap_ucx_puts.cpp.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory and keys. Where registrations are watched, a packed key is UCX's own behind a tag.
 #include <sys/mman.h>
 #include <ucp/api/ucp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Puts, messages, flushes, fences and their requests.
 #include <ucp/api/ucp.h>
 

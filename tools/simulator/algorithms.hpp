@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What there is to run on one machine, by name.
 #pragma once
 

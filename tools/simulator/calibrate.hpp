@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Simulated against measured.
 //
 // Each line of the file: layout (4+4), bytes a rank, measured us, options of bench/simulate for the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Other algorithms as plans, for comparison. Puts between ranks of one node use links, between nodes
 // NICs, whatever the rail. A step starts when its data is there: no cost of a protocol, and no
 // reordering at the end, is charged to them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What hier keeps on a rank, by the sizes of its own structures.
 #pragma once
 

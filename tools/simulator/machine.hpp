@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The machine that plans run on in virtual time: rates in bytes per second, times in seconds.
 //
 //     rank --copy queue--> GPU port ==link==> GPU port        inside a node (or the CPU, see is_host)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What bench/simulate is asked to do.
 #pragma once
 

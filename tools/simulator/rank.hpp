@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One rank's plan and how far it has come.
 #pragma once
 

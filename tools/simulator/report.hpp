@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One table a size, and CSV rows.
 #pragma once
 

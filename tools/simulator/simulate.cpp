@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Plans of an allgather in virtual time on a stated machine.
 #include <cstdio>
 #include <exception>

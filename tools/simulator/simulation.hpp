@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The state of one simulated run. simulator.cpp: what ranks do; ports.cpp: what it takes.
 #pragma once
 

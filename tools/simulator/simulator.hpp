@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs the plans of all ranks in virtual time, as the executor would (src/exec/executor.cpp).
 //
 // What is the executor's: the rail's puts go in the order of their channels, `depth` of them in

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How long an allgather takes by a formula, and which route, chunk and window that makes the best.
 //
 // N nodes, G ranks a node, shards of S bytes in k chunks of c. e: shards that enter at a rank,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which route, chunk and window: by what AllgatherCost predicts of each.
 #include <algorithm>
 #include <cmath>

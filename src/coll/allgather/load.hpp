@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an allgather asks of the busiest rank, network device and node, by route.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Hierarchical allgather, both levels at once.
 //
 //            node 0                     node 1

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Between which ranks the shards of an allgather travel, by route. Every rank derives the same.
 #pragma once
 

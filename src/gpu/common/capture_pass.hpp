@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Graphs that the application captures while we work.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "gpu/common/device_runtime.hpp"
 
 #include <cstdio>

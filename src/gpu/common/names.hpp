@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // HIP's names, on CUDA too: only those that src/gpu uses. (HIP's own headers for NVIDIA lag behind
 // CUDA's releases.)
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that an application has mapped itself, from process to process.
 #include <cstdint>
 

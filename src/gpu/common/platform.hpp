@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where ROCm and CUDA differ: platform_rocm.cpp and platform_cuda.cpp.
 #pragma once
 

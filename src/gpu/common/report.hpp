@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a module has to say goes to its user's log.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Copies of rows: what a derived datatype leaves of an array.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "gpu/common/stream_queue.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A Queue made of streams, one or several lanes each.
 #pragma once
 

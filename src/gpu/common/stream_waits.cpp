@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Waiting for streams, never for longer than a queue's bound: lost completions have been seen.
 #include <sched.h>
 

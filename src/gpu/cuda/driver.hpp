@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA's driver, which the module opens itself: it loads where there is none. And HIP's names for what
 // only the driver has or does as it should.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the GPUs of this host are linked.
 #pragma once
 

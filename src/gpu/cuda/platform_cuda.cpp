@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA: the driver tells of pointers and stores words; it is there wherever the runtime works.
 #include <dlfcn.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA: what its streams are given to do.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA: a copy inside a device is a kernel, and takes the CPU some 4 us to issue; as the only node of a
 // graph that was made before, 2 (H200, CUDA 13.0).
 #include <cuda_runtime_api.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA: how GPUs are linked, by NVML, whose library comes with the driver and whose header need not be
 // there when this is built.
 #include <dlfcn.h>

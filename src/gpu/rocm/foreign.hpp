@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory of a device that HIP has not allocated, as that of OpenMP's offloading: the layer below, HSA,
 // knows it.
 #pragma once

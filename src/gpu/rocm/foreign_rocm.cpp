@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include <dlfcn.h>
 #include <hsa/hsa_ext_amd.h>
 #include <strings.h>

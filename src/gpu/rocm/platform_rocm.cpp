@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ROCm. What the runtimes do, and since when, is from their sources (5.2 to 7).
 #include <algorithm>
 #include <atomic>

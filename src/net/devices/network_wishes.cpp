@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "net/devices/network_wishes.hpp"
 
 #include <algorithm>

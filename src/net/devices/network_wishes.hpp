@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What has been said of the network to UCX and to Open MPI, and counts where nothing is said to us.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which of a host's interfaces TCP is to use.
 #pragma once
 

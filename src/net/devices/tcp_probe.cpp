@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "net/devices/tcp_probe.hpp"
 
 #include <ifaddrs.h>

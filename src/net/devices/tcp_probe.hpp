@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Does a TCP network lead anywhere? UCX waits for each of its connections as long as the kernel tries,
 // 127 s where nobody answers; so one is tried first, with a bound.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "net/ucx/rail_board.hpp"
 
 #include <sys/mman.h>

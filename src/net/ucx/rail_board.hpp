@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The memory of a rank that its rail peers write to by RDMA.
 #pragma once
 

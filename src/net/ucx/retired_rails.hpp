@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rails whose team is gone, but to whose boards a peer may still write: a repeated last signal, a
 // sign of life, a failure. Freeing a board early would let the network write into memory that is
 // somebody else's by then.

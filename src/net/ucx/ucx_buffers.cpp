@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // UcxRail's buffers of a call: registered before it, or refused, and then the call needs a landing
 // buffer.
 #include "base/log.hpp"

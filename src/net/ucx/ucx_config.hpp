@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How UCX is set up for a choice of network, and what that makes of its order.
 #pragma once
 

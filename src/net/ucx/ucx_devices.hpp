@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which network devices and which UCX transports a rank's rail uses.
 #pragma once
 

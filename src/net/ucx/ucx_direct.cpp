@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // UcxRail with device memory that the network reads and writes itself.
 #include "base/error.hpp"
 #include "base/log.hpp"

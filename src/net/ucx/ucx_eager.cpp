@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Small calls: one message a put, data and signal in one, which its receiver's UCX keeps until
 // somebody looks. All of it under the worker's mutex.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // UcxRail after a failure: who is told, and who may still write.
 //
 //   raise   -- failure ------------------>  every peer, at once

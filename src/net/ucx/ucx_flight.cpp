@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What UcxRail has on its way: requests, their order, their completion. All of it under the
 // worker's mutex.
 #include "base/log.hpp"

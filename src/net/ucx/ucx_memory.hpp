@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Registered memory and remote keys of UCX, each released once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The rail level over one network device, a lane (rail_lanes.hpp): UCP puts from our buffers straight into
 // the rail peers' receive buffers, each followed by a signal.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // UCX takes the signals of errors (SIGSEGV and others) when it is loaded, to print where it happened,
 // also from an application that has handlers of its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the ranks of a rail find one another.
 #include <algorithm>
 #include <chrono>

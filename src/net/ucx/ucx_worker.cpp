@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "net/ucx/ucx_worker.hpp"
 
 #include <dlfcn.h>

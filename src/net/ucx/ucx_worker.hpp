@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // UCX for the whole process: one context, one device and one worker for each network choice (a rank
 // has one for each of its devices: rail_lanes.hpp), shared by all teams; and the connections to
 // other processes, each opened once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Into device memory that cannot be exported (of a pool, or mapped by the application): the receiver
 // lends each peer some cells of device memory that can, and copies on from there.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "node/device/exported_allocations.hpp"
 
 #include <algorithm>

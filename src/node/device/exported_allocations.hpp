@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Allocations of this process that its peers map as a whole (peer_mappings.hpp): who has been told of
 // which. Memory that the application frees comes free only when nobody has it mapped, and only its
 // owner knows that it was freed.

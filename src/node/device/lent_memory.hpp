@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Device memory of this process that others may map, for the life of the process: no memory is freed
 // that a peer still has mapped, and who has mapped a block finds it unchanged when it is lent again.
 #pragma once

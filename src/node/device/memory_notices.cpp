@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "node/device/memory_notices.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What processes have still to be told of memory that is no more.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Device memory of other processes of this node, mapped here: kept from call to call, because
 // mapping takes some 100 us to 100 ms.
 //

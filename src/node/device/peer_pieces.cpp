@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "node/device/peer_pieces.hpp"
 
 #include <unistd.h>

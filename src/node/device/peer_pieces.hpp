@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Device memory of other processes of this node that their applications have mapped piece by piece,
 // mapped here: kept from call to call, until they say that it is no more.
 //

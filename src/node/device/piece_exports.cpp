@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "node/device/piece_exports.hpp"
 
 #include <unistd.h>

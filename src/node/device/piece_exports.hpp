@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The pieces of this process that its peers may map: who has been told of which.
 #pragma once
 

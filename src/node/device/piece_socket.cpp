@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "node/device/piece_socket.hpp"
 
 #include <sys/random.h>

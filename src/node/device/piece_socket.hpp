@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What processes of a node tell each other of device memory: what an application has mapped piece by
 // piece, with the file descriptors by which the others map it, and what has been freed. A datagram
 // socket of the process, in Linux's abstract namespace. Nothing blocks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What SdmaTransport gives to the device and gets back from it: copies gathered, started together,
 // and reported.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The node level where ranks use GPUs: copy engines push slices straight into the peers' device
 // memory, and any other pair of memories takes the way that is left.
 //

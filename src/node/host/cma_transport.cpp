@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "node/host/cma_transport.hpp"
 
 #include <sys/uio.h>

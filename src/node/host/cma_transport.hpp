@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Host memory inside a node by Cross Memory Attach: process_vm_writev straight into the peer's
 // receive buffer, one copy.
 #pragma once

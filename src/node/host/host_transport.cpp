@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "node/host/host_transport.hpp"
 
 #include <algorithm>

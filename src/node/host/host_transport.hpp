@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The node level for host memory: large puts by CMA, one copy, where processes may write to one
 // another, small ones through cells of shared memory, which need no system call, and calls of small
 // blocks by broadcast.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Small blocks inside a node: a rank writes each once, into memory of its own that all others read,
 // and waits for nobody.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "node/host/shm_transport.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Two copies through shared memory, pipelined: for host memory where processes may not write to one
 // another, and for device memory that cannot be mapped.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What CUDA has and HIP has not: contexts, of each device its primary one, on a stack of each thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA's driver, on the simulated HIP runtime: memory and streams.
 #include <map>
 #include <mutex>

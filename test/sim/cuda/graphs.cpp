@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA's graphs, of one copy at most. (Those that a capture ends with are the simulated HIP runtime's.)
 #include <cuda_runtime_api.h>
 

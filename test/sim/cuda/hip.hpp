@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The simulated HIP runtime's functions, by their binary interface: HIP's headers and CUDA's cannot be
 // included together. Errors have the same numbers in both.
 #pragma once

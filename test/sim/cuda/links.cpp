@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // NVML: links of the simulated devices, through a switch or, with CUDA_SIM_LINKS=direct, to one another.
 #include <cstdlib>
 #include <cstring>

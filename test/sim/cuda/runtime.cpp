@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CUDA's runtime, on the simulated HIP runtime, whose functions mean the same but for contexts.
 #include <cuda_runtime_api.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The cost model's choice of route and chunk against the best that the simulator finds.
 #include <algorithm>
 #include <cmath>

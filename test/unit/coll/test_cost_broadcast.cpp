@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which small calls the cost model makes broadcasts inside a node, and that they fit in there.
 #include <algorithm>
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // When the cost model takes bundles, and how well it knows them.
 #include <cmath>
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the cost model makes of small calls: eager messages, and the size from which on the
 // previous module is left.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What plans cost: bytes on the wires and operations. That they are right is shown by the model.
 #include <algorithm>
 #include <cstddef>

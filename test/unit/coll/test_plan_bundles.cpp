@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bundles: few messages between nodes, whoever leads waits for what it sends, and eager calls have
 // no handshake. That the plans are right is the model's affair.
 #include <algorithm>

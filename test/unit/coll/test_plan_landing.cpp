@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Plans of ranks whose network reaches only a landing buffer: what is copied to it and from it, who
 // waits for that, and that nothing else changes.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who talks to whom in the plans of a team, in which order, and that both ends of a channel agree.
 #include <algorithm>
 #include <cstddef>

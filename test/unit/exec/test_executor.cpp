@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The executor over a fake network: whatever the order, the delays and the passes in which nothing
 // happens, every rank gets every byte, and no rule of the Transport interface is broken on the way.
 #include <string>

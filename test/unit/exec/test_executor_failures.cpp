@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One operation of one rank fails, every one in turn: all ranks end with an error, within finitely
 // many passes, and nobody ends a call while transfers are in flight.
 #include <string>

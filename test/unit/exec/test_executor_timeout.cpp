@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // When the executor gives up, and when it must not: on a clock that the test moves on.
 #include <algorithm>
 #include <string>

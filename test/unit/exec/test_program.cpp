@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A plan made ready to run: what is refused, who follows whom, what each channel holds.
 #include <cstring>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Exact times of one rank's ops, by a clock and a peer in the test's hand; and the file that holds
 // them.
 #include <unistd.h>

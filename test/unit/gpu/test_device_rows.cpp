@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Copies of rows between device memory and the host's: in one go where the runtime takes that, else row by row. On
 // simulated devices, which count copies.
 #include <cstring>

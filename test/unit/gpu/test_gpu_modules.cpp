@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The process uses a GPU, and the module that knows it is missing, no library, another version's, or comes
 // late.
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A process that gets no more memory while it starts copies: they are started and can be waited for, or none
 // is, then or later. The n-th allocation of a queue on a simulated device is refused.
 #include <dlfcn.h>

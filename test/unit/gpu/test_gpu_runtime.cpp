@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Finding the GPU's runtime: only where the process uses one, as soon as it does, and without a word where there is
 // none. Not linked with HIP; the simulated runtime is loaded as an application would load the real one.
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Copies that do not end: whoever waits for one gets an error within coll_hier_timeout, and what the
 // copy still uses is not given back. On simulated devices, whose n-th copy stops on request.
 #include <atomic>

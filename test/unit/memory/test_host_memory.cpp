@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory of the host that is kept and grows: pinned where that can be had, pageable where not. On simulated devices.
 #include "memory/host_memory.hpp"
 #include "test/support/device_process.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whether the CPU has the pages of some memory.
 #include "memory/resident.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // When the network may reach device memory itself, which keys of it are to be trusted, and what has
 // arrived there.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What goes over which network device of a rank, and what has come when: pure counting.
 #include <algorithm>
 #include <random>

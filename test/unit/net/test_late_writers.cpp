@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // After an error nobody writes into the buffers of a call that has returned: neither who is at it when
 // the error is raised, nor who enters the call later.
 #include <sys/mman.h>

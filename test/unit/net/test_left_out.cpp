@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Networks that could not be connected are tried again after a while, by a clock that the test sets.
 #include "net/left_out.hpp"
 #include "test/support/fake_clock.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is said of the network to UCX and to Open MPI.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A rank with several network devices: what goes over one of them may be late, and no chunk counts
 // before those with lower numbers. The devices are connections over loopback, each with a context
 // of its own.

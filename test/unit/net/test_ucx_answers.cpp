@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Puts that are done when their target has answered, which it does while it turns its worker: those of
 // UCX's new protocols over TCP (seen with 1.18). Whoever has left a call delays nobody.
 #include <memory>

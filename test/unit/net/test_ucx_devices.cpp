@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which network a rank takes, on invented machines.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The network writes into device memory itself: what it wrote is flushed before it counts, memory
 // that it cannot reach is staged, and no key outlives its memory.
 #include <sys/mman.h>

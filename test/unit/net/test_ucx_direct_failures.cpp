@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GPU-direct: UCX calls that fail, each in turn, and what calls cost.
 #include <string>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every UCX call of one rank fails, each in turn, from set-up to the last call: all ranks come to
 // an end with an error, and what was taken of UCX is given back.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What may go wrong on a rail, by name: a stale key, a chunk that is lost, a put that fails half-way.
 // (A signal before its data: test_ucx_order.) Where the core cannot know of it, the tests' own look
 // at the bytes must.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A signal never overtakes its data, a buffer that moves gets a new key, and calls leave nothing
 // behind.
 #include <sys/mman.h>

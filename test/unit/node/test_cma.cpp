@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which memory other processes can write to: drivers' mappings of pinned memory refuse it.
 #include <sys/mman.h>
 #include <unistd.h>

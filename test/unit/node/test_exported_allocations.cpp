@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory that its owner has freed and peers have mapped: they are told, close it, and it comes free.
 #include "node/device/exported_allocations.hpp"
 #include "node/device/peer_pieces.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Device memory that the process lends: to what stages derived datatypes, and to cells. On simulated devices.
 #include <vector>
 

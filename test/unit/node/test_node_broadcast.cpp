@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Small calls inside a node, between processes: nobody waits for anybody, and no block is written
 // over before all have read it.
 #include <string>

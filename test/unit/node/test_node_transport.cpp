@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The transports of host memory inside a node, between processes: every byte arrives where it belongs, in
 // whatever order and size, and what cannot be right is refused.
 #include <signal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Setting up the node level: which transport is chosen, the same on all ranks, and what happens
 // when the system refuses something to one of them.
 #include <unistd.h>

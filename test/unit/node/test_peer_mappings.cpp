@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Mappings of another process's device memory: kept, bounded, and closed before what they map is another allocation's.
 #include <unistd.h>
 

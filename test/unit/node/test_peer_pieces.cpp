@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Device memory that an application has mapped piece by piece: its peers map the same pieces.
 #include <algorithm>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pieces of memory that one process tells another of: what is told anew, too late, or in vain.
 #include <sys/resource.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pieces and their file descriptors, told from process to process.
 #include <sys/resource.h>
 #include <sys/socket.h>

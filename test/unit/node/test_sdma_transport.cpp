@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The node level where ranks use GPUs: what a signal promises, who waits for whom, and what happens when a copy fails.
 #include "test/support/sdma_rank.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The simulator of bench/simulate: bounds, one node standing for all, and what it refuses.
 #include <algorithm>
 #include <stdexcept>

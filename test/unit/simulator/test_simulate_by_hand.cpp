@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The simulator of bench/simulate: cases whose times can be had by hand, with one NIC a rank, fewer and
 // more.
 #include <algorithm>

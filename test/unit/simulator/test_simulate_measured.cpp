@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every measured row of bench/results/calibration.csv, simulated.
 #include <cmath>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Machines of 2 to 1,024 nodes, route and chunk by the cost model: how far from the bound?
 #include <string>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Small calls in the simulator of bench/simulate: messages that wait for nobody, broadcasts inside a
 // node, and bundles. Cases by hand, and one node standing for all.
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Exchanges among the ranks of a group, and failures of one rank that all come to know.
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One allocation of one rank fails, each in turn: while a team is made, while a call goes on, when the team goes.
 // All ranks have the same answer, and nobody is left waiting.
 #include <algorithm>

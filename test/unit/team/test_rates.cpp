@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the cost model is told of a team's machine.
 #include <cmath>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Set-up of a team whose messages fail: on all ranks at once, and on one before the others.
 #include <ucp/api/ucp.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Teams through the C interface: what they are made of, and what is refused.
 #include <unistd.h>
 

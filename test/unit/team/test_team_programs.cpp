@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The programs that a team keeps: those of the sizes that it had last, and not one for each size that it ever had.
 #include <stdexcept>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Set-up of a team that fails on all ranks when it fails on one. And an end without what UCX wants for it.
 #include <sys/resource.h>
 #include <unistd.h>

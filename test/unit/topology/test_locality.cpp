@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where devices and cores are on machines that are files of hwloc (fixtures/), and what the kernel
 // says of network devices.
 #include <hwloc.h>

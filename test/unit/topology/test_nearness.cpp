@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which network devices each rank of a host takes, on invented hosts.
 //
 // A position is written "package/numa/host bridge/root port", from the left as far as it is known:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // From what the ranks tell about themselves to a topology: hosts, locality, virtual nodes.
 #include <cstdint>
 #include <random>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which ranks share a node, which meet on a rail, and where a shard enters a node, on invented
 // machines.
 #include <algorithm>

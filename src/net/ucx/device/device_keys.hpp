@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The keys that UCX gave for device memory, by allocation: what shows that a key is an old one's.
 //
 // UCX keeps registrations of its own and drops them when it sees the memory freed. Where its hooks

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "net/ucx/device/flush_probe.hpp"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A word of device memory that the rank's own NIC writes and reads back: on the way there and back
 // it pushes ahead of it what the NIC has written to this device before.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // May the network read and write device memory itself, without landing in memory of the host?
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 #include "net/ucx/device/rail_direct.hpp"
 
 #include "base/error.hpp"

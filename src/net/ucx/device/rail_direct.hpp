@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A rail's buffers in device memory that the network reads and writes itself: registered call by
 // call, or refused, and then they go through pinned memory.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Arrivals in device memory, which count only once they have been flushed there.
 //
 //     landed   what has been signalled, peer by peer

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Open MPI 5.0 does not install its header of this name, which the headers that it does install
  * include (configure takes this one only then). What those need of it: two types, which decide the
  * layout of a communicator, and what they call inline. */
