@@ -88,7 +88,7 @@ public:
     // Lets `peer` (Op::every_peer: all of the group) write into the receive buffer.
     virtual Status announce(int peer) = 0;
     // Has `peer` let us write? in_progress: not yet. mismatch: it has, for a buffer of another
-    // size. Of an eager call: is it in it, as far as its puts or its beat tell? Of a broadcast: as
+    // size. Of an eager call: is it in it, as far as its puts or its heartbeat tell? Of a broadcast: as
     // far as its puts tell.
     virtual Status ready(int peer) = 0;
     // Starts a transfer. ok: done at once; in_progress: `op` is completed later. Done means that
@@ -114,10 +114,10 @@ public:
     // in_progress: ask again.
     virtual Status settle() { return Status::ok; }
     virtual void end() = 0;
-    // A sign of life of ranks that wait for one which has not entered the call: `beat` grows while
+    // A sign of life of ranks that wait for one which has not entered the call: `heartbeat` grows while
     // there is any such rank, and everybody hands on the highest that he has heard. heard() is the
     // highest of the group's others in this collective, 0 for none.
-    virtual void tell(std::uint32_t beat) = 0;
+    virtual void tell(std::uint32_t heartbeat) = 0;
     virtual std::uint32_t heard() = 0;
     // Tells the group that the team has failed; they see it in begin() and progress().
     virtual void raise(Status status) = 0;

@@ -18,12 +18,12 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
     not_ready_ = 0;
     in_flight_ = 0;
     idle_passes_ = 0;
-    beat_ = 0;
+    heartbeat_ = 0;
     late_reported_ = false;
     has_stopped_[0] = has_stopped_[1] = false;
     is_dead_.clear();
     rail_has_started_ = limits_.rail_first.count() == 0 || !program.opens_the_rail();
-    started_ = last_move_ = last_beat_ = Clock::now();
+    started_ = last_move_ = last_heartbeat_ = Clock::now();
     pending_.assign(program.dependencies().begin(), program.dependencies().end());
     node_queue_.clear();
     node_queue_.reserve(program.size());

@@ -84,7 +84,7 @@ private:
     void work_on_node();
     bool may_work_on(const Op& op);
     void watch_clock();
-    void pass_on_beat(std::chrono::steady_clock::time_point now);
+    void pass_on_heartbeat(std::chrono::steady_clock::time_point now);
     void report_late() const;
     bool is_at_rest();
     bool may_be_written(Level level) const;
@@ -109,9 +109,9 @@ private:
     unsigned idle_passes_ = 0;
     Clock::time_point started_;
     Clock::time_point last_move_;  // or sign of life
-    Clock::time_point last_beat_;
+    Clock::time_point last_heartbeat_;
     Clock::time_point last_look_;
-    std::uint32_t beat_ = 0;  // the highest that we have told
+    std::uint32_t heartbeat_ = 0;  // the highest that we have told
     bool late_reported_ = false;
     Clock::time_point drain_end_;
     bool has_stopped_[2] = {};   // the level's peers have been told

@@ -8,11 +8,11 @@
 
 namespace hier {
 
-// Often enough that a beat comes some ranks far within the time-out.
-static std::chrono::milliseconds beat_period(std::chrono::milliseconds timeout)
+// Often enough that a heartbeat comes some ranks far within the time-out.
+static std::chrono::milliseconds heartbeat_period(std::chrono::milliseconds timeout)
 {
-    constexpr int beats_per_timeout = 8;
-    return std::min(std::chrono::milliseconds(1000), timeout / beats_per_timeout);
+    constexpr int heartbeats_per_timeout = 8;
+    return std::min(std::chrono::milliseconds(1000), timeout / heartbeats_per_timeout);
 }
 
 // A rank that has not entered the call may be late for as long as it likes: no time-out then, on no
@@ -28,13 +28,13 @@ void Executor::watch_clock()
     if (limits_.timeout.count() == 0 || failed(failure_) || ++idle_passes_ % passes_per_look != 0)
         return;
     const auto now = Clock::now();
-    const auto period = beat_period(limits_.timeout);
-    if (idle_passes_ == passes_per_look) last_move_ = last_beat_ = last_look_ = now;
+    const auto period = heartbeat_period(limits_.timeout);
+    if (idle_passes_ == passes_per_look) last_move_ = last_heartbeat_ = last_look_ = now;
     // Who has not looked for long did not run, as in a job that is suspended: nothing could be seen to
     // move.
     if (now - last_look_ > period) last_move_ += now - last_look_ - period;
     last_look_ = now;
-    if (now - last_beat_ >= period) pass_on_beat(now);
+    if (now - last_heartbeat_ >= period) pass_on_heartbeat(now);
     if (now - last_move_ > limits_.timeout) {
         report_stall();
         fail(Status::timed_out);
@@ -44,20 +44,20 @@ void Executor::watch_clock()
     }
 }
 
-void Executor::pass_on_beat(Clock::time_point now)
+void Executor::pass_on_heartbeat(Clock::time_point now)
 {
-    last_beat_ = now;
-    std::uint32_t highest = beat_;
+    last_heartbeat_ = now;
+    std::uint32_t highest = heartbeat_;
     for (Transport* t : transports_) {
         if (t != nullptr) highest = std::max(highest, t->heard());
     }
     // By one a period at most, however many ranks miss somebody: it has 24 bits.
-    if (not_ready_ > 0) highest = std::max(highest, beat_ + 1);
-    if (highest == beat_) return;
-    beat_ = highest;
+    if (not_ready_ > 0) highest = std::max(highest, heartbeat_ + 1);
+    if (highest == heartbeat_) return;
+    heartbeat_ = highest;
     last_move_ = now;
     for (Transport* t : transports_) {
-        if (t != nullptr) t->tell(beat_);
+        if (t != nullptr) t->tell(heartbeat_);
     }
 }
 

@@ -279,7 +279,7 @@ void RailLanes::end()
     for (const auto& lane : lanes_) lane->end();
 }
 
-void RailLanes::tell(std::uint32_t beat) { lanes_.front()->tell(beat); }
+void RailLanes::tell(std::uint32_t heartbeat) { lanes_.front()->tell(heartbeat); }
 
 std::uint32_t RailLanes::heard() { return lanes_.front()->heard(); }
 

@@ -73,7 +73,7 @@ public:
     bool has_failed();
     bool idle() override;
     void end() override;
-    void tell(std::uint32_t beat) override;
+    void tell(std::uint32_t heartbeat) override;
     std::uint32_t heard() override;
     void raise(Status status) override;
     void stop() override;

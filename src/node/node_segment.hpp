@@ -31,8 +31,8 @@ enum class Way : std::uint64_t {
 // Published by its rank: the receive buffer of collective `ready`.
 struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> ready;
-    std::atomic<std::uint64_t> beat;     // a Signal
-    std::atomic<std::uint64_t> stopped;  // not 0: has failed, writes into no buffer any more
+    std::atomic<std::uint64_t> heartbeat;  // a Signal
+    std::atomic<std::uint64_t> stopped;    // not 0: has failed, writes into no buffer any more
     std::uint64_t address;
     std::uint64_t length;
     Way way;

@@ -72,12 +72,12 @@ Status NodeTransport::progress(Completions&)
     return has_failed() && !raised_ ? Status::peer_failed : Status::ok;
 }
 
-void NodeTransport::tell(std::uint32_t beat)
+void NodeTransport::tell(std::uint32_t heartbeat)
 {
     if (!segment_) return;
     segment()
         .slot(segment().rank())
-        .beat.store(Signal::encode(binding_.sequence, beat), std::memory_order_relaxed);
+        .heartbeat.store(Signal::encode(binding_.sequence, heartbeat), std::memory_order_relaxed);
 }
 
 std::uint32_t NodeTransport::heard()
@@ -85,7 +85,7 @@ std::uint32_t NodeTransport::heard()
     std::uint32_t highest = 0;
     for (int peer = 0; segment_ && peer < segment().size(); peer++) {
         if (peer == segment().rank()) continue;
-        const std::uint64_t word = segment().slot(peer).beat.load(std::memory_order_relaxed);
+        const std::uint64_t word = segment().slot(peer).heartbeat.load(std::memory_order_relaxed);
         highest = std::max(highest, Signal::count(word, binding_.sequence));
     }
     return highest;

@@ -24,7 +24,7 @@ public:
     Status progress(Completions& completions) override;
     bool idle() override { return true; }
     void end() override {}
-    void tell(std::uint32_t beat) override;
+    void tell(std::uint32_t heartbeat) override;
     std::uint32_t heard() override;
     void raise(Status status) override;
     void stop() override;

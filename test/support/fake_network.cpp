@@ -200,17 +200,17 @@ Status FakeTransport::progress(Completions& completions)
     return group_.failure != Status::ok && !raised_ ? Status::peer_failed : Status::ok;
 }
 
-void FakeTransport::tell(std::uint32_t beat)
+void FakeTransport::tell(std::uint32_t heartbeat)
 {
-    group_.beats[me_] = Signal::encode(binding_.sequence, beat);
+    group_.heartbeats[me_] = Signal::encode(binding_.sequence, heartbeat);
 }
 
 std::uint32_t FakeTransport::heard()
 {
     std::uint32_t highest = 0;
-    for (std::size_t i = 0; i < group_.beats.size(); i++) {
+    for (std::size_t i = 0; i < group_.heartbeats.size(); i++) {
         if (i != me_)
-            highest = std::max(highest, Signal::count(group_.beats[i], binding_.sequence));
+            highest = std::max(highest, Signal::count(group_.heartbeats[i], binding_.sequence));
     }
     return highest;
 }

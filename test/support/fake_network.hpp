@@ -90,11 +90,11 @@ struct FakeGroup {
     // written to.
     enum class Place { here, gone, gave_up };
     explicit FakeGroup(std::size_t ranks)
-        : lanes(ranks, std::vector<Lane>(ranks)), beats(ranks), places(ranks, Place::here)
+        : lanes(ranks, std::vector<Lane>(ranks)), heartbeats(ranks), places(ranks, Place::here)
     {
     }
     std::vector<std::vector<Lane>> lanes;
-    std::vector<std::uint64_t> beats;
+    std::vector<std::uint64_t> heartbeats;
     std::vector<Place> places;
     Status failure = Status::ok;
 };
@@ -152,7 +152,7 @@ public:
     Status progress(Completions& completions) override;
     bool idle() override;
     void end() override;
-    void tell(std::uint32_t beat) override;
+    void tell(std::uint32_t heartbeat) override;
     std::uint32_t heard() override;
     void raise(Status status) override;
     void stop() override;

@@ -27,9 +27,9 @@ struct Announcement {
 struct alignas(64) RailSlot {
     std::uint64_t arrivals;  // a Signal
     std::uint64_t ready;  // the sequence number of the collective that the peer has announced last
-    std::uint64_t beat;   // a Signal
-    std::uint64_t goodbye;  // not 0: the peer writes here no more
-    std::uint64_t stopped;  // not 0: after a failure, nor into any receive buffer
+    std::uint64_t heartbeat;  // a Signal
+    std::uint64_t goodbye;    // not 0: the peer writes here no more
+    std::uint64_t stopped;    // not 0: after a failure, nor into any receive buffer
     Announcement announcement;
 };
 

@@ -9,7 +9,7 @@
 //                                           large calls: taken only when what went before has gone
 //   leave      -- {goodbye} ------------->  over TCP: the sender's rail sends no more
 //
-// Nobody announces anything: a message, or the beat of a rank that waits itself, says that it is in
+// Nobody announces anything: a message, or the heartbeat of a rank that waits itself, says that it is in
 // the call. A rank is at most one call ahead of the others: it has their shards of the last one.
 #include <atomic>
 #include <cstring>

@@ -163,8 +163,9 @@ Status UcxRail::ready(int peer_index)
     Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
     RailSlot& slot = board_.slot(static_cast<std::size_t>(peer_index));
     if (binding_.eager) {
-        const bool is_in_call = RailBoard::read(peer.called) >= binding_.sequence ||
-                                Signal::sequence(RailBoard::read(slot.beat)) >= binding_.sequence;
+        const bool is_in_call =
+            RailBoard::read(peer.called) >= binding_.sequence ||
+            Signal::sequence(RailBoard::read(slot.heartbeat)) >= binding_.sequence;
         return is_in_call ? Status::ok : Status::in_progress;
     }
     if (read(slot.ready, peer.seen_ready) < binding_.sequence) return Status::in_progress;
@@ -283,13 +284,13 @@ void UcxRail::turn_worker(int most)
     }
 }
 
-void UcxRail::tell(std::uint32_t beat)
+void UcxRail::tell(std::uint32_t heartbeat)
 {
     const std::lock_guard lock(worker_->mutex());
     for (std::size_t i = 0; i < peers_.size(); i++) {
         if (peers_[i].endpoint == nullptr) continue;
-        (void)send_word(static_cast<int>(i), no_op, offsetof(RailSlot, beat),
-                        Signal::encode(binding_.sequence, beat));
+        (void)send_word(static_cast<int>(i), no_op, offsetof(RailSlot, heartbeat),
+                        Signal::encode(binding_.sequence, heartbeat));
     }
 }
 
@@ -297,8 +298,8 @@ std::uint32_t UcxRail::heard()
 {
     std::uint32_t highest = 0;
     for (std::size_t i = 0; i < peers_.size(); i++) {
-        highest = std::max(highest,
-                           Signal::count(RailBoard::read(board_.slot(i).beat), binding_.sequence));
+        highest = std::max(
+            highest, Signal::count(RailBoard::read(board_.slot(i).heartbeat), binding_.sequence));
     }
     return highest;
 }

@@ -4,7 +4,7 @@
 //
 // Every rank owns a board: for each rail peer a slot that only this peer writes.
 //
-//     peer's slot on our board:   arrivals | ready | beat | goodbye | stopped
+//     peer's slot on our board:   arrivals | ready | heartbeat | goodbye | stopped
 //                                 | announcement {address, length, version, rkey}
 //
 //   receiver -> sender   announcement, when buffer or rkey changed; then ready = sequence
@@ -73,7 +73,7 @@ public:
     bool has_failed() { return RailBoard::read(board_.failure()) != 0; }
     bool idle();
     void end();
-    void tell(std::uint32_t beat);
+    void tell(std::uint32_t heartbeat);
     std::uint32_t heard();
     void raise(Status status);
     void stop();

@@ -139,7 +139,7 @@ const char* a_late_rank_is_waited_for(std::chrono::seconds timeout)
                 scenario.weather.seed = ++seed;
                 scenario.broadcast = seed % 2 == 0 ? Broadcast::none : Broadcast::some;
                 scenario.late.assign(ranks, 0us);
-                // The others come one after the other, so that their beats are not in step.
+                // The others come one after the other, so that their heartbeats are not in step.
                 for (std::size_t r = 0; r < ranks; r++) scenario.late[r] = r * 170ms;
                 scenario.late[late] = 4 * timeout + 1s;
                 const auto fault = fault_of_patience(scenario, static_cast<int>(late));

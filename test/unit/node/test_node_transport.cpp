@@ -319,7 +319,7 @@ void test_memory_that_cma_does_not_reach(void**)
 
 // ---- signs of life
 
-void test_beats(void**)
+void test_heartbeats(void**)
 {
     for (const int intra : all_of_them) {
         expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
@@ -356,7 +356,7 @@ int main()
         cmocka_unit_test(test_dead_peer),
         cmocka_unit_test(test_the_first_put_decides),
         cmocka_unit_test(test_memory_that_cma_does_not_reach),
-        cmocka_unit_test(test_beats),
+        cmocka_unit_test(test_heartbeats),
     };
     return cmocka_run_group_tests_name("node_transport", tests, nullptr, nullptr);
 }
