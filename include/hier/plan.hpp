@@ -35,13 +35,13 @@ enum class Place : std::uint8_t {
     receive,
     // What the network can reach, where it cannot reach the others: puts on the rail read and write
     // this one. The node level knows it only from copies.
-    landing,
+    bounce,
 };
 
 struct Op {
     enum class Kind : std::uint8_t {
         copy,  // between two of the rank's own buffers; on the node level, `peer` is the rank
-        // tell `peer` (every_peer: all of the node) that our receive buffer (rail: our landing
+        // tell `peer` (every_peer: all of the node) that our receive buffer (rail: our bounce
         // buffer, where there is one) may be written
         announce,
         // until `peer` has announced; eager, or of a broadcast: until it is known to be in the call
@@ -95,7 +95,7 @@ struct AllgatherShape {
     Route route;
     // Local: these may differ from rank to rank.
     bool in_place;  // the rank's own shard is in its receive buffer already
-    bool landing;   // the rank's network reaches only its landing buffer
+    bool bounce;    // the rank's network reaches only its bounce buffer
     int depth = 2;  // puts on the rail in flight; > 0
     // Rail peers need not be in the call yet: their network keeps what is early. Equal on all ranks.
     bool eager = false;

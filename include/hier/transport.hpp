@@ -39,23 +39,23 @@ struct Binding {
     Region send;              // the own shard; in place it lies in `receive`
     Region receive;           // all shards
     std::size_t send_offset;  // where the first byte of `send` belongs in `receive`
-    Region landing = {};     // Place::landing, as long as `receive`; none where the network reaches
-                             // `receive` itself
-    bool eager = false;      // rail peers put without waiting until this rank is in the call
-    bool broadcast = false;  // puts on the node are to all of its ranks, who wait for nobody
-    std::size_t chunks = 1;  // that a shard is cut into between nodes; equal on all ranks
+    Region bounce = {};       // Place::bounce, as long as `receive`; none where the network reaches
+                              // `receive` itself
+    bool eager = false;       // rail peers put without waiting until this rank is in the call
+    bool broadcast = false;   // puts on the node are to all of its ranks, who wait for nobody
+    std::size_t chunks = 1;   // that a shard is cut into between nodes; equal on all ranks
 
     std::byte* at(Place place, std::size_t offset) const
     {
         if (place == Place::send) return send.base + (offset - send_offset);
-        return (place == Place::landing ? landing.base : receive.base) + offset;
+        return (place == Place::bounce ? bounce.base : receive.base) + offset;
     }
     const Region& region(Place place) const
     {
-        return place == Place::send ? send : place == Place::landing ? landing : receive;
+        return place == Place::send ? send : place == Place::bounce ? bounce : receive;
     }
     // Where rail peers write.
-    const Region& rail_target() const { return landing.base != nullptr ? landing : receive; }
+    const Region& rail_target() const { return bounce.base != nullptr ? bounce : receive; }
 };
 
 struct Transfer {

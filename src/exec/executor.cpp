@@ -212,7 +212,7 @@ void Executor::issue_rail()
 
 bool Executor::may_work_on(const Op& op)
 {
-    const bool feeds_the_rail = op.kind == Op::Kind::copy && op.to == Place::landing;
+    const bool feeds_the_rail = op.kind == Op::Kind::copy && op.to == Place::bounce;
     if (!rail_has_started_ && !feeds_the_rail)
         rail_has_started_ = Clock::now() - started_ > limits_.rail_first;
     return rail_has_started_ || feeds_the_rail;

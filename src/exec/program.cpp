@@ -37,7 +37,7 @@ void Program::link_successors()
     }
 }
 
-// Whether a landing buffer is there is the binding's affair.
+// Whether a bounce buffer is there is the binding's affair.
 void Program::check_places(int rank) const
 {
     for (std::uint32_t i = 0; i < size(); i++) {
@@ -48,8 +48,8 @@ void Program::check_places(int rank) const
             throw SetupError(format("op %u copies a buffer to itself or to the send buffer", i));
         if (o.kind == Op::Kind::put && o.level == Level::rail && o.peer == Op::every_peer)
             throw SetupError(format("op %u puts to everybody on the rail level", i));
-        if (o.kind == Op::Kind::put && o.level == Level::node && o.from == Place::landing)
-            throw SetupError(format("op %u puts from the landing buffer on the node level", i));
+        if (o.kind == Op::Kind::put && o.level == Level::node && o.from == Place::bounce)
+            throw SetupError(format("op %u puts from the bounce buffer on the node level", i));
     }
 }
 
@@ -57,7 +57,7 @@ bool Program::opens_the_rail() const
 {
     const auto is_at_hand = [&](std::uint32_t d) {
         const Op& o = op(d);
-        const bool feeds_the_rail = o.kind == Op::Kind::copy && o.to == Place::landing;
+        const bool feeds_the_rail = o.kind == Op::Kind::copy && o.to == Place::bounce;
         return o.kind == Op::Kind::await_ready || (feeds_the_rail && o.dependencies == 0);
     };
     return std::any_of(plan_.ops.begin(), plan_.ops.end(), [&](const Op& o) {

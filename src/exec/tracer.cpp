@@ -47,8 +47,8 @@ const char* to_string(Place place)
         return "send";
     case Place::receive:
         return "receive";
-    case Place::landing:
-        return "landing";
+    case Place::bounce:
+        return "bounce";
     }
     return "?";
 }

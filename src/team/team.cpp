@@ -30,7 +30,7 @@ const Team::Prepared& Team::prepare(const Call& call, const AllgatherChoice& cho
         .chunk = choice.chunk,
         .route = choice.route,
         .in_place = call.in_place,
-        .landing = call.has_landing,
+        .bounce = call.has_bounce,
         .depth = choice.depth,
         .eager = choice.eager,
         .broadcast = choice.broadcast,
@@ -80,20 +80,20 @@ Status Team::inspect(const hier_allgather_args& args, Binding& binding) const
     return status;
 }
 
-Status Team::reserve_landing(Binding& binding)
+Status Team::reserve_bounce(Binding& binding)
 {
     const Allocation& receive = binding.receive.memory;
     const Allocation& send = binding.send.memory;
     const int device = is_of_device(receive) ? receive.device
                        : is_of_device(send)  ? send.device
                                              : -1;
-    if (!landing_) {
-        landing_ = std::make_shared<HostMemory>();
-        rail_->keep(landing_);
+    if (!bounce_) {
+        bounce_ = std::make_shared<HostMemory>();
+        rail_->keep(bounce_);
     }
-    binding.landing = {landing_->reserve(device, binding.receive.length), binding.receive.length};
-    if (binding.landing.base == nullptr) return Status::out_of_memory;
-    binding.landing.memory.kind = landing_->is_pinned() ? MemoryKind::pinned : MemoryKind::host;
+    binding.bounce = {bounce_->reserve(device, binding.receive.length), binding.receive.length};
+    if (binding.bounce.base == nullptr) return Status::out_of_memory;
+    binding.bounce.memory.kind = bounce_->is_pinned() ? MemoryKind::pinned : MemoryKind::host;
     return Status::ok;
 }
 
@@ -117,11 +117,11 @@ Status Team::start(const hier_allgather_args& args)
                    ? !is_device && rail_->register_sources(binding, choice.route != Route::direct)
                    : rail_->register_buffers(binding);
     };
-    const bool has_landing = topology_.nodes() > 1 && !failed(status) && !is_reached();
-    if (has_landing) status = reserve_landing(binding);
+    const bool has_bounce = topology_.nodes() > 1 && !failed(status) && !is_reached();
+    if (has_bounce) status = reserve_bounce(binding);
     if (failed(status)) return refuse(status);
     binding.sequence = ++sequence_;
-    const Call call{args.bytes_per_rank, args.send == nullptr, has_landing, is_device};
+    const Call call{args.bytes_per_rank, args.send == nullptr, has_bounce, is_device};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
     const Prepared& prepared = prepare(call, choice);
     status = executor_->start(*prepared.program, binding, trace_of(prepared));

@@ -62,7 +62,7 @@ private:
     struct Call {
         std::size_t bytes_per_rank;
         bool in_place;
-        bool has_landing;
+        bool has_bounce;
         bool is_on_device;  // either buffer
         bool operator==(const Call&) const = default;
     };
@@ -85,7 +85,7 @@ private:
     const Prepared& prepare(const Call& call, const AllgatherChoice& choice);
     Trace* trace_of(const Prepared& prepared);
     Status inspect(const hier_allgather_args& args, Binding& binding) const;
-    Status reserve_landing(Binding& binding);
+    Status reserve_bounce(Binding& binding);
 
     hier_config config_;
     std::string name_;
@@ -98,13 +98,13 @@ private:
     std::optional<AllgatherCost> cost_;
     std::vector<Prepared> prepared_;
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
-    std::shared_ptr<HostMemory> landing_;
+    std::shared_ptr<HostMemory> bounce_;
     std::uint64_t sequence_ = 0;
     std::size_t most_bytes_ = 0;              // of all ranks together
     std::atomic<Status> broken_{Status::ok};  // the error of an earlier collective
     std::atomic<Status> status_{Status::ok};
     std::string description_;
-    std::set<std::tuple<std::size_t, bool, bool>> told_;  // bytes, landing buffer, device memory
+    std::set<std::tuple<std::size_t, bool, bool>> told_;  // bytes, bounce buffer, device memory
 };
 
 }  // namespace hier

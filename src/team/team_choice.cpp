@@ -73,7 +73,7 @@ void Team::report(const Call& call, const AllgatherChoice& choice)
 {
     if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;
     const std::size_t bytes = call.bytes_per_rank;
-    if (!told_.emplace(bytes, call.has_landing, call.is_on_device).second) return;
+    if (!told_.emplace(bytes, call.has_bounce, call.is_on_device).second) return;
     if (topology_.nodes() == 1) {
         log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s", name_.c_str(), bytes,
             choice.broadcast ? "broadcast inside the node" : "to each rank of the node",
@@ -98,7 +98,7 @@ void Team::report(const Call& call, const AllgatherChoice& choice)
         "(network %s%s links %s%s)",
         name_.c_str(), bytes, text_of(choice.route).c_str(), choice.chunk, choice.depth,
         choice.eager ? ", eager" : "", choice.broadcast ? ", broadcast inside a node" : "",
-        !call.has_landing   ? ""
+        !call.has_bounce    ? ""
         : call.is_on_device ? ", through pinned memory"
                             : ", through memory that the network reaches",
         text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),

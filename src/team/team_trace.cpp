@@ -14,9 +14,9 @@ void Team::make_tracer(const hier_bootstrap& bootstrap)
     for (int n = 0; n < topology_.nodes(); n++)
         nodes += (n > 0 ? " " : "") + std::to_string(topology_.ranks_on(n).size());
     const std::string team = bootstrap.name == nullptr ? "team" : bootstrap.name;
-    std::string header = format("# by,%s, UCX %s\n# communicator,%s\n",
-                                config_.caller == nullptr ? "" : config_.caller,
-                                ucx_version_text(), team.c_str());
+    std::string header =
+        format("# by,%s, UCX %s\n# communicator,%s\n",
+               config_.caller == nullptr ? "" : config_.caller, ucx_version_text(), team.c_str());
     header += format("# ranks,%d\n# ranks_on_nodes,%s\n# rails,%d\n", topology_.size(),
                      nodes.c_str(), topology_.rails());
     header += format("# rank,%d\n# node,%d\n# local,%d\n# rail,%d\n", rank_,
@@ -40,9 +40,9 @@ Trace* Team::trace_of(const Prepared& prepared)
     return tracer_->begin(
         sequence_, *prepared.program,
         format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# depth,%d\n# route,%s\n# eager,%d\n"
-               "# broadcast,%d\n# in_place,%d\n# landing,%d\n",
+               "# broadcast,%d\n# in_place,%d\n# bounce,%d\n",
                call.bytes_per_rank, choice.chunk, choice.depth, route, choice.eager ? 1 : 0,
-               choice.broadcast ? 1 : 0, call.in_place ? 1 : 0, call.has_landing ? 1 : 0));
+               choice.broadcast ? 1 : 0, call.in_place ? 1 : 0, call.has_bounce ? 1 : 0));
 }
 
 }  // namespace hier

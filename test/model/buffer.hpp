@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A receive or landing buffer in which every byte is only whether it is there.
+// A receive or bounce buffer in which every byte is only whether it is there.
 #pragma once
 
 #include <cstddef>

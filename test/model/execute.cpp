@@ -33,7 +33,7 @@ void Machine::enter(int rank)
     me.sent.assign(ranks_.size(), {});
     me.peers.assign(ranks_.size(), {});
     me.receive.clear(call.shards);
-    if (call.landing_at(rank)) me.landing.clear(call.shards);
+    if (call.bounce_at(rank)) me.bounce.clear(call.shards);
     if (call.in_place_at(rank)) me.receive.confirm(call.shard(rank));
 
     for (const Event& event : me.parked) {

@@ -64,8 +64,8 @@ std::vector<Schedule> stalls(const Topology& topology, const Call& call)
         const auto puts = std::count_if(ops.begin(), ops.end(), [&](const Op& op) {
             return op.kind == Op::Kind::put && op.level == Level::rail && op.peer == c.to;
         });
-        for (std::uint32_t landings = 1; landings < static_cast<std::uint32_t>(puts); landings++) {
-            out.push_back({Schedule::Kind::stalled, 1, c, landings});
+        for (std::uint32_t bounces = 1; bounces < static_cast<std::uint32_t>(puts); bounces++) {
+            out.push_back({Schedule::Kind::stalled, 1, c, bounces});
         }
     });
     return out;

@@ -74,13 +74,13 @@ private:
         return is_peer(op);
     }
 
-    bool has(Place place) const { return place != Place::landing || call_.landing_at(rank_); }
+    bool has(Place place) const { return place != Place::bounce || call_.bounce_at(rank_); }
 
-    // The network reads the landing buffer where there is one, and the node level never does.
+    // The network reads the bounce buffer where there is one, and the node level never does.
     bool can_be_put(const Op& op) const
     {
-        const bool must_land = op.level == Level::rail && call_.landing_at(rank_);
-        return (op.from == Place::landing) == must_land;
+        const bool must_land = op.level == Level::rail && call_.bounce_at(rank_);
+        return (op.from == Place::bounce) == must_land;
     }
 
     // Written so that an offset near the end of the range cannot wrap around.

@@ -84,8 +84,8 @@ bool Machine::park(const Channel& channel, const Event& event)
 // Of the rank's current call.
 Buffer& Machine::target_of(const Channel& channel)
 {
-    const bool lands = channel.level == Level::rail && call_of(channel.to).landing_at(channel.to);
-    return at(channel.to).buffer(lands ? Place::landing : Place::receive);
+    const bool lands = channel.level == Level::rail && call_of(channel.to).bounce_at(channel.to);
+    return at(channel.to).buffer(lands ? Place::bounce : Place::receive);
 }
 
 void Machine::land_payload(const Event& event)

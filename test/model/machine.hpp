@@ -46,10 +46,10 @@ struct RankState {
         announced;  // by peer and level: the last call that it announced to us; kept for all calls
     std::vector<Event> parked;  // rail events that wait for this rank's next call
     Buffer receive;
-    Buffer landing;
+    Buffer bounce;
 
-    Buffer& buffer(Place place) { return place == Place::landing ? landing : receive; }
-    const Buffer& buffer(Place place) const { return place == Place::landing ? landing : receive; }
+    Buffer& buffer(Place place) { return place == Place::bounce ? bounce : receive; }
+    const Buffer& buffer(Place place) const { return place == Place::bounce ? bounce : receive; }
 };
 
 struct Flight {

@@ -14,7 +14,7 @@
 //   - a copy goes on piecewise after it was started, and its target may be read when it is done
 //   - what is read, by a put or a copy, is read at any moment from its start until it is done. It
 //     must be there from the start, and then stays until the rank returns: nothing is written twice
-//   - there is one landing buffer for all calls. Peers write into it as soon as the next call
+//   - there is one bounce buffer for all calls. Peers write into it as soon as the next call
 //     announces it, and what it held before is lost
 //   - a rank that is outside a collective makes no progress: what it sends or receives on a rail
 //     waits for its next call
@@ -43,7 +43,7 @@ struct Call {
     std::size_t chunk = 1;
     Route route = Route::direct;
     std::vector<bool> in_place;  // by rank
-    std::vector<bool> landing;   // by rank
+    std::vector<bool> bounce;    // by rank
     bool eager = false;          // the network keeps what comes before its call
     bool broadcast = false;      // and so does the node
     bool own_whole = false;
@@ -51,7 +51,7 @@ struct Call {
 
     bool keeps_early(Level level) const { return level == Level::rail ? eager : broadcast; }
     bool in_place_at(int rank) const { return in_place[static_cast<std::size_t>(rank)]; }
-    bool landing_at(int rank) const { return landing[static_cast<std::size_t>(rank)]; }
+    bool bounce_at(int rank) const { return bounce[static_cast<std::size_t>(rank)]; }
     Slice shard(int rank) const { return shards[static_cast<std::size_t>(rank)]; }
     Plan& plan(int rank) { return plans[static_cast<std::size_t>(rank)]; }
     const Plan& plan(int rank) const { return plans[static_cast<std::size_t>(rank)]; }

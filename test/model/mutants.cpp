@@ -197,7 +197,7 @@ private:
     {
         const Op& op = plan_.ops[i];
         if (op.kind != Op::Kind::put && op.kind != Op::Kind::copy) return;
-        for (const Place place : {Place::send, Place::receive, Place::landing}) {
+        for (const Place place : {Place::send, Place::receive, Place::bounce}) {
             if (place != op.from) edit_op("other source", i, [&](Op& o) { o.from = place; });
             if (op.kind == Op::Kind::copy && place != op.to)
                 edit_op("other target", i, [&](Op& o) { o.to = place; });
@@ -268,7 +268,7 @@ private:
         other.in_place.flip();
         replan("planned for the other place of the own shard", topo_, other);
         other = call_;
-        other.landing.flip();
+        other.bounce.flip();
         replan("planned for the other reach of the network", topo_, other);
         other = call_;
         other.broadcast = !other.broadcast;

@@ -87,7 +87,7 @@ std::string judge(const Topology& topology, const std::vector<Call>& calls,
         for (const Slice s : call.shards) {
             out += " " + std::to_string(s.offset) + "+" + std::to_string(s.length);
         }
-        out += ", in place" + ranks_of(call.in_place) + ", landing" + ranks_of(call.landing);
+        out += ", in place" + ranks_of(call.in_place) + ", bounce" + ranks_of(call.bounce);
     }
     return out + "; schedule " + std::to_string(static_cast<int>(schedule.kind)) + ", seed " +
            std::to_string(schedule.seed);

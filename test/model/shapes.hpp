@@ -24,7 +24,7 @@ Topology shuffled(std::vector<int> node_of_rank, std::mt19937& random);
 // them.
 std::vector<Slice> uneven_shards(int ranks, std::size_t most, std::mt19937& random);
 
-// By rank: in place or not, with landing or not.
+// By rank: in place or not, with a bounce buffer or not.
 std::vector<bool> some_of(int ranks, std::mt19937& random);
 std::vector<bool> none_some_or_all_of(int ranks, std::mt19937& random);
 

@@ -30,7 +30,7 @@ Call any_call(const Topology& topology, std::mt19937& random)
     call.chunk = 1 + random() % (chunk + 1);
     call.route = all_routes[random() % std::size(all_routes)];
     call.in_place = some_of(topology.size(), random);
-    call.landing = none_some_or_all_of(topology.size(), random);
+    call.bounce = none_some_or_all_of(topology.size(), random);
     call.eager = random() % 2 == 0;
     call.broadcast = random() % 2 == 0;
     call.own_whole = random() % 2 == 0;
@@ -38,14 +38,14 @@ Call any_call(const Topology& topology, std::mt19937& random)
 }
 
 Call equal_call(const Topology& topology, Route route, std::size_t bytes,
-                const std::vector<bool>& landing, std::mt19937& random)
+                const std::vector<bool>& bounce, std::mt19937& random)
 {
     Call call;
     call.shards = equal_shards(topology.size(), bytes);
     call.chunk = chunk;
     call.route = route;
     call.in_place = some_of(topology.size(), random);
-    call.landing = landing;
+    call.bounce = bounce;
     call.eager = random() % 2 == 0;
     call.broadcast = random() % 2 == 0;
     call.own_whole = random() % 2 == 0;
@@ -58,9 +58,9 @@ int runs = 0;
 std::string run_among_others(const Topology& topology, Route route, std::size_t bytes,
                              std::mt19937& random)
 {
-    const auto landing = none_some_or_all_of(topology.size(), random);
+    const auto bounce = none_some_or_all_of(topology.size(), random);
     const std::vector<Call> calls = {any_call(topology, random),
-                                     equal_call(topology, route, bytes, landing, random),
+                                     equal_call(topology, route, bytes, bounce, random),
                                      any_call(topology, random)};
     for (const auto kind :
          {Schedule::Kind::uniform, Schedule::Kind::priorities, Schedule::Kind::priorities}) {
@@ -110,11 +110,11 @@ const char* larger_teams_pass()
 }
 
 // By rank; beside every second rank in place, all four combinations are there.
-std::vector<bool> mixed_landing(std::size_t ranks)
+std::vector<bool> mixed_bounce(std::size_t ranks)
 {
-    std::vector<bool> landing(ranks);
-    for (std::size_t r = 0; r < ranks; r++) landing[r] = (r + 1) / 2 % 2 == 1;
-    return landing;
+    std::vector<bool> bounce(ranks);
+    for (std::size_t r = 0; r < ranks; r++) bounce[r] = (r + 1) / 2 % 2 == 1;
+    return bounce;
 }
 
 // Each rank and each channel in turn is slower than everything else, and each rail channel stops
@@ -146,9 +146,9 @@ const char* every_laggard_is_borne()
         const Topology topology(nodes_of_sizes(cut));
         const auto n = static_cast<std::size_t>(topology.size());
         for (const Route route : all_routes) {
-            for (const auto& landing :
-                 {std::vector<bool>(n, false), mixed_landing(n), std::vector<bool>(n, true)}) {
-                const Call call = equal_call(topology, route, 2 * chunk + 1, landing, random);
+            for (const auto& bounce :
+                 {std::vector<bool>(n, false), mixed_bounce(n), std::vector<bool>(n, true)}) {
+                const Call call = equal_call(topology, route, 2 * chunk + 1, bounce, random);
                 const auto why = bear_laggards(topology, call);
                 if (!why.empty()) return hier::test::keep(why);
             }
@@ -170,7 +170,7 @@ void test_laggards(void**)
 
 struct Places {
     std::vector<bool> in_place;
-    std::vector<bool> landing;
+    std::vector<bool> bounce;
     bool broadcast = false;
 };
 
@@ -180,11 +180,11 @@ std::vector<Places> places_of(const Topology& topology)
     const std::vector<bool> none(n, false), all(n, true);
     std::vector<bool> mixed(n);
     for (std::size_t r = 0; r < n; r += 2) mixed[r] = true;
-    if (n > 6) return {{mixed, mixed_landing(n)}, {mixed, none, true}};  // these cost the most
+    if (n > 6) return {{mixed, mixed_bounce(n)}, {mixed, none, true}};  // these cost the most
     std::vector<Places> places = {{mixed, none}, {none, none}, {all, none}, {mixed, none, true}};
-    if (topology.nodes() == 1) return places;  // without a rail landing changes nothing
-    places.push_back({mixed, mixed_landing(n)});
-    places.push_back({none, mixed_landing(n), true});
+    if (topology.nodes() == 1) return places;  // without a rail bounce changes nothing
+    places.push_back({mixed, mixed_bounce(n)});
+    places.push_back({none, mixed_bounce(n), true});
     places.push_back({none, all});
     return places;
 }
@@ -204,7 +204,7 @@ Hunt hunt_everywhere()
                 call.shards = equal_shards(topology.size(), topology.size() > 4 ? 3 : 5);
                 call.route = route;
                 call.in_place = places.in_place;
-                call.landing = places.landing;
+                call.bounce = places.bounce;
                 call.broadcast = places.broadcast;
                 hunt.all(topology, planned(topology, std::move(call)));
             }

@@ -77,7 +77,7 @@ const char* each_is_seen(Schedule::Kind hazard, Met& met)
                 call.shards = equal_shards(topology.size(), 3 * call.chunk + 1);
                 call.route = route;
                 call.in_place = some_of(topology.size(), random);
-                call.landing = none_some_or_all_of(topology.size(), random);
+                call.bounce = none_some_or_all_of(topology.size(), random);
                 call.broadcast = broadcast;
                 const auto why = meet_everywhere(topology, planned(topology, call), hazard, met);
                 if (!why.empty()) return keep(why);

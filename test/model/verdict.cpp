@@ -58,7 +58,7 @@ Plan plan_of(const Topology& topology, int rank, const Call& call)
                            .chunk = call.chunk,
                            .route = call.route,
                            .in_place = call.in_place_at(rank),
-                           .landing = call.landing_at(rank),
+                           .bounce = call.bounce_at(rank),
                            .eager = call.eager,
                            .broadcast = call.broadcast,
                            .own_whole = call.own_whole,

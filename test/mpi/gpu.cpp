@@ -58,7 +58,7 @@ public:
         require_hip(hipSetDevice((session_.rank() / 2 + 3) % count), "hipSetDevice");
     }
 
-    // The network has to go through a landing buffer for that, wherever it is.
+    // The network has to go through a bounce buffer for that, wherever it is.
     void avoid_managed(bool avoids) { avoids_managed_ = avoids; }
 
     // Rank r has pair (i + r * j) mod 36: over all i and j, any two neighbours have had all pairs of pairs.
@@ -145,9 +145,9 @@ decltype(&hip_sim_live) find_live()
     return reinterpret_cast<decltype(&hip_sim_live)>(dlsym(RTLD_DEFAULT, "hip_sim_live"));
 }
 
-// Landing buffers are pinned memory; the test's own is one piece of it, and what a queue's streams store their words in
+// Bounce buffers are pinned memory; the test's own is one piece of it, and what a queue's streams store their words in
 // on CUDA another. `direct`: 1: no rank has more, 2: no odd one.
-void check_landing(Session& session, long direct)
+void check_bounce(Session& session, long direct)
 {
     const auto live = find_live();
     if (direct == 0 || live == nullptr) {
@@ -206,7 +206,7 @@ int main(int argc, char** argv)
                       exact.pick_case(i, static_cast<unsigned>(bytes) % pairs, bytes));
         }
     }
-    check_landing(session, direct);
+    check_bounce(session, direct);
     check_mappings(session, session.number("mappings", -1));
     exact.avoid_managed(false);
     for (unsigned i = 0; direct != 0 && i < pairs; ++i) {

@@ -92,7 +92,7 @@ Status FakeTransport::announce(int peer)
         if (peer == Op::every_peer || peer == static_cast<int>(i))
             from[i].announced = {binding_.sequence,
                                  level_ == Level::rail ? binding_.rail_target() : binding_.receive,
-                                 level_ == Level::rail && has_landing()};
+                                 level_ == Level::rail && has_bounce()};
     }
     return Status::ok;
 }
@@ -123,9 +123,9 @@ std::vector<FakeTransport::Lane*> FakeTransport::lanes_to(int peer)
 void FakeTransport::check_put(const Transfer& transfer)
 {
     if (static_cast<std::size_t>(transfer.peer) == me_) blame("a put to oneself");
-    const bool is_landing = transfer.from == Place::landing;
-    if (level_ == Level::node && is_landing) blame("a put from the landing buffer");
-    if (level_ == Level::rail && is_landing != has_landing())
+    const bool is_bounce = transfer.from == Place::bounce;
+    if (level_ == Level::node && is_bounce) blame("a put from the bounce buffer");
+    if (level_ == Level::rail && is_bounce != has_bounce())
         blame("a put of what the network does not reach");
     if (is_broadcast() != (transfer.peer == Op::every_peer)) blame("a put to the wrong peers");
     for (const Lane* lane : lanes_to(transfer.peer)) {
@@ -169,8 +169,8 @@ Status FakeTransport::copy(const Transfer& transfer)
     if (level_ != Level::node) blame("a copy on the rail");
     if (transfer.from == transfer.to) blame("a copy from a buffer to itself");
     if (transfer.to == Place::send) blame("a copy to the send buffer");
-    if ((transfer.from == Place::landing || transfer.to == Place::landing) && !has_landing())
-        blame("a copy from or to a landing buffer that is not there");
+    if ((transfer.from == Place::bounce || transfer.to == Place::bounce) && !has_bounce())
+        blame("a copy from or to a bounce buffer that is not there");
     if (strikes(Call::copy)) return Status::transport_error;
     return start({transfer, Call::copy, fails_later_, {}});
 }

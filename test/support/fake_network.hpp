@@ -67,7 +67,7 @@ struct FakeGroup {
     struct Announced {
         std::uint64_t sequence = 0;
         Region into;
-        bool stays = false;  // after the call: a landing buffer
+        bool stays = false;  // after the call: a bounce buffer
     };
     struct Lane {
         Announced announced;
@@ -173,7 +173,7 @@ private:
     std::vector<Lane*> lanes_to(int peer);
     void check_put(const Transfer& transfer);
     void send(const Flight& flight);
-    bool has_landing() const { return binding_.landing.base != nullptr; }
+    bool has_bounce() const { return binding_.bounce.base != nullptr; }
     void break_connection(int peer);
     Status start(const Flight& flight);
     void perform(const Flight& flight);

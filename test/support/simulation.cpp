@@ -26,18 +26,18 @@ public:
           bytes_(scenario.bytes_of_rank.empty() ? scenario.bytes : scenario.bytes_of_rank[rank]),
           node_(std::move(node)), rail_(std::move(rail)),
           executor_(node_.get(), rail_.get(), scenario.limits), send_(bytes_),
-          receive_(ranks_ * bytes_), landing_(ranks_ * bytes_)
+          receive_(ranks_ * bytes_), bounce_(ranks_ * bytes_)
     {
         const auto shards = equal_shards(static_cast<int>(ranks_), bytes_);
         const auto r = static_cast<int>(rank);
         for (const bool broadcast : {false, true}) {
-            for (const bool landing : {false, true}) {
+            for (const bool bounce : {false, true}) {
                 for (const bool in_place : {false, true}) {
                     const AllgatherShape shape{.shards = shards,
                                                .chunk = scenario.chunk,
                                                .route = scenario.route,
                                                .in_place = in_place,
-                                               .landing = landing,
+                                               .bounce = bounce,
                                                .depth = scenario.depth,
                                                .broadcast = broadcast};
                     programs_.push_back(
@@ -71,14 +71,14 @@ public:
         // Theirs again: whoever still reads or waits for these bytes gets garbage.
         std::fill(send_.begin(), send_.end(), std::byte{0});
         std::fill(receive_.begin(), receive_.end(), std::byte{0});
-        std::fill(landing_.begin(), landing_.end(), std::byte{0});
+        std::fill(bounce_.begin(), bounce_.end(), std::byte{0});
         return fault;
     }
 
 private:
-    bool has_landing() const
+    bool has_bounce() const
     {
-        if (scenario_.landing != Landing::some) return scenario_.landing == Landing::all;
+        if (scenario_.bounce != Bounce::some) return scenario_.bounce == Bounce::all;
         return (rank_ + static_cast<std::size_t>(done_)) % 2 == 0;
     }
 
@@ -98,11 +98,11 @@ private:
         binding.send = {own, bytes_};
         binding.receive = {receive_.data(), receive_.size()};
         binding.send_offset = rank_ * bytes_;
-        if (has_landing()) binding.landing = {landing_.data(), landing_.size()};
+        if (has_bounce()) binding.bounce = {bounce_.data(), bounce_.size()};
         binding.broadcast = is_broadcast();
         running_ = true;
         const std::size_t program =
-            (is_broadcast() ? 4U : 0U) + (has_landing() ? 2U : 0U) + (in_place ? 1U : 0U);
+            (is_broadcast() ? 4U : 0U) + (has_bounce() ? 2U : 0U) + (in_place ? 1U : 0U);
         status_ = executor_.start(*programs_[program], binding);
     }
 
@@ -125,11 +125,11 @@ private:
     std::unique_ptr<FakeTransport> node_;
     std::unique_ptr<FakeTransport> rail_;
     Executor executor_;
-    // Not in place, in place; the same with landing; all of these as broadcasts.
+    // Not in place, in place; the same with a bounce buffer; all of these as broadcasts.
     std::vector<std::unique_ptr<Program>> programs_;
     std::vector<std::byte> send_;
     std::vector<std::byte> receive_;
-    std::vector<std::byte> landing_;
+    std::vector<std::byte> bounce_;
     int done_ = 0;
     bool running_ = false;
     std::vector<bool> is_dead_;  // as far as this rank has been told
@@ -221,8 +221,8 @@ Outcome simulate(const Scenario& scenario, std::size_t most_passes)
 std::string text_of(const Scenario& scenario)
 {
     std::string out = "nodes of ranks " + text_of(scenario.nodes) +
-                      (scenario.route == Route::ring ? ", ring" : ", direct") + ", landing " +
-                      std::to_string(static_cast<int>(scenario.landing)) + ", broadcast " +
+                      (scenario.route == Route::ring ? ", ring" : ", direct") + ", bounce " +
+                      std::to_string(static_cast<int>(scenario.bounce)) + ", broadcast " +
                       std::to_string(static_cast<int>(scenario.broadcast)) + ", seed " +
                       std::to_string(scenario.weather.seed);
     if (const auto& s = scenario.sabotage) {

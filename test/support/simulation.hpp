@@ -15,8 +15,8 @@
 
 namespace hier::test {
 
-// Which ranks' networks reach only a landing buffer; some: it changes by rank and by call.
-enum class Landing { none, some, all };
+// Which ranks' networks reach only a bounce buffer; some: it changes by rank and by call.
+enum class Bounce { none, some, all };
 // Which calls are broadcasts inside the nodes; some: every third one is not.
 enum class Broadcast { none, some, all };
 
@@ -37,7 +37,7 @@ struct Scenario {
     int dies = -1;     // a rank whose process ends; so do its transfers inside the node
     std::chrono::microseconds dies_at{0};
     std::chrono::microseconds told_after{0};  // when all others hear of it
-    Landing landing = Landing::none;
+    Bounce bounce = Bounce::none;
     Broadcast broadcast = Broadcast::none;
     // When nobody runs for so long.
     std::chrono::microseconds suspended_at{0};

@@ -19,28 +19,28 @@ struct Team {
     std::size_t chunk;
     Route route;
     bool in_place;
-    std::vector<bool> landing;  // by rank
+    std::vector<bool> bounce;  // by rank
 };
 
 inline Team team_of(const std::vector<int>& nodes, std::vector<Slice> shards, std::size_t chunk,
-                    Route route, bool in_place = false, std::vector<bool> landing = {})
+                    Route route, bool in_place = false, std::vector<bool> bounce = {})
 {
-    landing.resize(nodes.size());
-    Team team{Topology(nodes), std::move(shards), {}, chunk, route, in_place, std::move(landing)};
+    bounce.resize(nodes.size());
+    Team team{Topology(nodes), std::move(shards), {}, chunk, route, in_place, std::move(bounce)};
     for (int r = 0; r < team.topology.size(); r++) {
         team.plans.push_back(plan_allgather(
             team.topology, r,
-            {team.shards, chunk, route, in_place, team.landing[static_cast<std::size_t>(r)]}));
+            {team.shards, chunk, route, in_place, team.bounce[static_cast<std::size_t>(r)]}));
     }
     return team;
 }
 
 inline Team team_of(const char* text, std::size_t bytes, std::size_t chunk, Route route,
-                    bool in_place = false, std::vector<bool> landing = {})
+                    bool in_place = false, std::vector<bool> bounce = {})
 {
     const auto nodes = machine(text);
     return team_of(nodes, equal_shards(static_cast<int>(nodes.size()), bytes), chunk, route,
-                   in_place, std::move(landing));
+                   in_place, std::move(bounce));
 }
 
 using Visit = std::function<void(int rank, const Op& op)>;

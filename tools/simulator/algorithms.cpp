@@ -148,12 +148,12 @@ Outcome run_competitor(const std::string& name, const Topology& topology, const 
 hier::AllgatherShape shape_of(const Options& options, std::span<const hier::Slice> shards,
                               const hier::AllgatherChoice& choice)
 {
-    const bool has_landing = options.machine.stage_rate > 0 && options.ranks_of().size() > 1;
+    const bool has_bounce = options.machine.stage_rate > 0 && options.ranks_of().size() > 1;
     return {.shards = shards,
             .chunk = choice.chunk,
             .route = choice.route,
             .in_place = options.is_in_place,
-            .landing = has_landing,
+            .bounce = has_bounce,
             .depth = choice.depth,
             .eager = choice.eager,
             .broadcast = choice.broadcast,

@@ -32,7 +32,7 @@ struct Machine {
     double copy_issue = 0.5e-6;  // in a batch, as the product issues them on CUDA
     int streams = 2;             // what a batch comes to: starts hide behind bytes
     double copy_rate = 2e12;     // inside a GPU's memory
-    double stage_rate = 0;       // between device and landing buffer, each direction; 0: not staged
+    double stage_rate = 0;       // between device and bounce buffer, each direction; 0: not staged
 
     // Host memory. A push takes its rank's core and the node's memory.
     double core_rate = 8e9;

@@ -107,14 +107,14 @@ void Simulation::look_at_queue(int number)
     wake(number);
 }
 
-// Within the rank's own memory, or between it and its landing buffer.
+// Within the rank's own memory, or between it and its bounce buffer.
 Time Simulation::copy_end(int number, const Op& op)
 {
     if (machine_.is_host) {
         return put_end(number, op);
     }
-    const bool in = op.from == Place::landing;
-    if (machine_.stage_rate <= 0 || (!in && op.to != Place::landing)) {
+    const bool in = op.from == Place::bounce;
+    if (machine_.stage_rate <= 0 || (!in && op.to != Place::bounce)) {
         return now_ + duration(op.slice.length, machine_.copy_rate);
     }
     Time& port = in ? rank(number).stage_ingress : rank(number).stage_egress;

@@ -68,7 +68,7 @@ public:
     bool is_woken = false;                     // an event that looks at the queue is under way
     Time core = 0;                             // free from then on
     Time egress = 0, ingress = 0;              // of the GPU's port, likewise
-    Time stage_egress = 0, stage_ingress = 0;  // to and from the landing buffer
+    Time stage_egress = 0, stage_ingress = 0;  // to and from the bounce buffer
     Time ended = 0;
 
 private:

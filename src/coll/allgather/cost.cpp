@@ -10,7 +10,7 @@ namespace {
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 // A rank's queue of copies: how many, and the bytes of all pushes and all own copies. Copies out of
-// the landing buffer and into it have c bytes each.
+// the bounce buffer and into it have c bytes each.
 struct Copies {
     double pushes = 0, pushed = 0, own = 0, owned = 0, out = 0, in = 0;
 };

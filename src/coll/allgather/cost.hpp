@@ -7,7 +7,7 @@
 // start and issue of a copy.
 //
 //   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
-//   fan(c)    = Q(n (G-1) pushes) (+ l + c/stage out of the landing buffer)    of n chunks, one a lane,
+//   fan(c)    = Q(n (G-1) pushes) (+ l + c/stage out of the bounce buffer)    of n chunks, one a lane,
 //                                                                              which land at once
 //   rail      = max(NIC's bytes / b, o k (c/B + 2L) / D, (o + e) k p, M k t)   window of D puts
 //   ring      : at least (N-1) (c/B + L), a chunk being handed on when it is there
@@ -78,7 +78,7 @@ struct Rates {
     int streams = 1;
     double node = 0;       // of all pushes of a node together; 0: only `link` limits
     double own = 0;        // > 0, a copy inside a rank's memory
-    double stage = 0;      // to and from the landing buffer; 0: there is none
+    double stage = 0;      // to and from the bounce buffer; 0: there is none
     bool engines = false;  // that copy, so that the ranks' cores do not
     double overhead = 0;
     // What the previous module's calls cost more, their memory having to be the host's: at least, and

@@ -18,10 +18,10 @@
 // rank pushes (G-1)*N*S. Time ~ max(rail, push) + one chunk's fan-out. Peers are taken in staggered
 // order, so that at no time all ranks write to the same one.
 //
-// A rank whose network reaches only its landing buffer (it need not be so on every rank):
+// A rank whose network reaches only its bounce buffer (it need not be so on every rank):
 //
-//     send or receive -- copy --> landing -- 2 --> peer            the own shard, chunk by chunk
-//                        peer --> landing -- copy --> receive -- 4 --> the node's other ranks
+//     send or receive -- copy --> bounce -- 2 --> peer            the own shard, chunk by chunk
+//                        peer --> bounce -- copy --> receive -- 4 --> the node's other ranks
 //                                    \------ 4, ring --> next node
 //
 // It copies its own S bytes out, once for all next hops, and the (N-1)*S of its rail in. (G ranks a
@@ -130,7 +130,7 @@ private:
 
     Place place_of(Level level, int owner) const
     {
-        if (level == Level::rail && shape_.landing) return Place::landing;
+        if (level == Level::rail && shape_.bounce) return Place::bounce;
         return owner == rank_ ? own_place() : Place::receive;
     }
 
@@ -157,7 +157,7 @@ private:
     std::uint32_t copy_out(Place from, Slice chunk, const Dependencies& after = {})
     {
         const auto [it, is_new] = copied_out_.try_emplace(chunk.offset);
-        if (is_new) it->second = copy(from, Place::landing, chunk, after);
+        if (is_new) it->second = copy(from, Place::bounce, chunk, after);
         return it->second;
     }
 
@@ -185,7 +185,7 @@ private:
             routing_.for_each_chunk(shard(rank_), [&](Slice slice) {
                 Peer& peer = rail_peer(next);
                 Dependencies after;
-                if (shape_.landing) after.push_back(copy_out(own_place(), slice));
+                if (shape_.bounce) after.push_back(copy_out(own_place(), slice));
                 put(Level::rail, next, peer, rank_, slice, std::move(after));
             });
         });
@@ -233,7 +233,7 @@ private:
                     const bool is_own = is_within(slice, shard(rank_));
                     Dependencies after;
                     if (!is_own) after = arrivals_of(slice, here);
-                    if (shape_.landing)
+                    if (shape_.bounce)
                         after = {copy_out(is_own ? own_place() : Place::receive, slice, after)};
                     put(Level::rail, next, peer, is_own ? rank_ : several, slice, after);
                 });
@@ -269,8 +269,7 @@ private:
                 const std::uint32_t arrived = add(Op::Kind::await_data, Level::rail, sender);
                 plan_.ops[arrived].count = ++received_[sender];
                 const std::uint32_t received =
-                    shape_.landing ? copy(Place::landing, Place::receive, slice, {arrived})
-                                   : arrived;
+                    shape_.bounce ? copy(Place::bounce, Place::receive, slice, {arrived}) : arrived;
                 routing_.for_each_next_hop(rank_, source, [&](int next) {
                     Peer& peer = rail_peer(next);
                     put(Level::rail, next, peer, source, slice, {arrived});

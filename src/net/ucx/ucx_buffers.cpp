@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// UcxRail's buffers of a call: registered before it, or refused, and then the call needs a landing
+// UcxRail's buffers of a call: registered before it, or refused, and then the call needs a bounce
 // buffer.
 #include "base/log.hpp"
 #include "net/ucx/ucx_rail.hpp"

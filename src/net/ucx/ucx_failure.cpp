@@ -42,11 +42,11 @@ void UcxRail::stop()
     }
 }
 
-// (Messages are not taken any more after the call, and a landing buffer stays.)
+// (Messages are not taken any more after the call, and a bounce buffer stays.)
 bool UcxRail::may_write(int peer_index, std::uint32_t count)
 {
     const auto i = static_cast<std::size_t>(peer_index);
-    if (peers_[i].let_in < binding_.sequence || binding_.landing.base != nullptr) return false;
+    if (peers_[i].let_in < binding_.sequence || binding_.bounce.base != nullptr) return false;
     RailSlot& slot = board_.slot(i);
     const bool writes_no_more =
         RailBoard::read(slot.stopped) != 0 || RailBoard::read(slot.goodbye) != 0;

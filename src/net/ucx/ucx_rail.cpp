@@ -97,15 +97,15 @@ Status UcxRail::begin(const Binding& binding)
     if (has_failed()) return Status::peer_failed;
     if (binding.eager || failed(own_failure_)) return own_failure_;
     const Region& into = binding.rail_target();
-    const bool has_landing = binding.landing.base != nullptr;
+    const bool has_bounce = binding.bounce.base != nullptr;
     ucs_status_t status = UCS_OK;
     std::vector<std::byte>& key = packed_key_;
-    if (has_landing) {
+    if (has_bounce) {
         const QuietUcx quiet;
         status = memory_.map(worker_->context(), into.base, into.length, UCS_MEMORY_TYPE_HOST);
         if (status == UCS_OK) status = memory_.pack_key(key);
     }
-    needs_flush_ = !has_landing && into.memory.kind == MemoryKind::device &&
+    needs_flush_ = !has_bounce && into.memory.kind == MemoryKind::device &&
                    direct_->flush_kind() != gpu::RdmaFlush::none;
     if (needs_flush_) direct_->flush().begin();
     if (status == UCS_OK && key.size() > Announcement::max_key) status = UCS_ERR_EXCEEDS_LIMIT;

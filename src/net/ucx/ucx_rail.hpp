@@ -49,7 +49,7 @@ public:
     void allow_direct(int setting, const gpu::Runtime& runtime);
     // What becomes of device memory; "" before allow_direct().
     const std::string& device_memory() const { return device_memory_; }
-    // Registers the buffers of the collective that begins next, which is not eager and has no landing
+    // Registers the buffers of the collective that begins next, which is not eager and has no bounce
     // buffer. False: the network cannot reach them all, and it needs one.
     bool register_buffers(const Binding& binding);
     // The same for one that is eager, in memory of the host: only what is sent, which is in the

@@ -194,9 +194,9 @@ Status SdmaTransport::copy(const Transfer& transfer)
     if (!is_of_device(binding().region(transfer.from)) &&
         !is_of_device(binding().region(transfer.to)))
         return NodeTransport::copy(transfer);
-    const int lane = transfer.to == Place::landing     ? gpu::Copy::to_host
-                     : transfer.from == Place::landing ? gpu::Copy::from_host
-                                                       : gpu::Copy::inside;
+    const int lane = transfer.to == Place::bounce     ? gpu::Copy::to_host
+                     : transfer.from == Place::bounce ? gpu::Copy::from_host
+                                                      : gpu::Copy::inside;
     Item item{transfer.op,
               -1,
               {binding().at(transfer.to, transfer.slice.offset), source(transfer),

@@ -135,7 +135,7 @@ const char* all_that_is_chosen_fits_in()
                                               .chunk = choice.chunk,
                                               .route = choice.route,
                                               .in_place = false,
-                                              .landing = false,
+                                              .bounce = false,
                                               .eager = choice.eager,
                                               .broadcast = true});
             if (space_of(plan) <= tcp().broadcast_space) continue;

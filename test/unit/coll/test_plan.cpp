@@ -189,7 +189,7 @@ bool own_shards_are_whole_on_request(bool copy_whole)
                                       .chunk = 4,
                                       .route = Route::direct,
                                       .in_place = false,
-                                      .landing = false,
+                                      .bounce = false,
                                       .own_whole = true,
                                       .copy_whole = copy_whole});
     std::vector<Slice> pushes, copies;
@@ -238,7 +238,7 @@ const char* a_broadcast_puts_once()
                                               .chunk = 100,
                                               .route = route,
                                               .in_place = false,
-                                              .landing = false,
+                                              .bounce = false,
                                               .broadcast = true});
             std::size_t puts = 0;
             for (const Op& op : plan.ops) {

@@ -86,16 +86,16 @@ const char* all_sizes_gather()
 
 void test_all_sizes(void**) { expect_no_reason(all_sizes_gather()); }
 
-// Networks that reach only a landing buffer: on no rank above, here on some or all.
-const char* landings_gather()
+// Networks that reach only a bounce buffer: on no rank above, here on some or all.
+const char* bounces_gather()
 {
     std::uint64_t seed = 5000;
     for (const char* text : {"1", "3", "1,1", "1,1,1", "2,2", "3,1", "2,3,1", "4,1,2"}) {
         for (const Route route : all_routes) {
-            for (const Landing landing : {Landing::some, Landing::all}) {
+            for (const Bounce bounce : {Bounce::some, Bounce::all}) {
                 for (int i = 0; i < 30; i++) {
                     Scenario scenario{.nodes = machine(text), .route = route};
-                    scenario.landing = landing;
+                    scenario.bounce = bounce;
                     scenario.calls = 5;
                     scenario.weather.seed = ++seed;
                     const auto fault = fault_with_limits(scenario);
@@ -107,7 +107,7 @@ const char* landings_gather()
     return nullptr;
 }
 
-void test_landings(void**) { expect_no_reason(landings_gather()); }
+void test_bounces(void**) { expect_no_reason(bounces_gather()); }
 
 // A plan may let any op follow any other, one that is done at once included. The copy must run
 // once.
@@ -155,7 +155,7 @@ int main()
         cmocka_unit_test(test_all_machines),
         cmocka_unit_test(test_all_seeds),
         cmocka_unit_test(test_all_sizes),
-        cmocka_unit_test(test_landings),
+        cmocka_unit_test(test_bounces),
         cmocka_unit_test(test_dependency_on_an_op_done_at_once),
     };
     return cmocka_run_group_tests_name("executor", tests, nullptr, nullptr);

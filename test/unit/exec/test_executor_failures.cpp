@@ -53,13 +53,13 @@ std::size_t fail_each(Scenario scenario, Sabotage sabotage, std::string& fault)
 
 std::size_t failures[call_kinds];
 
-const char* every_failure_ends(Sabotage::How how, Landing landing, Broadcast broadcast)
+const char* every_failure_ends(Sabotage::How how, Bounce bounce, Broadcast broadcast)
 {
     for (const char* text : {"2", "3", "1,1", "1,1,1", "2,1", "2,2", "3,1", "2,1,2"}) {
         for (const Route route : all_routes) {
             Scenario scenario{.nodes = machine(text), .route = route};
             scenario.calls = 2;
-            scenario.landing = landing;
+            scenario.bounce = bounce;
             scenario.broadcast = broadcast;
             for (const Call call : every_call) {
                 const bool is_transfer =
@@ -90,8 +90,8 @@ bool met(std::initializer_list<Call> calls)
 void test_refused(void**)
 {
     std::fill(std::begin(failures), std::end(failures), 0);
-    expect_no_reason(every_failure_ends(Sabotage::How::refused, Landing::none, Broadcast::none));
-    expect_no_reason(every_failure_ends(Sabotage::How::refused, Landing::some, Broadcast::all));
+    expect_no_reason(every_failure_ends(Sabotage::How::refused, Bounce::none, Broadcast::none));
+    expect_no_reason(every_failure_ends(Sabotage::How::refused, Bounce::some, Broadcast::all));
     assert_true(met({Call::begin, Call::announce, Call::ready, Call::put, Call::copy, Call::drain,
                      Call::progress}));
 }
@@ -99,9 +99,8 @@ void test_refused(void**)
 void test_fails_later(void**)
 {
     std::fill(std::begin(failures), std::end(failures), 0);
-    expect_no_reason(
-        every_failure_ends(Sabotage::How::fails_later, Landing::none, Broadcast::none));
-    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Landing::some, Broadcast::all));
+    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Bounce::none, Broadcast::none));
+    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Bounce::some, Broadcast::all));
     assert_true(met({Call::put, Call::copy, Call::drain}));
 }
 
@@ -150,7 +149,7 @@ const char* a_death_ends_the_call()
             for (int i = 0; i < ranks * 24; i++) {
                 scenario.weather.seed++;
                 scenario.broadcast = i % 2 == 0 ? Broadcast::none : Broadcast::some;
-                scenario.landing = i % 3 == 0 ? Landing::some : Landing::none;
+                scenario.bounce = i % 3 == 0 ? Bounce::some : Bounce::none;
                 scenario.dies = i % ranks;
                 scenario.dies_at = std::chrono::microseconds(40 * i);
                 scenario.told_after = std::chrono::microseconds(i % 4 == 0 ? 1000 : 10);

@@ -67,9 +67,9 @@ void test_takes_what_is_right(void**)
                                  {put, Level::node, 1, 1, {1}},
                                  {put, Level::rail, 2, Signal::max_count, {0, 2}},
                                  {copy, Level::node, 0, 0, {3}},
-                                 {copy, Level::node, 0, 0, {}, Place::receive, Place::landing},
-                                 {copy, Level::node, 0, 0, {}, Place::landing, Place::receive},
-                                 {put, Level::rail, 2, 1, {}, Place::landing},
+                                 {copy, Level::node, 0, 0, {}, Place::receive, Place::bounce},
+                                 {copy, Level::node, 0, 0, {}, Place::bounce, Place::receive},
+                                 {put, Level::rail, 2, 1, {}, Place::bounce},
                                  {drain, Level::rail, 2, 0, {4}}}));
     expect_no_reason(refusal_of({}));
 }
@@ -118,7 +118,7 @@ void test_refuses_copies_that_are_none(void**)
 {
     const char* places = "op 0 copies a buffer to itself or to the send buffer";
     assert_string_equal(refusal_of({{copy, Level::node, 0, 0, {}, Place::receive}}), places);
-    assert_string_equal(refusal_of({{copy, Level::node, 0, 0, {}, Place::landing, Place::landing}}),
+    assert_string_equal(refusal_of({{copy, Level::node, 0, 0, {}, Place::bounce, Place::bounce}}),
                         places);
     assert_string_equal(refusal_of({{copy, Level::node, 0, 0, {}, Place::receive, Place::send}}),
                         places);
@@ -127,10 +127,10 @@ void test_refuses_copies_that_are_none(void**)
     assert_string_equal(refusal_of({{copy, Level::node, 1, 0, {}}}), rank);
 }
 
-void test_refuses_node_puts_from_the_landing_buffer(void**)
+void test_refuses_node_puts_from_the_bounce_buffer(void**)
 {
-    assert_string_equal(refusal_of({{put, Level::node, 1, 1, {}, Place::landing}}),
-                        "op 0 puts from the landing buffer on the node level");
+    assert_string_equal(refusal_of({{put, Level::node, 1, 1, {}, Place::bounce}}),
+                        "op 0 puts from the bounce buffer on the node level");
 }
 
 // ---- tables
@@ -222,19 +222,19 @@ void test_sorted_puts(void**) { expect_no_reason(puts_are_sorted_by_count()); }
 // it: leaders would wait for each other.
 void test_who_opens_the_rail(void**)
 {
-    const auto opens = [](const char* nodes, int rank, Route route, bool landing) {
+    const auto opens = [](const char* nodes, int rank, Route route, bool bounce) {
         const auto shards = equal_shards(static_cast<int>(machine(nodes).size()), 5);
         const Topology topology(machine(nodes));
-        AllgatherShape shape{shards, 100, route, false, landing};
+        AllgatherShape shape{shards, 100, route, false, bounce};
         return Program(plan_allgather(topology, rank, shape), topology, rank).opens_the_rail();
     };
-    for (const bool landing : {false, true}) {
-        assert_true(opens("2,2", 0, Route::direct, landing));
-        assert_true(opens("2,2,2", 1, Route::ring, landing));
-        assert_true(opens("1,1,1", 0, Route::bundles, landing));
-        assert_false(opens("2,2,2", 0, Route::bundles, landing));
-        assert_false(opens("2,2", 1, Route::bundles, landing));  // puts nothing there
-        assert_false(opens("4", 0, Route::direct, landing));
+    for (const bool bounce : {false, true}) {
+        assert_true(opens("2,2", 0, Route::direct, bounce));
+        assert_true(opens("2,2,2", 1, Route::ring, bounce));
+        assert_true(opens("1,1,1", 0, Route::bundles, bounce));
+        assert_false(opens("2,2,2", 0, Route::bundles, bounce));
+        assert_false(opens("2,2", 1, Route::bundles, bounce));  // puts nothing there
+        assert_false(opens("4", 0, Route::direct, bounce));
     }
 }
 
@@ -250,7 +250,7 @@ int main()
         cmocka_unit_test(test_refuses_wrong_levels),
         cmocka_unit_test(test_refuses_counts_that_no_signal_holds),
         cmocka_unit_test(test_refuses_copies_that_are_none),
-        cmocka_unit_test(test_refuses_node_puts_from_the_landing_buffer),
+        cmocka_unit_test(test_refuses_node_puts_from_the_bounce_buffer),
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_sorted_puts),
     };

@@ -95,13 +95,13 @@ void test_copy_that_does_not_end(void**)
 void test_memory_of_a_copy_that_does_not_end(void**)
 {
     expect_no_reason(run_alone(1, [](Process& p) -> std::string {
-        auto landing = std::make_unique<HostMemory>();
-        if (landing->reserve(0, bytes) == nullptr) return "no landing buffer";
+        auto bounce = std::make_unique<HostMemory>();
+        if (bounce->reserve(0, bytes) == nullptr) return "no bounce buffer";
         const auto pinned = hip_sim_live("pinned") + hip_sim_live("registrations");
         Process::hang_next_copy();
         (void)p.copy();
         free_pinned(p.pinned);
-        landing.reset();
+        bounce.reset();
         hier_finalize();
         if (hip_sim_live("pinned") + hip_sim_live("registrations") != pinned)
             return "it was given back";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans of ranks whose network reaches only a landing buffer: what is copied to it and from it, who
+// Plans of ranks whose network reaches only a bounce buffer: what is copied to it and from it, who
 // waits for that, and that nothing else changes.
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +22,7 @@ using namespace hier::test;
 
 using Check = std::function<std::string(const Team& team, int rank)>;
 
-// Of every rank with landing, on all small machines, by both routes, in place and not.
+// Of every rank with a bounce buffer, on all small machines, by both routes, in place and not.
 const char* first_fault(const Check& check)
 {
     for (int ranks = 1; ranks <= 6; ranks++) {
@@ -34,10 +34,10 @@ const char* first_fault(const Check& check)
         for (const auto& nodes : every_machine(ranks)) {
             for (const Route route : {Route::direct, Route::ring}) {
                 for (const bool in_place : {false, true}) {
-                    for (const auto& landing : {some, all}) {
-                        const Team team = team_of(nodes, shards, 3, route, in_place, landing);
+                    for (const auto& bounce : {some, all}) {
+                        const Team team = team_of(nodes, shards, 3, route, in_place, bounce);
                         for (int r = 0; r < ranks; r++) {
-                            if (!landing[static_cast<std::size_t>(r)]) continue;
+                            if (!bounce[static_cast<std::size_t>(r)]) continue;
                             const std::string fault = check(team, r);
                             if (!fault.empty())
                                 return keep(fault + ": rank " + std::to_string(r) +
@@ -66,8 +66,8 @@ bool is_copy(const Op& op, Place from, Place to)
 {
     return op.kind == Op::Kind::copy && op.from == from && op.to == to;
 }
-bool is_stage_in(const Op& op) { return is_copy(op, Place::landing, Place::receive); }
-bool is_stage_out(const Op& op) { return op.kind == Op::Kind::copy && op.to == Place::landing; }
+bool is_stage_in(const Op& op) { return is_copy(op, Place::bounce, Place::receive); }
+bool is_stage_out(const Op& op) { return op.kind == Op::Kind::copy && op.to == Place::bounce; }
 bool is_put(const Op& op, Level level) { return op.kind == Op::Kind::put && op.level == level; }
 
 bool less(const Slice& a, const Slice& b)
@@ -114,9 +114,9 @@ std::string fault_of_copies(const Team& team, int rank)
     const bool has_rail = team.topology.nodes() > 1;
     const Slices own = own_chunks(team, rank);
     if (slices_of(plan_of(team, rank), is_stage_out) != (has_rail ? own : Slices{}))
-        return "not the own shard alone and once is copied to the landing buffer";
+        return "not the own shard alone and once is copied to the bounce buffer";
     if (slices_of(plan_of(team, rank), is_stage_in) != slices_put_to(team, rank))
-        return "not each chunk that enters is copied from the landing buffer once";
+        return "not each chunk that enters is copied from the bounce buffer once";
     const auto is_from_send = [](const Op& op) { return is_copy(op, Place::send, Place::receive); };
     if (slices_of(plan_of(team, rank), is_from_send) != (team.in_place ? Slices{} : own))
         return "the own shard is not copied to the receive buffer as ever";
@@ -157,10 +157,10 @@ std::string fault_of_places(const Team& team, int rank)
 {
     const Place own = team.in_place ? Place::receive : Place::send;
     for (const Op& op : plan_of(team, rank).ops) {
-        if (is_put(op, Level::rail) && op.from != Place::landing)
+        if (is_put(op, Level::rail) && op.from != Place::bounce)
             return "a rail put that the network cannot read";
         if (is_put(op, Level::node) && op.from != (is_own(team, rank, op) ? own : Place::receive))
-            return "a node put from elsewhere than without landing";
+            return "a node put from elsewhere than without a bounce buffer";
         if (is_stage_out(op) && op.from != own) return "the own shard is not where it is read";
         if (op.kind == Op::Kind::copy && (op.level != Level::node || op.peer != rank))
             return "a copy that is not this rank's";
@@ -239,7 +239,7 @@ void test_order(void**) { expect_no_reason(first_fault(fault_of_order)); }
 
 // ---- all else
 
-// Without the copies and by whatever source, it is the plan of a rank without landing: its peers
+// Without the copies and by whatever source, it is the plan of a rank without a bounce buffer: its peers
 // need not know.
 std::string fault_of_the_rest(const Team& team, int rank)
 {
@@ -260,29 +260,32 @@ std::string fault_of_the_rest(const Team& team, int rank)
 
 void test_rest(void**) { expect_no_reason(first_fault(fault_of_the_rest)); }
 
-bool landing_is_nowhere()
+bool bounce_is_nowhere()
 {
     for (const Route route : {Route::direct, Route::ring}) {
         for (const Plan& plan : team_of("2,3,1", 7, 3, route).plans) {
             for (const Op& op : plan.ops) {
-                if (op.from == Place::landing || op.to == Place::landing) return false;
+                if (op.from == Place::bounce || op.to == Place::bounce) return false;
             }
         }
     }
     return true;
 }
 
-void test_without_landing(void**) { assert_true(landing_is_nowhere()); }
+void test_without_bounce_buffers(void**) { assert_true(bounce_is_nowhere()); }
 
 }  // namespace
 
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies),          cmocka_unit_test(test_numbers_of_copies),
-        cmocka_unit_test(test_places),          cmocka_unit_test(test_dependencies),
-        cmocka_unit_test(test_order),           cmocka_unit_test(test_rest),
-        cmocka_unit_test(test_without_landing),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_numbers_of_copies),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_dependencies),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_without_bounce_buffers),
     };
-    return cmocka_run_group_tests_name("plan_landing", tests, nullptr, nullptr);
+    return cmocka_run_group_tests_name("plan_bounce", tests, nullptr, nullptr);
 }
