@@ -11,13 +11,13 @@
 #include "opal/util/output.h"
 
 /* Small calls are over before Open MPI has asked all others whether they have something to do. But a
- * program that makes no other calls needs that, too, and so it gets a share of the turns, whatever
+ * program that makes no other calls needs that, too, and so it gets a share of the calls, whatever
  * calls they are of. */
-static void turn(void)
+static void progress(void)
 {
     enum { share = 4 };
-    static unsigned turns = 0; /* of all threads */
-    if (0 == __atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED) % share) {
+    static unsigned calls = 0; /* of all threads */
+    if (0 == __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % share) {
         opal_progress();
     } else {
         (void)hier_progress();
@@ -29,7 +29,7 @@ static int run(const mca_coll_hier_call_t* call, const hier_allgather_args* args
     hier_team* team = call->module->team;
     int rc = hier_allgather_start(team, args);
     while (HIER_IN_PROGRESS == rc) {
-        turn();
+        progress();
         mca_coll_hier_end_if_broken(call);
         rc = hier_team_test(team);
     }

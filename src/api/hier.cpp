@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "api/engine.hpp"
+#include "api/progress_engine.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "gpu/runtime.hpp"
@@ -32,9 +32,9 @@ struct hier_team {
     hier_team(const hier_config& config, const hier_bootstrap& bootstrap, const hier::Group& all)
         : team(config, bootstrap, all)
     {
-        hier::Engine::instance().add(team);
+        hier::ProgressEngine::instance().add(team);
     }
-    ~hier_team() { hier::Engine::instance().forget(team); }
+    ~hier_team() { hier::ProgressEngine::instance().forget(team); }
     hier_team(const hier_team&) = delete;
     hier_team& operator=(const hier_team&) = delete;
 
@@ -141,14 +141,15 @@ int hier_team_takes_device_memory(const hier_team* team)
 
 int hier_allgather_start(hier_team* team, const hier_allgather_args* args)
 {
-    return guarded(HIER_ERR_MEMORY,
-                   [&] { return code_of(hier::Engine::instance().start(team->team, *args)); });
+    return guarded(HIER_ERR_MEMORY, [&] {
+        return code_of(hier::ProgressEngine::instance().start(team->team, *args));
+    });
 }
 
 void hier_allgather_refuse(hier_team* team)
 {
     (void)guarded(HIER_ERR_TRANSPORT, [&] {
-        hier::Engine::instance().refuse(team->team);
+        hier::ProgressEngine::instance().refuse(team->team);
         return static_cast<int>(HIER_OK);
     });
 }
@@ -157,7 +158,7 @@ void hier_allgather_interrupt(hier_team* team, const unsigned char* is_dead)
 {
     (void)guarded(HIER_ERR_MEMORY, [&] {
         const std::vector<bool> dead(is_dead, is_dead + team->team.size());
-        hier::Engine::instance().interrupt(team->team, dead);
+        hier::ProgressEngine::instance().interrupt(team->team, dead);
         return static_cast<int>(HIER_OK);
     });
 }
@@ -166,7 +167,7 @@ int hier_team_test(hier_team* team) { return code_of(team->team.status()); }
 
 int hier_progress(void)
 {
-    return guarded(0, [] { return hier::Engine::instance().progress(); });
+    return guarded(0, [] { return hier::ProgressEngine::instance().progress(); });
 }
 
 void hier_quiesce(void) { hier::UcxWorker::quiesce(); }

@@ -32,7 +32,7 @@ public:
     Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team);
     ~Team();
 
-    // Under the engine's lock, all of these.
+    // Under the progress engine's lock, all of these.
     Status start(const hier_allgather_args& args);
     // In place of a start: the others hear that this rank has failed.
     Status refuse(Status status);

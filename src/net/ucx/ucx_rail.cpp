@@ -89,8 +89,8 @@ Status UcxRail::begin(const Binding& binding)
 {
     const std::lock_guard lock(worker_->mutex());
     // A failure that has come is seen before anything is put into the buffer of who raised it.
-    constexpr int turns_on_entry = 4096;
-    if (!binding.eager) turn_worker(turns_on_entry);
+    constexpr int passes_on_entry = 4096;
+    if (!binding.eager) progress_worker(passes_on_entry);
     binding_ = binding;
     is_bound_ = true;
     take_early();
@@ -263,8 +263,8 @@ Status UcxRail::progress(Completions& completions)
     Status failure = Status::ok;
     {
         const std::lock_guard lock(worker_->mutex());
-        constexpr int most_turns = 16;  // then somebody else's turn comes
-        turn_worker(most_turns);
+        constexpr int max_passes = 16;  // then other teams get their share
+        progress_worker(max_passes);
         std::swap(done_, reported_);
         failure = own_failure_;
     }
@@ -278,7 +278,7 @@ Status UcxRail::progress(Completions& completions)
     return has_failed() ? Status::peer_failed : Status::ok;
 }
 
-void UcxRail::turn_worker(int most)
+void UcxRail::progress_worker(int most)
 {
     for (int i = 0; i < most && ucp_worker_progress(worker_->handle()) != 0; i++) {
     }

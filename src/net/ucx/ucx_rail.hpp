@@ -157,7 +157,7 @@ private:
     bool is_missed(const Flight& flight) const;
     static void report(const Flight& flight, const char* what, ucs_status_t status);
     void release(Flight& flight);
-    void turn_worker(int most);
+    void progress_worker(int most);
     void abandon_flights();
 
     const char* why_out_of_reach(const Binding& binding);

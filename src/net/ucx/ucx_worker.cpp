@@ -97,7 +97,7 @@ std::shared_ptr<UcxWorker> UcxWorker::get(const NetworkChoice& choice)
     return all.workers.emplace_back(std::make_shared<UcxWorker>(choice));
 }
 
-void UcxWorker::turn_all()
+void UcxWorker::progress_all()
 {
     Registry& all = registry();
     if (all.quiet) return;

@@ -51,10 +51,10 @@ class UcxWorker {
 public:
     // The process's worker for this choice. Throws SetupError.
     static std::shared_ptr<UcxWorker> get(const NetworkChoice& choice);
-    // Turns all workers once, those apart that somebody else is turning: between collectives, for
+    // Progresses all workers once, but for those that another thread progresses: between collectives, for
     // the acknowledgements of what was put.
-    static void turn_all();
-    // From now on peers may be gone: nothing is turned between collectives any more, and no goodbye
+    static void progress_all();
+    // From now on peers may be gone: no worker is progressed between collectives any more, and no goodbye
     // is sent. (UCX ends the process when it cannot answer a put whose sender has left.)
     static void quiesce();
     static bool is_quiet();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "api/engine.hpp"
+#include "api/progress_engine.hpp"
 
 #include <sched.h>
 
@@ -13,20 +13,20 @@
 
 namespace hier {
 
-Engine& Engine::instance()
+ProgressEngine& ProgressEngine::instance()
 {
-    static Engine engine;
+    static ProgressEngine engine;
     return engine;
 }
 
-void Engine::add(Team& team)
+void ProgressEngine::add(Team& team)
 {
     if (!team.has_rail()) return;  // inside a node nobody waits for who is not in the call
     const std::lock_guard lock(mutex_);
     answering_.push_back(&team);
 }
 
-Status Engine::start(Team& team, const hier_allgather_args& args)
+Status ProgressEngine::start(Team& team, const hier_allgather_args& args)
 {
     const std::lock_guard lock(mutex_);
     Status status = Status::ok;
@@ -44,23 +44,23 @@ Status Engine::start(Team& team, const hier_allgather_args& args)
     return status;
 }
 
-void Engine::refuse(Team& team)
+void ProgressEngine::refuse(Team& team)
 {
     const std::lock_guard lock(mutex_);
     (void)team.refuse(Status::transport_error);
 }
 
-void Engine::interrupt(Team& team, const std::vector<bool>& is_dead)
+void ProgressEngine::interrupt(Team& team, const std::vector<bool>& is_dead)
 {
     const std::lock_guard lock(mutex_);
     team.interrupt(is_dead);
 }
 
-int Engine::progress()
+int ProgressEngine::progress()
 {
     if (count_.load(std::memory_order_relaxed) == 0) {
-        if (is_time_to_turn()) {
-            UcxWorker::turn_all();
+        if (is_time_for_idle_progress()) {
+            UcxWorker::progress_all();
             sweep_retired_rails();
             const std::unique_lock lock(mutex_, std::try_to_lock);
             if (lock.owns_lock()) answer_failures();
@@ -83,11 +83,11 @@ int Engine::progress()
         }
     }
     count_ = running_.size();
-    // A call on one node turns no worker, even if each of its turns moves something; but peers of
+    // A call on one node progresses no worker, even if each of its passes moves something; but peers of
     // another communicator may wait for an answer (over TCP, UCX 1.18 completes a put only when its
     // target has answered).
-    if (is_time_to_turn()) {
-        UcxWorker::turn_all();
+    if (is_time_for_idle_progress()) {
+        UcxWorker::progress_all();
         answer_failures();
     }
     if (moved == 0 && should_yield) sched_yield();
@@ -96,7 +96,7 @@ int Engine::progress()
 
 // A failed call returns when nobody can write into its buffers any more, and over a network a rank that
 // is not in the call can only say so itself. Some teams at a time: there may be thousands.
-void Engine::answer_failures()
+void ProgressEngine::answer_failures()
 {
     constexpr std::size_t at_once = 8;
     if (UcxWorker::is_quiet()) return;
@@ -106,14 +106,14 @@ void Engine::answer_failures()
     }
 }
 
-bool Engine::is_time_to_turn()
+bool ProgressEngine::is_time_for_idle_progress()
 {
-    // (A turn costs some 300 ns once there are connections.)
-    constexpr unsigned idle_calls_per_turn = 64;
-    return idle_calls_.fetch_add(1, std::memory_order_relaxed) % idle_calls_per_turn == 0;
+    // (A pass costs some 300 ns once there are connections.)
+    constexpr unsigned idle_calls_per_pass = 64;
+    return idle_calls_.fetch_add(1, std::memory_order_relaxed) % idle_calls_per_pass == 0;
 }
 
-void Engine::forget(Team& team)
+void ProgressEngine::forget(Team& team)
 {
     const std::lock_guard lock(mutex_);
     std::erase(answering_, &team);

@@ -16,9 +16,9 @@ struct hier_allgather_args;
 
 namespace hier {
 
-class Engine {
+class ProgressEngine {
 public:
-    static Engine& instance();
+    static ProgressEngine& instance();
 
     // Until forget(): while the team runs no collective, it answers peers that have failed.
     void add(Team& team);
@@ -31,7 +31,7 @@ public:
     void forget(Team& team);
 
 private:
-    bool is_time_to_turn();
+    bool is_time_for_idle_progress();
     void answer_failures();  // under the lock
 
     std::mutex mutex_;
