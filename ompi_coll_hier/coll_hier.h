@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll/hier inside Open MPI: when a call goes to a team of the core (include/hier/hier.h), and to
- * the previous module when not. */
+ * the fallback module when not. */
 #ifndef MCA_COLL_HIER_H
 #define MCA_COLL_HIER_H
 
@@ -21,7 +21,7 @@ struct mca_coll_hier_component_t {
     const char* providers;
 
     unsigned long long allgather_calls;     /* served here */
-    unsigned long long allgather_fallbacks; /* handed to the previous module */
+    unsigned long long allgather_fallbacks; /* handed to the fallback module */
 };
 typedef struct mca_coll_hier_component_t mca_coll_hier_component_t;
 OMPI_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
@@ -29,7 +29,7 @@ OMPI_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
 typedef enum {
     MCA_COLL_HIER_FRESH, /* no call yet that is worth a team */
     MCA_COLL_HIER_READY,
-    MCA_COLL_HIER_REFUSED, /* set-up failed, on all ranks: the previous module for good */
+    MCA_COLL_HIER_REFUSED, /* set-up failed, on all ranks: the fallback module for good */
     MCA_COLL_HIER_BROKEN   /* set-up broke off, and its messages may still come: no calls any more */
 } mca_coll_hier_state_t;
 
@@ -67,8 +67,8 @@ typedef struct {
 
 struct mca_coll_hier_module_t {
     mca_coll_base_module_t super;
-    mca_coll_base_module_allgather_fn_t previous_allgather;
-    mca_coll_base_module_t* previous_allgather_module;
+    mca_coll_base_module_allgather_fn_t fallback_allgather;
+    mca_coll_base_module_t* fallback_allgather_module;
     mca_coll_hier_state_t state;
     size_t least_bytes; /* that the team is to serve, of all ranks together */
     size_t most_bytes;  /* likewise; SIZE_MAX before there is one */
@@ -136,11 +136,11 @@ int mca_coll_hier_convert_on_device(char* packed, size_t bytes,
 bool mca_coll_hier_is_regular(const mca_coll_hier_elements_t* elements, size_t bytes);
 void mca_coll_hier_drop_plan(mca_coll_hier_plan_t** plan);
 
-/* coll_hier_stand_in.c: a buffer without memory. It has as many bytes as is said, from each rank where
+/* coll_hier_placeholder.c: a buffer without memory. It has as many bytes as is said, from each rank where
  * it receives, all of them in the same few: read as zeros, or written to no purpose. No type: not even
  * for that there is memory. */
-void mca_coll_hier_make_stand_in(size_t bytes, bool is_send, mca_coll_hier_buffer_t* buffer);
-bool mca_coll_hier_is_stand_in(const mca_coll_hier_buffer_t* buffer);
+void mca_coll_hier_make_placeholder(size_t bytes, bool is_send, mca_coll_hier_buffer_t* buffer);
+bool mca_coll_hier_is_placeholder(const mca_coll_hier_buffer_t* buffer);
 /* `count` elements of `each` bytes, dense, from `buffer->base` on. No type where there is no memory for
  * it. */
 void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffer_t* buffer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Allgather: to the communicator's team, or to the previous module.
+/* MPI_Allgather: to the communicator's team, or to the fallback module.
  *
  * Which of the two must be the same on all ranks: it is decided from the bytes a rank receives from
  * each, which MPI makes equal everywhere, from the MCA variables, and from the team's state, on
@@ -176,7 +176,7 @@ static void tell_of_small_call(mca_coll_hier_call_t* call)
     }
     if (is_fresh) {
         opal_output_verbose(1, mca_coll_hier_component.output,
-                            "coll:hier: communicator %s: the previous module serves the first %d "
+                            "coll:hier: communicator %s: the fallback module serves the first %d "
                             "calls of less than %d bytes in all",
                             call->comm->c_name, many_calls - 1, large_total);
         return;
@@ -184,7 +184,7 @@ static void tell_of_small_call(mca_coll_hier_call_t* call)
     module->has_told_of_small_calls = true;
     opal_output_verbose(
         1, mca_coll_hier_component.output,
-        "coll:hier: communicator %s: %zu bytes in all are less than %s (%zu): the previous module "
+        "coll:hier: communicator %s: %zu bytes in all are less than %s (%zu): the fallback module "
         "serves such calls%s",
         call->comm->c_name, call->total,
         is_stated ? "coll_hier_min_bytes" : "what the cost model finds worth it",
@@ -242,7 +242,7 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
                 tell_of_small_call(&call);
             }
         }
-        return mca_coll_hier_by_previous(
+        return mca_coll_hier_by_fallback(
             &call, (mca_coll_hier_buffer_t){(void*)sbuf, scount, sdtype, false},
             (mca_coll_hier_buffer_t){rbuf, rcount, rdtype, false});
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One call of MPI_Allgather, as it goes to the team or to the previous module. */
+/* One call of MPI_Allgather, as it goes to the team or to the fallback module. */
 #ifndef MCA_COLL_HIER_CALL_H
 #define MCA_COLL_HIER_CALL_H
 
@@ -34,8 +34,8 @@ void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call);
 /* MPI's, of a call that has ended with this code of the core (HIER_OK, HIER_ERR_...). */
 int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code);
 
-/* coll_hier_previous.c: the buffers are those of MPI_Allgather */
-int mca_coll_hier_by_previous(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
+/* coll_hier_fallback.c: the buffers are those of MPI_Allgather */
+int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
                               mca_coll_hier_buffer_t receive);
 
 END_C_DECLS

@@ -32,12 +32,12 @@ static void clean_up(mca_coll_hier_module_t* module)
     mca_coll_hier_drop_plan(&module->send_plan);
     mca_coll_hier_drop_plan(&module->receive_plan);
 #if !HIER_MODULE_INSTALLS
-    if (NULL != module->previous_allgather_module) {
-        OBJ_RELEASE(module->previous_allgather_module);
+    if (NULL != module->fallback_allgather_module) {
+        OBJ_RELEASE(module->fallback_allgather_module);
     }
 #endif
-    module->previous_allgather_module = NULL;
-    module->previous_allgather = NULL;
+    module->fallback_allgather_module = NULL;
+    module->fallback_allgather = NULL;
     module->state = MCA_COLL_HIER_REFUSED;
 }
 
@@ -71,12 +71,12 @@ static int hier_enable(mca_coll_base_module_t* module, struct ompi_communicator_
                             comm->c_name);
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    hier->previous_allgather = comm->c_coll->coll_allgather;
-    hier->previous_allgather_module = comm->c_coll->coll_allgather_module;
+    hier->fallback_allgather = comm->c_coll->coll_allgather;
+    hier->fallback_allgather_module = comm->c_coll->coll_allgather_module;
 #if HIER_MODULE_INSTALLS
     MCA_COLL_INSTALL_API(comm, allgather, mca_coll_hier_allgather, module, "hier");
 #else
-    OBJ_RETAIN(hier->previous_allgather_module); /* the communicator is about to release it */
+    OBJ_RETAIN(hier->fallback_allgather_module); /* the communicator is about to release it */
 #endif
     return OMPI_SUCCESS;
 }
@@ -86,8 +86,8 @@ static int hier_disable(mca_coll_base_module_t* module, struct ompi_communicator
     mca_coll_hier_module_t* hier = (mca_coll_hier_module_t*)module;
 #if HIER_MODULE_INSTALLS
     if (comm->c_coll->coll_allgather_module == module) { /* still ours */
-        MCA_COLL_INSTALL_API(comm, allgather, hier->previous_allgather,
-                             hier->previous_allgather_module, "hier");
+        MCA_COLL_INSTALL_API(comm, allgather, hier->fallback_allgather,
+                             hier->fallback_allgather_module, "hier");
     }
 #else
     (void)comm;

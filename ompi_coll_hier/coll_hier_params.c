@@ -60,7 +60,7 @@ static number_row_t number_rows[] = {
      "size go, and why; 10: more",
      NULL},
     {"min_bytes", BYTES, &self->min_bytes, 0, 1, 1LL << 50, OPAL_INFO_LVL_4,
-     "Total bytes (all ranks together) below which the previous module serves the call; 0: by the "
+     "Total bytes (all ranks together) below which the fallback module serves the call; 0: by the "
      "cost model, once a communicator has had a call of 32 KiB or 16 smaller ones. Equal on all "
      "ranks",
      NULL},
@@ -223,7 +223,7 @@ int mca_coll_hier_register(void)
     }
     if (OMPI_SUCCESS == rc) {
         rc = register_counter("allgather_fallbacks",
-                              "Calls of MPI_Allgather handed to the previous module",
+                              "Calls of MPI_Allgather handed to the fallback module",
                               &self->allgather_fallbacks);
     }
     return rc;

@@ -84,7 +84,7 @@ bool mca_coll_hier_is_everywhere(struct ompi_communicator_t* comm)
     if (0 <= other && ompi_comm_rank(comm) == first) {
         opal_output(0,
                     "coll:hier: rank %d of communicator %s has no coll/hier, or another version, "
-                    "coll_hier_min_bytes or coll_hier_priority than rank %d: the previous module "
+                    "coll_hier_min_bytes or coll_hier_priority than rank %d: the fallback module "
                     "serves its allgathers",
                     other, comm->c_name, first);
     }

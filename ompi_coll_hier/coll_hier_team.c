@@ -66,7 +66,7 @@ static void report_refusal(const struct ompi_communicator_t* comm, const char* c
     static atomic_flag has_refused = ATOMIC_FLAG_INIT;
     const bool is_first = !atomic_flag_test_and_set(&has_refused);
     opal_output_verbose(is_first ? 0 : 1, mca_coll_hier_component.output,
-                        "coll:hier: %s on communicator %s: the previous module serves its "
+                        "coll:hier: %s on communicator %s: the fallback module serves its "
                         "allgathers%s",
                         cause, comm->c_name,
                         is_first ? " (of others: with coll_hier_verbose 1)" : "");

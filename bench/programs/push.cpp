@@ -34,11 +34,11 @@ private:
 }  // namespace
 
 Push::Push(MPI_Comm comm, std::size_t bytes)
-    : comm_(comm), source_(memory_, bytes), bounce_(memory_, bytes)
+    : comm_(comm), source_(memory_, bytes), target_(memory_, bytes)
 {
     MPI_Comm_rank(comm, &rank_);
     MPI_Comm_size(comm, &ranks_);
-    const bool both = source_.data() != nullptr && bounce_.data() != nullptr;
+    const bool both = source_.data() != nullptr && target_.data() != nullptr;
     failure_ = agree_on_failure(comm, both ? ""
                                            : "rank " + std::to_string(rank_) +
                                                  ": no GPU memory; give smaller --bytes");
@@ -51,7 +51,7 @@ void Push::map_next()
 {
     cudaIpcMemHandle_t own{};
     cudaIpcMemHandle_t next{};
-    require(cudaIpcGetMemHandle(&own, bounce_.data()), "cudaIpcGetMemHandle");
+    require(cudaIpcGetMemHandle(&own, target_.data()), "cudaIpcGetMemHandle");
     const int bytes = static_cast<int>(sizeof own);
     MPI_Sendrecv(&own, bytes, MPI_BYTE, (rank_ + ranks_ - 1) % ranks_, 0, &next, bytes, MPI_BYTE,
                  (rank_ + 1) % ranks_, 0, comm_, MPI_STATUS_IGNORE);
@@ -102,14 +102,14 @@ std::string Push::check()
 {
     const int previous = (rank_ + ranks_ - 1) % ranks_;
     const Block sent{rank_, 1, source_.bytes()};
-    const Block expected{previous, 1, bounce_.bytes()};
+    const Block expected{previous, 1, target_.bytes()};
     write_block(source_, 0, sent);
-    write_poison(bounce_, 0, expected);
+    write_poison(target_, 0, expected);
     MPI_Barrier(comm_);
     start_copy();
     stream_.wait();
     MPI_Barrier(comm_);
-    const auto wrong = check_block(bounce_, 0, expected);
+    const auto wrong = check_block(target_, 0, expected);
     return agree_on_failure(
         comm_, wrong ? "rank " + std::to_string(rank_) + ": first wrong byte of rank " +
                            std::to_string(previous) + " at offset " + std::to_string(wrong->offset)

@@ -37,7 +37,7 @@ private:
     int ranks_ = 0;
     CudaMemory memory_;
     Buffer source_;
-    Buffer bounce_;  // of the previous rank's copies
+    Buffer target_;  // of the previous rank's copies
     void* next_ = nullptr;
     CudaStream stream_;
     std::string failure_;

@@ -71,7 +71,7 @@ function line(size,    i, value, hier, bound) {
 
 function notes(    i) {
     for (i = 1; i <= sizes; i++) if (order[i] in fallback) {
-        printf "* at %s a rank hier served %s calls; below coll_hier_min_bytes in total the previous module serves\n",
+        printf "* at %s a rank hier served %s calls; below coll_hier_min_bytes in total the fallback module serves\n",
             size_text(order[i]), fallback[order[i]]
         failed = !allow_fallback
     }

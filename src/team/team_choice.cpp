@@ -63,7 +63,7 @@ std::size_t Team::least_bytes() const
     for (std::size_t bytes = 1; bytes <= most; bytes *= 2) {
         AllgatherWish equal_on_all = wish(bytes);
         equal_on_all.depth = 0;  // each rank's own affair
-        if (cost_->choose(bytes, equal_on_all).seconds > cost_->previous(bytes)) least = 2 * bytes;
+        if (cost_->choose(bytes, equal_on_all).seconds > cost_->fallback(bytes)) least = 2 * bytes;
     }
     return least == 1 ? 0 : least * static_cast<std::size_t>(topology_.size());
 }

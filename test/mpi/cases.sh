@@ -176,7 +176,7 @@ case_ gpu-failing-copies-typed ranks=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_f
 case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1
 case_ gpu-failing-copies-3-by-0 ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --most 15
 case_ gpu-failing-copies-4-by-2 ranks=4 node_size=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --async 1 --most 15
-# In the previous module nobody can be told of a failure: staging gets round every one.
+# In the fallback module nobody can be told of a failure: staging gets round every one.
 case_ gpu-faults-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" -- gpu_faults --victim 1 --harmless 1
 case_ gpu-failing-copies-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
     -- gpu_faults --async 1 --most 15 --harmless 1
@@ -218,8 +218,8 @@ case_ chosen-by-hand ranks=6 node_size=2 \
     says="MPI_COMM_WORLD: 70001 bytes a rank: direct puts, chunks of 4096 bytes, 3 in flight; .*; as coll_hier_inter says)" \
     -- exact --expect hier --sizes 70001
 
-case_ chosen-previous ranks=4 node_size=2 mca="coll_hier_verbose 1 coll_hier_min_bytes 1000000000" \
-    says="communicator .*: .* bytes in all are less than coll_hier_min_bytes .1000000000.: the previous module" \
+case_ chosen-fallback ranks=4 node_size=2 mca="coll_hier_verbose 1 coll_hier_min_bytes 1000000000" \
+    says="communicator .*: .* bytes in all are less than coll_hier_min_bytes .1000000000.: the fallback module" \
     -- exact --expect fallback --sizes 1
 
 # Two devices a rank: of the list, which the ranks of a host share, each gets its part; here connections over loopback.
@@ -237,7 +237,7 @@ case_ devices-one-at-most ranks=4 node_size=2 says="UCX tcp on lo between nodes;
     mca="coll_hier_verbose 1 coll_hier_net_devices $loopbacks coll_hier_nics 1" -- exact --expect hier --sizes 70001
 
 # Who has no hier, or counts calls otherwise, would meet a set-up with data of its own.
-no_hier="the previous module serves its allgathers"
+no_hier="the fallback module serves its allgathers"
 case_ absent-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
 case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=-1 says="$no_hier" -- exact
 case_ priority-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=20 says="rank 1 of .*priority.*$no_hier" -- exact

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One rank has device memory in a call and cannot take part with it: the module of its GPU runtime is missing
 // (HIER_GPU_MODULES), there is no memory to stage it through, or a copy of it does not end. It gets an error; nobody
-// waits for ever, and where the previous module serves the call the others have all that could be had.
+// waits for ever, and where the fallback module serves the call the others have all that could be had.
 //
 //   --victim r    the rank
 //   --memory 0    it has the module, and no memory (default: 1)

@@ -73,7 +73,7 @@ bool AllgatherCost::is_broadcast(std::size_t bytes, Route route, std::size_t chu
            });
 }
 
-double AllgatherCost::previous(std::size_t bytes) const
+double AllgatherCost::fallback(std::size_t bytes) const
 {
     // Through Open MPI's shared memory, a message and a byte (2 to 32 ranks on as many cores, 16 B
     // to 16 KiB).

@@ -81,7 +81,7 @@ struct Rates {
     double stage = 0;      // to and from the bounce buffer; 0: there is none
     bool engines = false;  // that copy, so that the ranks' cores do not
     double overhead = 0;
-    // What the previous module's calls cost more, their memory having to be the host's: at least, and
+    // What the fallback module's calls cost more, their memory having to be the host's: at least, and
     // a rate; 0: nothing.
     double detour = 0, detour_rate = 0;
 };
@@ -122,7 +122,7 @@ public:
     AllgatherChoice choose(std::size_t bytes, const AllgatherWish& wish = {}) const;
     // What the module before ours takes, roughly: recursive doubling or Bruck's algorithm over all
     // ranks, as Open MPI's tuned chooses them for small calls.
-    double previous(std::size_t bytes) const;
+    double fallback(std::size_t bytes) const;
     // Is this route one of those that choose() takes without being told? Bundles only where they are
     // eager, or spread by copy engines.
     bool is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const;

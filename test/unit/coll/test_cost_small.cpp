@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the cost model makes of small calls: eager messages, and the size from which on the
-// previous module is left.
+// fallback module is left.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -96,7 +96,7 @@ void test_eager_saves_the_handshake(void**)
 }
 
 // Measured with a core for each rank, us: Open MPI 4.1.6's tuned.
-void test_previous_module(void**)
+void test_fallback_module(void**)
 {
     struct {
         std::vector<int> layout;
@@ -110,7 +110,7 @@ void test_previous_module(void**)
         {{8, 8}, 16, 68},       {{8, 8}, kilo, 102},
     };
     for (const auto& row : rows) {
-        const double us = AllgatherCost(make_topology(row.layout), tcp()).previous(row.bytes) * 1e6;
+        const double us = AllgatherCost(make_topology(row.layout), tcp()).fallback(row.bytes) * 1e6;
         if (us < row.measured / 2 || us > row.measured * 2)
             print_error("%zu ranks on a node, %zu bytes: %g us, measured %g\n",
                         static_cast<std::size_t>(row.layout[0]), row.bytes, us, row.measured);
@@ -121,7 +121,7 @@ void test_previous_module(void**)
 bool is_ours(const std::vector<int>& layout, const Rates& rates, std::size_t bytes)
 {
     const AllgatherCost cost(make_topology(layout), rates);
-    return choose(layout, rates, bytes).seconds <= cost.previous(bytes);
+    return choose(layout, rates, bytes).seconds <= cost.fallback(bytes);
 }
 
 void test_whose_call_it_is(void**)
@@ -152,7 +152,7 @@ int main()
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_a_large_bundle_is_not_eager),
         cmocka_unit_test(test_eager_saves_the_handshake),
-        cmocka_unit_test(test_previous_module),
+        cmocka_unit_test(test_fallback_module),
         cmocka_unit_test(test_whose_call_it_is),
     };
     return cmocka_run_group_tests_name("cost_small", tests, nullptr, nullptr);

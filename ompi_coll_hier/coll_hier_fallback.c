@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A call that the previous module serves. The stock modules read and write buffers by the CPU: device memory
+/* A call that the fallback module serves. The stock modules read and write buffers by the CPU: device memory
  * goes through the host's. */
 #include "coll_hier_call.h"
 
@@ -27,7 +27,7 @@ static int stage(const mca_coll_hier_call_t* call, bool is_send, mca_coll_hier_b
     buffer->base = mca_coll_hier_reserve(staging, is_send ? call->shard_bytes : call->total, false);
     if (NULL == buffer->base) {
         mca_coll_hier_drop_type(buffer);
-        mca_coll_hier_make_stand_in(call->shard_bytes, is_send, buffer);
+        mca_coll_hier_make_placeholder(call->shard_bytes, is_send, buffer);
     } else {
         char* const own = (char*)buffer->base + (is_send ? 0 : call->shard_bytes * rank);
         memset(own, 0, call->shard_bytes);
@@ -44,7 +44,7 @@ static void tell_of_absence(const mca_coll_hier_call_t* call, bool has_memory)
                            : "it has no memory, and the others' results are worth nothing");
 }
 
-int mca_coll_hier_by_previous(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
+int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
                               mca_coll_hier_buffer_t receive)
 {
     mca_coll_hier_module_t* module = call->module;
@@ -55,17 +55,17 @@ int mca_coll_hier_by_previous(const mca_coll_hier_call_t* call, mca_coll_hier_bu
     rc = OMPI_SUCCESS == rc ? rc_receive : rc;
     const bool takes_part = (NULL != send.type || !stages_send) && NULL != receive.type;
     if (OMPI_SUCCESS != rc || !takes_part) {
-        tell_of_absence(call, takes_part && !mca_coll_hier_is_stand_in(&receive));
+        tell_of_absence(call, takes_part && !mca_coll_hier_is_placeholder(&receive));
     }
-    int rc_previous = OMPI_ERR_OUT_OF_RESOURCE;
+    int rc_fallback = OMPI_ERR_OUT_OF_RESOURCE;
     if (takes_part) {
-        rc_previous = module->previous_allgather(send.base, send.count, send.type, receive.base,
+        rc_fallback = module->fallback_allgather(send.base, send.count, send.type, receive.base,
                                                  receive.count, receive.type, call->comm,
-                                                 module->previous_allgather_module);
+                                                 module->fallback_allgather_module);
     }
     mca_coll_hier_drop_type(&send);
     mca_coll_hier_drop_type(&receive);
-    rc = OMPI_SUCCESS == rc ? rc_previous : rc;
+    rc = OMPI_SUCCESS == rc ? rc_fallback : rc;
     if (OMPI_SUCCESS == rc && stages_result) {
         rc = mca_coll_hier_unpack(&module->receive_staging, call->total, &call->receive);
     }

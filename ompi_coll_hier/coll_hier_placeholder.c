@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the previous module is given in place of the application's buffers: memory of ours, or, where there is
+/* What the fallback module is given in place of the application's buffers: memory of ours, or, where there is
  * none, a datatype whose elements lie one upon the other: extent 0. */
 #include "coll_hier.h"
 
@@ -23,7 +23,7 @@ static size_t element_bytes(size_t bytes)
     return a;
 }
 
-void mca_coll_hier_make_stand_in(size_t bytes, bool is_send, mca_coll_hier_buffer_t* buffer)
+void mca_coll_hier_make_placeholder(size_t bytes, bool is_send, mca_coll_hier_buffer_t* buffer)
 {
     const size_t each = element_bytes(bytes);
     struct ompi_datatype_t* element = NULL;
@@ -83,7 +83,7 @@ void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffe
     buffer->owns_type = make_element(each, &buffer->type);
 }
 
-bool mca_coll_hier_is_stand_in(const mca_coll_hier_buffer_t* buffer)
+bool mca_coll_hier_is_placeholder(const mca_coll_hier_buffer_t* buffer)
 {
     return zeros == buffer->base || scrap == buffer->base;
 }
