@@ -7,7 +7,7 @@
 
 #include "base/error.hpp"
 #include "gpu/runtime.hpp"
-#include "net/devices/network_wishes.hpp"
+#include "net/devices/network_constraints.hpp"
 #include "net/devices/tcp_interfaces.hpp"
 #include "topology/discovery.hpp"
 #include "topology/nearness.hpp"

@@ -78,7 +78,7 @@ private:
     TeamRates measure(const Group& team, const std::vector<PeerRecord>& records);
     void describe(const std::vector<PeerRecord>& records, const std::string& rates);
     void make_tracer(const hier_bootstrap& bootstrap);
-    AllgatherWish wish(std::size_t bytes_per_rank) const;
+    AllgatherConstraints constraints(std::size_t bytes_per_rank) const;
     // That of a call whose program is still there, if there is one.
     AllgatherChoice choose(std::size_t bytes_per_rank) const;
     void report(const Call& call, const AllgatherChoice& choice);

@@ -35,24 +35,24 @@ std::optional<Route> forced_route(int inter)
 
 }  // namespace
 
-AllgatherWish Team::wish(std::size_t bytes_per_rank) const
+AllgatherConstraints Team::constraints(std::size_t bytes_per_rank) const
 {
-    AllgatherWish wish;
+    AllgatherConstraints constraints;
     const std::size_t countable =
         bytes_per_rank / (Signal::max_count / static_cast<std::size_t>(topology_.size())) + 1;
-    wish.least_chunk = std::max(wish.least_chunk, countable);
-    if (config_.chunk_bytes > 0) wish.chunk = std::max(config_.chunk_bytes, countable);
-    wish.route = forced_route(config_.inter);
-    wish.depth = config_.depth;
-    wish.eager_bytes = config_.eager_bytes;
-    return wish;
+    constraints.least_chunk = std::max(constraints.least_chunk, countable);
+    if (config_.chunk_bytes > 0) constraints.chunk = std::max(config_.chunk_bytes, countable);
+    constraints.route = forced_route(config_.inter);
+    constraints.depth = config_.depth;
+    constraints.eager_bytes = config_.eager_bytes;
+    return constraints;
 }
 
 AllgatherChoice Team::choose(std::size_t bytes_per_rank) const
 {
     for (const Prepared& p : prepared_)
         if (p.call.bytes_per_rank == bytes_per_rank) return p.choice;
-    return cost_->choose(bytes_per_rank, wish(bytes_per_rank));
+    return cost_->choose(bytes_per_rank, constraints(bytes_per_rank));
 }
 
 // A power of two a rank: from there on the model finds no size at which the others are faster.
@@ -61,7 +61,7 @@ std::size_t Team::least_bytes() const
     constexpr std::size_t most = 4 << 10;  // beyond, the others were never seen to be faster
     std::size_t least = 1;
     for (std::size_t bytes = 1; bytes <= most; bytes *= 2) {
-        AllgatherWish equal_on_all = wish(bytes);
+        AllgatherConstraints equal_on_all = constraints(bytes);
         equal_on_all.depth = 0;  // each rank's own affair
         if (cost_->choose(bytes, equal_on_all).seconds > cost_->fallback(bytes)) least = 2 * bytes;
     }
@@ -80,14 +80,14 @@ void Team::report(const Call& call, const AllgatherChoice& choice)
             text_of(choice.seconds).c_str());
         return;
     }
-    const AllgatherWish wished = wish(bytes);
-    std::string why = wished.route ? "; as coll_hier_inter says" : "";
+    const AllgatherConstraints constrained = constraints(bytes);
+    std::string why = constrained.route ? "; as coll_hier_inter says" : "";
     for (const Route route : all_routes) {
         const bool is_same = topology_.nodes() == 2 && route == Route::ring;  // as direct puts
-        if (wished.route || route == choice.route || is_same ||
-            !cost_->is_choice(bytes, route, wished))
+        if (constrained.route || route == choice.route || is_same ||
+            !cost_->is_choice(bytes, route, constrained))
             continue;
-        AllgatherWish other = wished;
+        AllgatherConstraints other = constrained;
         other.route = route;
         why += format("%s%s: %s", why.empty() ? "; " : ", ", text_of(route).c_str(),
                       text_of(cost_->choose(bytes, other).seconds).c_str());

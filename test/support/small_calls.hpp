@@ -47,9 +47,9 @@ inline Rates rdma()
 inline AllgatherChoice choose(const std::vector<int>& layout, const Rates& rates, std::size_t bytes,
                               bool eager = true)
 {
-    AllgatherWish wish;
-    wish.eager_bytes = eager ? 32 * kilo : 0;
-    return AllgatherCost(bench::simulator::make_topology(layout), rates).choose(bytes, wish);
+    AllgatherConstraints constraints;
+    constraints.eager_bytes = eager ? 32 * kilo : 0;
+    return AllgatherCost(bench::simulator::make_topology(layout), rates).choose(bytes, constraints);
 }
 
 }  // namespace hier::test

@@ -205,12 +205,12 @@ std::vector<Result> run_all(const Options& options, std::size_t bytes)
             continue;
         }
         for (const auto& route : routes) {
-            hier::AllgatherWish wish;
-            wish.route = route;
-            wish.chunk = options.chunk;
-            wish.depth = options.machine.depth;
-            wish.eager_bytes = options.machine.eager_bytes;
-            const auto choice = cost.choose(bytes, wish);
+            hier::AllgatherConstraints constraints;
+            constraints.route = route;
+            constraints.chunk = options.chunk;
+            constraints.depth = options.machine.depth;
+            constraints.eager_bytes = options.machine.eager_bytes;
+            const auto choice = cost.choose(bytes, constraints);
             results.push_back({std::string("hier-") + to_string(choice.route), choice,
                                run_hier(topology, options, bytes, choice)});
         }

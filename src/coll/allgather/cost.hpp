@@ -101,7 +101,7 @@ struct AllgatherChoice {
 };
 
 // What is not to be chosen, and what the call is like.
-struct AllgatherWish {
+struct AllgatherConstraints {
     std::optional<Route> route;
     std::size_t chunk = 0;               // 0: choose
     int depth = 0;                       // 0: choose; changes neither route nor chunk
@@ -119,19 +119,19 @@ public:
                             bool eager = false) const;
     // The best of the routes and of shards cut into 1, 2, 4, ... chunks that are no larger than
     // their cost wants; the window that keeps the NIC busy.
-    AllgatherChoice choose(std::size_t bytes, const AllgatherWish& wish = {}) const;
+    AllgatherChoice choose(std::size_t bytes, const AllgatherConstraints& constraints = {}) const;
     // What the module before ours takes, roughly: recursive doubling or Bruck's algorithm over all
     // ranks, as Open MPI's tuned chooses them for small calls.
     double fallback(std::size_t bytes) const;
     // Is this route one of those that choose() takes without being told? Bundles only where they are
     // eager, or spread by copy engines.
-    bool is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const;
+    bool is_choice(std::size_t bytes, Route route, const AllgatherConstraints& constraints) const;
 
     static constexpr int most_depth = 64;  // that is chosen
 
 private:
     // What goes to another node is a shard, or a node's shards.
-    bool is_eager(std::size_t bytes, Route route, const AllgatherWish& wish) const;
+    bool is_eager(std::size_t bytes, Route route, const AllgatherConstraints& constraints) const;
     const RouteLoad& load(Route route) const { return load_[static_cast<std::size_t>(route)]; }
     AllgatherChoice bundled(std::size_t bytes, bool eager) const;
     double lane_share(Route route, std::size_t chunks) const;
@@ -146,7 +146,7 @@ private:
     double links_time(const Rates& rates, const RouteLoad::Node& node, double size, double c) const;
     double largest_chunk(Route route) const;
     bool is_broadcast(std::size_t bytes, Route route, std::size_t chunk) const;
-    bool is_worth_bundling(std::size_t bytes, const AllgatherWish& wish) const;
+    bool is_worth_bundling(std::size_t bytes, const AllgatherConstraints& constraints) const;
     Rates rates_for(std::size_t bytes, bool is_broadcast) const;
 
     int ranks_;

@@ -7,29 +7,32 @@
 
 namespace hier {
 
-bool AllgatherCost::is_eager(std::size_t bytes, Route route, const AllgatherWish& wish) const
+bool AllgatherCost::is_eager(std::size_t bytes, Route route,
+                             const AllgatherConstraints& constraints) const
 {
     const std::size_t shards =
         route == Route::bundles ? static_cast<std::size_t>(most_members_) : 1;
-    return nodes_ > 1 && bytes <= wish.eager_bytes / shards;
+    return nodes_ > 1 && bytes <= constraints.eager_bytes / shards;
 }
 
 // With a handshake, too? A block in a bundle costs copy engines no copy of its own, whose start takes
 // longer than the bytes, if the bundle lies side by side and is not cut. Cores save little; and over
 // TCP they were the fastest on 4 nodes of 8 ranks alone, and on others slow out of all proportion:
 // several of 64 KiB at a time into one node.
-bool AllgatherCost::is_worth_bundling(std::size_t bytes, const AllgatherWish& wish) const
+bool AllgatherCost::is_worth_bundling(std::size_t bytes,
+                                      const AllgatherConstraints& constraints) const
 {
     constexpr std::size_t most = 16 << 20;  // of a bundle
-    const std::size_t whole = wish.chunk == 0 ? most : std::min(most, wish.chunk);
+    const std::size_t whole = constraints.chunk == 0 ? most : std::min(most, constraints.chunk);
     return nodes_ > 1 && most_members_ > 1 && are_neighbours_ && rates_.engines &&
            rates_.nic_turn <= 0 && bytes <= whole / static_cast<std::size_t>(most_members_);
 }
 
-bool AllgatherCost::is_choice(std::size_t bytes, Route route, const AllgatherWish& wish) const
+bool AllgatherCost::is_choice(std::size_t bytes, Route route,
+                              const AllgatherConstraints& constraints) const
 {
-    return route != Route::bundles || is_eager(bytes, route, wish) ||
-           is_worth_bundling(bytes, wish);
+    return route != Route::bundles || is_eager(bytes, route, constraints) ||
+           is_worth_bundling(bytes, constraints);
 }
 
 // As few puts in flight as the NIC needs.
@@ -58,7 +61,8 @@ double AllgatherCost::largest_chunk(Route route) const
     return rates_.nic_issue * rates_.nic * rates_.lanes / (share * sharing);
 }
 
-AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wish) const
+AllgatherChoice AllgatherCost::choose(std::size_t bytes,
+                                      const AllgatherConstraints& constraints) const
 {
     constexpr std::size_t page = 4096;
     // More chunks cost what the formula does not see, and so do puts that all come at once: a gain
@@ -73,15 +77,17 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wi
         const Route first = nodes_ > 2 ? Route::ring : Route::direct;
         const Route second = nodes_ > 2 ? Route::direct : Route::ring;
         for (const Route route : {first, second, Route::bundles}) {
-            if (wish.route ? *wish.route != route : !is_choice(bytes, route, wish)) continue;
+            if (constraints.route ? *constraints.route != route
+                                  : !is_choice(bytes, route, constraints))
+                continue;
             const double most =
-                std::max(largest_chunk(route), 2.0 * static_cast<double>(wish.least_chunk));
-            const bool is_pointless = wish.chunk == 0 && rates_.nic_issue > 0 && nodes_ > 1 &&
-                                      static_cast<double>(chunk) > most;
+                std::max(largest_chunk(route), 2.0 * static_cast<double>(constraints.least_chunk));
+            const bool is_pointless = constraints.chunk == 0 && rates_.nic_issue > 0 &&
+                                      nodes_ > 1 && static_cast<double>(chunk) > most;
             if (is_pointless) continue;
             const int depth = window(bytes, route, chunk);
             const AllgatherChoice choice =
-                predict(bytes, route, chunk, depth, is_eager(bytes, route, wish));
+                predict(bytes, route, chunk, depth, is_eager(bytes, route, constraints));
             const bool is_hop = route == Route::bundles && !choice.eager;
             const double share = is_hop ? worth_a_hop : worthwhile;
             if (best.chunk == 0 || choice.seconds < best.seconds * share) best = choice;
@@ -90,19 +96,19 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes, const AllgatherWish& wi
     // Only now: the window is a rank's own affair, and the rest must be the same on all of them.
     const auto granted = [&](AllgatherChoice choice) {
         if (choice.route == Route::bundles) {
-            if (wish.chunk > 0) choice.chunk = std::min(choice.chunk, wish.chunk);
+            if (constraints.chunk > 0) choice.chunk = std::min(choice.chunk, constraints.chunk);
             choice.broadcast = is_broadcast(bytes, choice.route, choice.chunk);
-            if (wish.depth > 0) choice.depth = wish.depth;
-        } else if (wish.depth > 0) {
-            choice = predict(bytes, choice.route, choice.chunk, wish.depth, choice.eager);
+            if (constraints.depth > 0) choice.depth = constraints.depth;
+        } else if (constraints.depth > 0) {
+            choice = predict(bytes, choice.route, choice.chunk, constraints.depth, choice.eager);
         }
         return choice;
     };
-    if (wish.chunk > 0 && nodes_ > 1) {
-        consider(std::min(wish.chunk, bytes));
+    if (constraints.chunk > 0 && nodes_ > 1) {
+        consider(std::min(constraints.chunk, bytes));
         return granted(best);
     }
-    for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= wish.least_chunk; cuts *= 2) {
+    for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= constraints.least_chunk; cuts *= 2) {
         const std::size_t even = (bytes + cuts - 1) / cuts;
         consider(cuts == 1 ? even : (even + page - 1) / page * page);
         if (nodes_ == 1) break;  // nothing to overlap with: every cut only costs

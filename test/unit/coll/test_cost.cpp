@@ -218,17 +218,17 @@ bool choices_make_sense()
     return one.chunk == mega && many.chunk == 100 && one.seconds > 0;
 }
 
-bool wishes_are_granted()
+bool constraints_are_kept()
 {
     const AllgatherCost cost(make_topology({4, 4, 4}), rates_of(Machine()));
     for (const Route route : {Route::direct, Route::ring}) {
-        hier::AllgatherWish wish;
-        wish.route = route;
-        wish.chunk = 40000;
-        wish.depth = 7;
-        const auto choice = cost.choose(mega, wish);
+        hier::AllgatherConstraints constraints;
+        constraints.route = route;
+        constraints.chunk = 40000;
+        constraints.depth = 7;
+        const auto choice = cost.choose(mega, constraints);
         if (choice.route != route || choice.chunk != 40000 || choice.depth != 7) return false;
-        if (cost.choose(100, wish).chunk != 100) return false;
+        if (cost.choose(100, constraints).chunk != 100) return false;
     }
     return true;
 }
@@ -243,9 +243,9 @@ bool the_window_changes_nothing_else()
         for (const std::size_t bytes : {64 * kilo, 256 * kilo, mega}) {
             const auto usual = cost.choose(bytes);
             for (const int depth : {1, 2, 16}) {
-                hier::AllgatherWish wish;
-                wish.depth = depth;
-                const auto choice = cost.choose(bytes, wish);
+                hier::AllgatherConstraints constraints;
+                constraints.depth = depth;
+                const auto choice = cost.choose(bytes, constraints);
                 if (choice.route != usual.route || choice.chunk != usual.chunk) return false;
             }
         }
@@ -259,11 +259,13 @@ bool the_window_covers_the_latency()
     Machine m;
     m.nic_rate = 50e9;
     m.nic_latency = 1e-6;
-    hier::AllgatherWish wish;
-    wish.chunk = 64 * kilo;
-    const int near = AllgatherCost(make_topology({2, 2}), rates_of(m)).choose(mega, wish).depth;
+    hier::AllgatherConstraints constraints;
+    constraints.chunk = 64 * kilo;
+    const int near =
+        AllgatherCost(make_topology({2, 2}), rates_of(m)).choose(mega, constraints).depth;
     m.nic_latency = 10e-6;
-    const int far = AllgatherCost(make_topology({2, 2}), rates_of(m)).choose(mega, wish).depth;
+    const int far =
+        AllgatherCost(make_topology({2, 2}), rates_of(m)).choose(mega, constraints).depth;
     const double wire = 64 * kilo / m.nic_rate;
     return near >= 2 && far * wire >= wire + 2 * m.nic_latency;
 }
@@ -351,7 +353,7 @@ void test_formulas(void**)
     assert_true(lanes_are_shared_by_peers());
     assert_true(lanes_cut_what_one_nic_takes_whole());
     assert_true(puts_are_as_large_as_their_cost_wants());
-    assert_true(wishes_are_granted());
+    assert_true(constraints_are_kept());
     assert_true(the_window_changes_nothing_else());
     assert_true(the_window_covers_the_latency());
     assert_true(formulas_hold());

@@ -17,8 +17,8 @@ namespace {
 using namespace hier::test;
 using bench::simulator::make_topology;
 using hier::AllgatherChoice;
+using hier::AllgatherConstraints;
 using hier::AllgatherCost;
-using hier::AllgatherWish;
 using hier::Route;
 
 // us, on one node with a core for each rank: calls between two barriers.
@@ -44,10 +44,11 @@ void test_measured(void**)
     }
 }
 
-bool is_broadcast(const std::vector<int>& layout, std::size_t bytes, AllgatherWish wish = {})
+bool is_broadcast(const std::vector<int>& layout, std::size_t bytes,
+                  AllgatherConstraints constraints = {})
 {
-    wish.eager_bytes = 32 * kilo;
-    return AllgatherCost(make_topology(layout), tcp()).choose(bytes, wish).broadcast;
+    constraints.eager_bytes = 32 * kilo;
+    return AllgatherCost(make_topology(layout), tcp()).choose(bytes, constraints).broadcast;
 }
 
 // A block and its head, and of other nodes' blocks those that this rank hands on.
@@ -59,7 +60,7 @@ void test_what_a_broadcast_holds(void**)
     assert_false(is_broadcast({4}, ~std::size_t{0} / 8));
     assert_false(is_broadcast({1, 1}, 16));  // there is nobody
     assert_true(is_broadcast({8, 1}, 16));
-    AllgatherWish direct, bundles;
+    AllgatherConstraints direct, bundles;
     direct.route = Route::direct;
     bundles.route = Route::bundles;
     // One block of each other node's, or all of one other node's.
@@ -103,12 +104,12 @@ hier::Topology any_topology(std::mt19937& random)
 }
 
 // The most bytes of a broadcast, roughly; 0: not even one.
-std::size_t largest_broadcast(const AllgatherCost& cost, const AllgatherWish& wish)
+std::size_t largest_broadcast(const AllgatherCost& cost, const AllgatherConstraints& constraints)
 {
     std::size_t least = 0, most = tcp().broadcast_space;
     while (least + 1 < most) {
         const std::size_t middle = (least + most) / 2;
-        (cost.choose(middle, wish).broadcast ? least : most) = middle;
+        (cost.choose(middle, constraints).broadcast ? least : most) = middle;
     }
     return least;
 }
@@ -119,14 +120,14 @@ const char* all_that_is_chosen_fits_in()
     int broadcasts = 0;
     for (int i = 0; i < 3000; i++) {
         const hier::Topology topology = any_topology(random);
-        AllgatherWish wish;
-        wish.eager_bytes = random() % 2 * 32 * kilo;
-        if (random() % 4 != 0) wish.route = hier::all_routes[random() % 3];
-        if (random() % 2 == 0) wish.chunk = 1 + random() % (random() % 2 == 0 ? 100 : 8192);
+        AllgatherConstraints constraints;
+        constraints.eager_bytes = random() % 2 * 32 * kilo;
+        if (random() % 4 != 0) constraints.route = hier::all_routes[random() % 3];
+        if (random() % 2 == 0) constraints.chunk = 1 + random() % (random() % 2 == 0 ? 100 : 8192);
         const AllgatherCost cost(topology, tcp());
-        const std::size_t bytes = largest_broadcast(cost, wish);
+        const std::size_t bytes = largest_broadcast(cost, constraints);
         if (bytes == 0) continue;
-        const AllgatherChoice choice = cost.choose(bytes, wish);
+        const AllgatherChoice choice = cost.choose(bytes, constraints);
         broadcasts++;
         const auto shards = hier::equal_shards(topology.size(), bytes);
         for (int r = 0; r < topology.size(); r++) {

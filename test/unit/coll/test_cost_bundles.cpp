@@ -16,8 +16,8 @@ namespace {
 using namespace bench::simulator;
 using namespace hier::test;
 using hier::AllgatherChoice;
+using hier::AllgatherConstraints;
 using hier::AllgatherCost;
-using hier::AllgatherWish;
 using hier::Rates;
 using hier::Route;
 
@@ -33,11 +33,12 @@ void test_bundles_are_for_many_small_messages(void**)
     assert_true(choose({8, 8}, rdma(), 64 * kilo).route != Route::bundles);
 }
 
-AllgatherChoice choose_on_gpus(const Options& options, std::size_t bytes, AllgatherWish wish = {})
+AllgatherChoice choose_on_gpus(const Options& options, std::size_t bytes,
+                               AllgatherConstraints constraints = {})
 {
-    wish.eager_bytes = options.machine.eager_bytes;
+    constraints.eager_bytes = options.machine.eager_bytes;
     return AllgatherCost(make_topology(options.layout), small_rates_of(options.machine))
-        .choose(bytes, wish);
+        .choose(bytes, constraints);
 }
 
 // Plans in virtual time: what is chosen takes at most a fifth more than direct puts or a ring would,
@@ -56,9 +57,10 @@ const char* gpus_take_the_fastest_route(double stage_rate)
             for (std::size_t bytes = 4 * kilo; bytes <= 4096 * kilo; bytes *= 2) {
                 const double chosen = seconds(choose_on_gpus(options, bytes), bytes);
                 for (const Route route : hier::all_routes) {
-                    AllgatherWish wish;
-                    wish.route = route;
-                    const double other = seconds(choose_on_gpus(options, bytes, wish), bytes);
+                    AllgatherConstraints constraints;
+                    constraints.route = route;
+                    const double other =
+                        seconds(choose_on_gpus(options, bytes, constraints), bytes);
                     if (chosen > (route == Route::bundles ? 1.25 : 1.2) * other)
                         return keep(std::to_string(nodes) + " nodes of " + std::to_string(ranks) +
                                     ", " + std::to_string(bytes) +
@@ -96,7 +98,7 @@ void test_bundles_with_a_handshake_are_for_copy_engines(void**)
     for (std::size_t bytes = 1; bytes < 4096 * kilo; bytes *= 4)
         assert_true(choose_on_gpus(one_node, bytes).route != Route::bundles);
     // Cut, it would be as many copies as without.
-    AllgatherWish cut;
+    AllgatherConstraints cut;
     cut.chunk = 32 * kilo;
     assert_true(choose_on_gpus(options, 32 * kilo, cut).route != Route::bundles);
     cut.chunk = 8 * 32 * kilo;
@@ -116,12 +118,12 @@ void test_bundles_with_a_handshake_are_for_copy_engines(void**)
 void test_a_bundle_is_one_chunk(void**)
 {
     assert_int_equal(choose(std::vector<int>(4, 4), tcp(), 100).chunk, 400);
-    AllgatherWish wish;
-    wish.route = Route::bundles;
-    wish.chunk = 4096;
+    AllgatherConstraints constraints;
+    constraints.route = Route::bundles;
+    constraints.chunk = 4096;
     const AllgatherCost cost(make_topology({4, 4}), tcp());
-    assert_int_equal(cost.choose(8 * kilo, wish).chunk, 4096);
-    assert_int_equal(cost.choose(100, wish).chunk, 400);
+    assert_int_equal(cost.choose(8 * kilo, constraints).chunk, 4096);
+    assert_int_equal(cost.choose(100, constraints).chunk, 400);
 }
 
 // Strewn ranks need a message each, which takes the gain away.
@@ -131,15 +133,16 @@ void test_strewn_ranks(void**)
     for (std::size_t r = 0; r < cyclic.size(); r++) cyclic[r] = static_cast<int>(r % 8);
     std::vector<int> block(64);
     for (std::size_t r = 0; r < block.size(); r++) block[r] = static_cast<int>(r / 8);
-    AllgatherWish wish;
-    wish.eager_bytes = 32 * kilo;
-    wish.route = Route::bundles;
+    AllgatherConstraints constraints;
+    constraints.eager_bytes = 32 * kilo;
+    constraints.route = Route::bundles;
     const AllgatherCost strewn(hier::Topology(cyclic), tcp());
     const AllgatherCost side_by_side(hier::Topology(block), tcp());
-    assert_true(strewn.choose(16, wish).seconds > 2 * side_by_side.choose(16, wish).seconds);
+    assert_true(strewn.choose(16, constraints).seconds >
+                2 * side_by_side.choose(16, constraints).seconds);
     // The messages are more, and the bytes no more.
-    assert_true(strewn.choose(4 * kilo, wish).links <
-                2 * side_by_side.choose(4 * kilo, wish).links);
+    assert_true(strewn.choose(4 * kilo, constraints).links <
+                2 * side_by_side.choose(4 * kilo, constraints).links);
 }
 
 // Plans of bundles in virtual time: in host memory, in that of GPUs, staged.
@@ -149,10 +152,10 @@ const char* bundles_are_predicted(Options options, const std::vector<std::vector
         options.layout = layout;
         const auto topology = make_topology(layout);
         const AllgatherCost cost(topology, rates_of(options.machine));
-        AllgatherWish wish;
-        wish.route = Route::bundles;
+        AllgatherConstraints constraints;
+        constraints.route = Route::bundles;
         for (const std::size_t bytes : {1 * kilo, 16 * kilo, 64 * kilo, 512 * kilo}) {
-            const AllgatherChoice choice = cost.choose(bytes, wish);
+            const AllgatherChoice choice = cost.choose(bytes, constraints);
             const double seconds = run_hier(topology, options, bytes, choice).seconds;
             if (std::abs(choice.seconds / seconds - 1) > 0.25)
                 return keep(std::to_string(layout.size()) + " nodes of " +

@@ -15,8 +15,8 @@ namespace {
 
 using namespace bench::simulator;
 using namespace hier::test;
+using hier::AllgatherConstraints;
 using hier::AllgatherCost;
-using hier::AllgatherWish;
 using hier::Rates;
 using hier::Route;
 
@@ -48,10 +48,10 @@ const char* predictions_are_as_measured()
             return keep(what + ": not the faster one");
         for (const Route route : {Route::direct, Route::bundles}) {
             const double measured = route == Route::direct ? row.direct : row.bundles;
-            AllgatherWish wish;
-            wish.route = route;
-            wish.eager_bytes = 32 * kilo;
-            const double ratio = cost.choose(row.bytes, wish).seconds * 1e6 / measured;
+            AllgatherConstraints constraints;
+            constraints.route = route;
+            constraints.eager_bytes = 32 * kilo;
+            const double ratio = cost.choose(row.bytes, constraints).seconds * 1e6 / measured;
             if (ratio < 0.5 || ratio > 2)
                 return keep(what + ": predicted " + std::to_string(ratio) + " of the time");
         }
@@ -64,34 +64,34 @@ void test_measured(void**) { expect_no_reason(predictions_are_as_measured()); }
 // What waits at a receiver that is not in the call yet is bounded.
 void test_a_large_bundle_is_not_eager(void**)
 {
-    AllgatherWish wish;
-    wish.eager_bytes = 32 * kilo;
+    AllgatherConstraints constraints;
+    constraints.eager_bytes = 32 * kilo;
     const AllgatherCost cost(make_topology({8, 8}), tcp());
     for (const Route route : {Route::direct, Route::bundles}) {
-        wish.route = route;
-        assert_true(cost.choose(4 * kilo, wish).eager);
-        assert_int_equal(cost.choose(4 * kilo + 1, wish).eager, route == Route::direct);
-        assert_false(cost.choose(32 * kilo + 1, wish).eager);
+        constraints.route = route;
+        assert_true(cost.choose(4 * kilo, constraints).eager);
+        assert_int_equal(cost.choose(4 * kilo + 1, constraints).eager, route == Route::direct);
+        assert_false(cost.choose(32 * kilo + 1, constraints).eager);
     }
-    assert_false(AllgatherCost(make_topology({8}), tcp()).choose(16, wish).eager);
+    assert_false(AllgatherCost(make_topology({8}), tcp()).choose(16, constraints).eager);
     // By the largest of them.
-    wish.route = Route::bundles;
+    constraints.route = Route::bundles;
     const AllgatherCost uneven(make_topology({2, 8}), tcp());
-    assert_true(uneven.choose(4 * kilo, wish).eager);
-    assert_false(uneven.choose(4 * kilo + 1, wish).eager);
+    assert_true(uneven.choose(4 * kilo, constraints).eager);
+    assert_false(uneven.choose(4 * kilo + 1, constraints).eager);
 }
 
 void test_eager_saves_the_handshake(void**)
 {
     for (const Route route : hier::all_routes) {
-        AllgatherWish wish;
-        wish.route = route;
+        AllgatherConstraints constraints;
+        constraints.route = route;
         const AllgatherCost cost(make_topology({2, 2, 2}), rdma());
-        const double with = cost.choose(100, wish).seconds;
-        wish.eager_bytes = 32 * kilo;
+        const double with = cost.choose(100, constraints).seconds;
+        constraints.eager_bytes = 32 * kilo;
         // Bundles are gathered meanwhile.
         const double saved = route == Route::bundles ? 0 : rdma().nic_latency;
-        assert_true(cost.choose(100, wish).seconds < with - saved);
+        assert_true(cost.choose(100, constraints).seconds < with - saved);
     }
 }
 

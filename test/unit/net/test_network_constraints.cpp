@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "net/devices/network_wishes.hpp"
+#include "net/devices/network_constraints.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -77,5 +77,5 @@ int main()
         cmocka_unit_test(test_variables_of_ucx),
         cmocka_unit_test(test_networks_beside_tcp),
     };
-    return cmocka_run_group_tests_name("network_wishes", tests, nullptr, nullptr);
+    return cmocka_run_group_tests_name("network_constraints", tests, nullptr, nullptr);
 }

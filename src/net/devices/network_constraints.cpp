@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/devices/network_wishes.hpp"
+#include "net/devices/network_constraints.hpp"
 
 #include <algorithm>
 #include <charconv>
