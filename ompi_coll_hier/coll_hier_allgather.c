@@ -63,7 +63,7 @@ static void choose_staging(const mca_coll_hier_call_t* call,
     mca_coll_hier_module_t* module = call->module;
     staged->staging = kept;
     if (elements->is_reachable || module->lacks_device_memory ||
-        !hier_team_takes_device_memory(module->team) || bytes > HIER_MOST_LENT ||
+        !hier_team_takes_device_memory(module->team) || bytes > HIER_MAX_LENT ||
         bytes > mca_coll_hier_bytes_of(elements) || !mca_coll_hier_is_regular(elements, bytes)) {
         return;
     }
@@ -188,7 +188,7 @@ static void tell_of_small_call(mca_coll_hier_call_t* call)
         "serves such calls%s",
         call->comm->c_name, call->total,
         is_stated ? "coll_hier_min_bytes" : "what the cost model finds worth it",
-        is_stated ? mca_coll_hier_component.min_bytes : module->least_bytes,
+        is_stated ? mca_coll_hier_component.min_bytes : module->min_bytes,
         call->receive.is_reachable ? "" : ", through memory of the host");
 }
 
@@ -234,11 +234,11 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     if (MCA_COLL_HIER_BROKEN == hier->state) {
         return mca_coll_hier_error_of_call(&call, HIER_ERR_PEER);
     }
-    if (MCA_COLL_HIER_READY != hier->state || call.total < hier->least_bytes ||
-        call.total > hier->most_bytes) {
+    if (MCA_COLL_HIER_READY != hier->state || call.total < hier->min_bytes ||
+        call.total > hier->max_bytes) {
         if (1 < size) {
             count(&mca_coll_hier_component.allgather_fallbacks);
-            if (MCA_COLL_HIER_REFUSED != hier->state && call.total <= hier->most_bytes) {
+            if (MCA_COLL_HIER_REFUSED != hier->state && call.total <= hier->max_bytes) {
                 tell_of_small_call(&call);
             }
         }

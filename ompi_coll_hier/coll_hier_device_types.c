@@ -38,11 +38,11 @@ typedef struct {
 } rows_t;
 
 /* Of fewer rows each goes by itself: such copies are given to a driver many at a time. */
-enum { copies_at_once = 256, least_rows = 8 };
+enum { copies_at_once = 256, min_rows = 8 };
 
 /* Of a type with more parts nothing is kept for the next call; nor is a plan of more copies, which are
  * made as they are found. */
-enum { most_parts = 16384, most_copies = 16384 };
+enum { max_parts = 16384, max_copies = 16384 };
 
 struct mca_coll_hier_plan {
     /* What it is of. A type is known by what Open MPI has made of it: another may come to its address,
@@ -112,7 +112,7 @@ static int enlarge(mca_coll_hier_plan_t* plan)
 {
     const size_t room = 0 == plan->room ? 16 : 4 * plan->room;
     rows_t* copies =
-        room > most_copies ? NULL : (rows_t*)realloc(plan->copies, room * sizeof *copies);
+        room > max_copies ? NULL : (rows_t*)realloc(plan->copies, room * sizeof *copies);
     if (NULL == copies) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -141,7 +141,7 @@ static int add_pieces(conversion_t* conversion, ptrdiff_t at, size_t packed_at, 
                       size_t rows, ptrdiff_t pitch, size_t packed_pitch)
 {
     /* Elements may lie one upon the other, or backwards. */
-    if (rows >= least_rows && pitch >= (ptrdiff_t)bytes) {
+    if (rows >= min_rows && pitch >= (ptrdiff_t)bytes) {
         return add_rows(conversion, at, packed_at, bytes, rows, (size_t)pitch, packed_pitch);
     }
     int rc = OMPI_SUCCESS;
@@ -297,7 +297,7 @@ static void remember(mca_coll_hier_plan_t* plan, const mca_coll_hier_elements_t*
     const size_t parts = type->opt_desc.used;
     free(plan->parts);
     plan->parts = NULL;
-    if (0 < parts && most_parts >= parts) {
+    if (0 < parts && max_parts >= parts) {
         plan->parts = (dt_elem_desc_t*)malloc(parts * sizeof *plan->parts);
     }
     if (NULL != plan->parts) {
@@ -334,12 +334,12 @@ static const mca_coll_hier_plan_t* plan_of(const mca_coll_hier_elements_t* eleme
 
 bool mca_coll_hier_is_regular(const mca_coll_hier_elements_t* elements, size_t bytes)
 {
-    enum { least_copy = 32768 };
-    if (least_copy > bytes) {
+    enum { min_copy = 32768 };
+    if (min_copy > bytes) {
         return false;
     }
     const mca_coll_hier_plan_t* plan = plan_of(elements, bytes);
-    return NULL != plan && plan->is_complete && least_copy <= bytes / plan->used;
+    return NULL != plan && plan->is_complete && min_copy <= bytes / plan->used;
 }
 
 int mca_coll_hier_convert_on_device(char* packed, size_t bytes,

@@ -14,7 +14,7 @@ static void construct(mca_coll_hier_module_t* module)
     /* Open MPI takes the memory from malloc, and the ranks are to count the same from the start. */
     memset((char*)module + sizeof module->super, 0, sizeof *module - sizeof module->super);
     module->state = MCA_COLL_HIER_FRESH;
-    module->most_bytes = SIZE_MAX;
+    module->max_bytes = SIZE_MAX;
 }
 
 /* Runs from disable and again from the destructor: on 4.1 and 5.0 disable is called once for each

@@ -103,10 +103,10 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
         return;
     }
     module->state = MCA_COLL_HIER_READY;
-    module->least_bytes = 0 < mca_coll_hier_component.min_bytes
+    module->min_bytes = 0 < mca_coll_hier_component.min_bytes
                               ? mca_coll_hier_component.min_bytes
-                              : hier_team_least_bytes(module->team);
-    module->most_bytes = hier_team_most_bytes(module->team);
+                              : hier_team_min_bytes(module->team);
+    module->max_bytes = hier_team_max_bytes(module->team);
     if (0 == ompi_comm_rank(comm)) {
         opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: communicator %s: %s",
                             comm->c_name, hier_team_description(module->team));

@@ -20,7 +20,7 @@ struct Shape {
 constexpr std::array<Shape, 2> message_shapes{{{32 * 1024, 32}, {1024 * 1024, 16}}};
 
 constexpr double fewest_messages = 64;
-constexpr double most_messages = 1e9;
+constexpr double max_messages = 1e9;
 
 // One rank's part in the ring of nodes.
 class Stream {
@@ -94,7 +94,7 @@ double measure(MPI_Comm comm, const Layout& layout, const Shape& shape, double e
     // First a tenth of it: it connects, finds the pace and spends what a token bucket has saved.
     for (const double goal : {seconds / 10.0, seconds}) {
         const double messages =
-            std::clamp(goal * rate / (block * streams), fewest_messages, most_messages);
+            std::clamp(goal * rate / (block * streams), fewest_messages, max_messages);
         const long count = static_cast<long>(messages);
         rate = static_cast<double>(count) * block * streams / stream.run(count);
     }

@@ -29,11 +29,11 @@ function read_layout(label,    n, i) {
 file == 1 {
     key = $column["label"] SUBSEP $column["bytes_per_rank"]
     if (++counted[key] > read_layout($column["label"])) next
-    least_in = (ranks - per_node[counted[key]]) * $column["bytes_per_rank"]
+    min_in = (ranks - per_node[counted[key]]) * $column["bytes_per_rank"]
     busiest_in = (ranks - smallest) * $column["bytes_per_rank"]
-    if (least_in > 0 && $column["bytes_in"] / least_in > most_in[key]) most_in[key] = $column["bytes_in"] / least_in
-    if (busiest_in > 0 && $column["bytes_out"] / busiest_in > most_out[key])
-        most_out[key] = $column["bytes_out"] / busiest_in
+    if (min_in > 0 && $column["bytes_in"] / min_in > max_in[key]) max_in[key] = $column["bytes_in"] / min_in
+    if (busiest_in > 0 && $column["bytes_out"] / busiest_in > max_out[key])
+        max_out[key] = $column["bytes_out"] / busiest_in
     next
 }
 
@@ -63,7 +63,7 @@ function line(key,    part, bound, whole) {
         cell(bound ? bound : "", "%.1f"), cell(median(network[key]), "%.1f"), cell(median(links[key]), "%.1f"),
         cell(whole, "%.1f"), cell(median(overlap[key]), "%.3f"),
         (bound ? sprintf("%+.1f%%", (whole / bound - 1) * 100) : "-"),
-        cell(most_in[key], "%.3f"), cell(most_out[key], "%.3f")
+        cell(max_in[key], "%.3f"), cell(max_out[key], "%.3f")
 }
 
 END {

@@ -98,11 +98,11 @@ const char* hier_team_description(const hier_team* team);
 
 /* Bytes of all ranks together below which the caller's own allgather is expected to be faster, by
  * the cost model; equal on all ranks. Such calls are served all the same. */
-size_t hier_team_least_bytes(const hier_team* team);
+size_t hier_team_min_bytes(const hier_team* team);
 
 /* Bytes of all ranks together up to which the network can be sure to have the memory of a call; equal
  * on all ranks. Larger ones are the caller's own. (RDMA under a limit on locked memory; else SIZE_MAX) */
-size_t hier_team_most_bytes(const hier_team* team);
+size_t hier_team_max_bytes(const hier_team* team);
 
 /* May a call's buffers be memory that the CPU cannot reach? Without that, as in a team made before
  * the process used its GPU, such buffers have to be staged. */
@@ -164,10 +164,10 @@ typedef struct hier_host_memory hier_host_memory;
  * seen. NULL: there is none at all, which has been logged. */
 void* hier_host_memory_reserve(hier_host_memory** memory, size_t bytes, int for_device);
 void hier_host_memory_free(hier_host_memory* memory); /* NULL: nothing happens */
-/* Memory of the device that `like` belongs to, for at most HIER_MOST_LENT bytes; NULL: there is none, or
+/* Memory of the device that `like` belongs to, for at most HIER_MAX_LENT bytes; NULL: there is none, or
  * too much is lent. The process keeps it and lends it again: peers may keep it mapped, and to free it could
  * mean to wait for the application's kernels. */
-#define HIER_MOST_LENT ((size_t)256 << 20)
+#define HIER_MAX_LENT ((size_t)256 << 20)
 void* hier_memory_borrow(const void* like, size_t bytes);
 void hier_memory_give_back(const void* memory); /* NULL: nothing happens */
 

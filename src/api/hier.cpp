@@ -68,8 +68,8 @@ template <class F> int guarded(int on_exception, F f) noexcept
     }
 }
 
-constexpr std::size_t least_lent = 4 << 20;  // bytes of a block; HIER_MOST_LENT at most
-constexpr std::size_t most_blocks = 16;
+constexpr std::size_t min_lent = 4 << 20;  // bytes of a block; HIER_MAX_LENT at most
+constexpr std::size_t max_blocks = 16;
 
 // Of a process that makes communicators by the thousand.
 bool is_said_first(const std::string& cause)
@@ -128,9 +128,9 @@ const char* hier_team_description(const hier_team* team)
     return team->team.description().c_str();
 }
 
-size_t hier_team_least_bytes(const hier_team* team) { return team->team.least_bytes(); }
+size_t hier_team_min_bytes(const hier_team* team) { return team->team.min_bytes(); }
 
-size_t hier_team_most_bytes(const hier_team* team) { return team->team.most_bytes(); }
+size_t hier_team_max_bytes(const hier_team* team) { return team->team.max_bytes(); }
 
 int hier_team_error(const hier_team* team) { return code_of(team->team.error()); }
 
@@ -226,15 +226,15 @@ void* hier_memory_borrow(const void* like, size_t bytes)
     void* base = nullptr;
     (void)guarded(HIER_ERR_MEMORY, [&] {
         hier::Allocation memory;
-        if (bytes > HIER_MOST_LENT) return code_of(hier::Status::bad_argument);
+        if (bytes > HIER_MAX_LENT) return code_of(hier::Status::bad_argument);
         const hier::Status status = hier::gpu::inspect(like, memory);
         if (hier::failed(status) || memory.kind != hier::MemoryKind::device)
             return code_of(hier::Status::out_of_memory);
         // Few sizes, so that what is given back serves the next; and what failed calls keep has an end.
-        std::size_t size = least_lent;
+        std::size_t size = min_lent;
         while (size < bytes) size *= 4;
         hier::LentMemory& all = hier::LentMemory::instance();
-        const auto* block = all.lent() < most_blocks ? all.take(memory.device, size) : nullptr;
+        const auto* block = all.lent() < max_blocks ? all.take(memory.device, size) : nullptr;
         if (block != nullptr) base = block->base;
         return static_cast<int>(HIER_OK);
     });

@@ -77,7 +77,7 @@ HostMemory::Block HostMemory::reserve_pages(int device, std::size_t bytes)
 
 void HostMemory::replace(const Block& block)
 {
-    const bool stays = is_pinned() && current_.bytes <= most_outgrown;
+    const bool stays = is_pinned() && current_.bytes <= max_outgrown;
     if (stays)
         outgrown_.push_back(current_);
     else
@@ -96,7 +96,7 @@ std::byte* HostMemory::reserve_pinned(int device, std::size_t bytes)
         outgrown_.erase(enough);
         return current_.data;
     }
-    if (is_pinned() && current_.bytes > most_outgrown) replace({});
+    if (is_pinned() && current_.bytes > max_outgrown) replace({});
     const std::size_t ample = is_pinned() ? std::max(bytes, 2 * current_.bytes) : bytes;
     Block block = reserve_near(device, ample);
     if (block.data == nullptr) block = reserve_by_runtime(device, ample);

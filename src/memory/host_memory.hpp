@@ -21,14 +21,14 @@ public:
     //
     // Pinned memory that is outgrown stays until the end: to give it back is to wait for the
     // application's kernels (CUDA), and one of them may wait for a rank that is in this call. So it
-    // grows to twice its size at least. More than `most_outgrown` bytes do not stay: a host may not have
+    // grows to twice its size at least. More than `max_outgrown` bytes do not stay: a host may not have
     // enough.
     std::byte* reserve(int device, std::size_t bytes);
     std::byte* data() const { return current_.data; }
     bool is_pinned() const { return current_.owner != Owner::nobody; }
 
 private:
-    static constexpr std::size_t most_outgrown = std::size_t{128} << 20;
+    static constexpr std::size_t max_outgrown = std::size_t{128} << 20;
     // Who knows of it beside us: the runtime has allocated it, or has been told of our pages.
     enum class Owner { nobody, runtime, registered };
     struct Block {

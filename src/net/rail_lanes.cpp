@@ -24,7 +24,7 @@ LeftOut& left_out()
 // Without the first there is no rail. What a process may lock at most is for one.
 std::size_t usable(const std::vector<NetworkChoice>& choices)
 {
-    if (most_registered(choices[0]) < std::numeric_limits<std::size_t>::max()) return 1;
+    if (max_registered(choices[0]) < std::numeric_limits<std::size_t>::max()) return 1;
     const auto end = std::find_if(choices.begin() + 1, choices.end(),
                                   [](const auto& choice) { return left_out().contains(choice); });
     return static_cast<std::size_t>(end - choices.begin());

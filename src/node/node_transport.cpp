@@ -172,7 +172,7 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
     auto broadcast = ranks.have_devices ? nullptr : make_broadcast(group, ranks.numa);
     auto host = std::make_unique<HostTransport>(
         segment, std::move(cma), std::move(cells), std::move(broadcast),
-        share_cores ? HostTransport::most_on_shared_cores : HostTransport::most_through_cells);
+        share_cores ? HostTransport::max_on_shared_cores : HostTransport::max_through_cells);
     if (!ranks.have_devices) return host;
     return std::make_unique<SdmaTransport>(segment, std::move(host),
                                            std::make_unique<DeviceCells>(segment),

@@ -15,7 +15,7 @@ namespace hier {
 namespace {
 
 // Who has failed does not know what the others exchange, and takes in messages up to this size.
-constexpr std::size_t most_unannounced = 16 << 10;
+constexpr std::size_t max_unannounced = 16 << 10;
 
 }  // namespace
 
@@ -73,7 +73,7 @@ Group::Vote Group::spread(Vote vote, std::byte* frame, std::size_t bytes,
 Group::Vote Group::spread(Vote vote) const
 {
     std::array<std::byte, sizeof vote> frame;
-    std::array<std::byte, most_unannounced> room;
+    std::array<std::byte, max_unannounced> room;
     return spread(vote, frame.data(), 0, room);
 }
 
@@ -86,7 +86,7 @@ void Group::gather(const void* in, std::byte* out, std::size_t bytes) const
     std::byte* const blocks = frame.data() + sizeof(Vote);
     std::memcpy(blocks, in, bytes);
     Vote vote;
-    if (most > most_unannounced) vote = spread(vote);
+    if (most > max_unannounced) vote = spread(vote);
     if (vote.level == Vote::none) vote = spread(vote, frame.data(), bytes, room);
     if (vote.level != Vote::none) throw Departure(vote);
     for (std::size_t i = 0; i < n; i++)

@@ -32,7 +32,7 @@ constexpr double device_detour = 20e-6;
 constexpr double device_stage = 25 * giga;  // PCIe 4 x16
 
 // An interface that does not say how fast it is: UCX takes it for one of 100 Mbit/s.
-constexpr double least_told = 13e6;
+constexpr double min_told = 13e6;
 constexpr double assumed_nic = 10 * giga / 8;
 constexpr double tcp_issue = 10e-6;
 constexpr double rdma_issue = 0.5e-6;
@@ -74,12 +74,12 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkC
     RateRecord self{};
     self.device = std::hash<std::string>()(network.devices);
     self.lanes = 1;
-    self.nic_is = config.net_rate > 0      ? RateRecord::stated
-                  : told.rate > least_told ? RateRecord::told
-                                           : RateRecord::assumed;
-    self.nic = config.net_rate > 0      ? config.net_rate * giga
-               : told.rate > least_told ? told.rate
-                                        : assumed_nic;
+    self.nic_is = config.net_rate > 0    ? RateRecord::stated
+                  : told.rate > min_told ? RateRecord::told
+                                         : RateRecord::assumed;
+    self.nic = config.net_rate > 0    ? config.net_rate * giga
+               : told.rate > min_told ? told.rate
+                                      : assumed_nic;
     self.nic_latency = told.latency;
     const bool is_tcp = network.transports.find("tcp") != std::string::npos;
     self.nic_issue = is_tcp ? tcp_issue : rdma_issue;
@@ -99,7 +99,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     for (const RateRecord& r : records) {
         has_devices = has_devices && r.uses_device != 0;
         slowest.lanes = std::min(slowest.lanes, r.lanes);
-        slowest.most_bytes = std::min(slowest.most_bytes, r.most_bytes);
+        slowest.max_bytes = std::min(slowest.max_bytes, r.max_bytes);
         slowest.stages = std::max(slowest.stages, r.stages);
         slowest.broadcast = std::min(slowest.broadcast, r.broadcast);
         if (r.nic < slowest.nic) {
@@ -116,7 +116,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     TeamRates team;
     team.may_be_eager =
         std::all_of(records.begin(), records.end(), [](auto& r) { return r.in_order != 0; });
-    team.most_bytes = slowest.most_bytes;
+    team.max_bytes = slowest.max_bytes;
     Rates& rates = team.rates;
     rates.nic = slowest.nic;
     rates.nic_latency = slowest.nic_latency;
@@ -129,7 +129,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.link_alone = has_devices || slowest.link > 0 ? 0 : 2 * rates.link;
     rates.link_latency = has_devices ? device_latency : core_latency;
     rates.small_latency = has_devices ? device_latency : cell_latency;
-    rates.small_bytes = HostTransport::most_through_cells;
+    rates.small_bytes = HostTransport::max_through_cells;
     rates.broadcast_latency = broadcast_latency;
     rates.broadcast_space = slowest.broadcast;
     rates.broadcast_block = NodeBroadcast::space_for(1, 0);

@@ -17,9 +17,9 @@ namespace hier {
 
 // What a rank tells the others, as bytes: no padding.
 struct RateRecord {
-    std::uint64_t device;      // equal for the ranks of a host that share their network devices
-    std::int64_t lanes;        // how many these are
-    std::uint64_t most_bytes;  // of a call, that its network can be sure to have
+    std::uint64_t device;     // equal for the ranks of a host that share their network devices
+    std::int64_t lanes;       // how many these are
+    std::uint64_t max_bytes;  // of a call, that its network can be sure to have
     double nic, nic_latency, nic_issue, message, nic_turn;
     double link;               // stated; 0: not
     std::int32_t nic_is;       // Source
@@ -36,9 +36,9 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkC
 
 struct TeamRates {
     Rates rates;
-    bool may_be_eager = true;    // everybody's network delivers in order
-    std::size_t most_bytes = 0;  // everybody's network can have as many
-    std::string text;            // what they are and where they come from
+    bool may_be_eager = true;   // everybody's network delivers in order
+    std::size_t max_bytes = 0;  // everybody's network can have as many
+    std::string text;           // what they are and where they come from
 };
 TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology);
 

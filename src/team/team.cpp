@@ -12,7 +12,7 @@
 namespace hier {
 namespace {
 
-constexpr std::size_t prepared_most = 8;  // programs kept
+constexpr std::size_t max_prepared = 8;  // programs kept
 
 }  // namespace
 
@@ -40,7 +40,7 @@ const Team::Prepared& Team::prepare(const Call& call, const AllgatherChoice& cho
     auto made =
         std::make_unique<Program>(plan_allgather(topology_, rank_, shape), topology_, rank_);
     if (tracer_) tracer_->reserve(made->size());
-    if (prepared_.size() == prepared_most) {
+    if (prepared_.size() == max_prepared) {
         prepared_.erase(
             std::min_element(prepared_.begin(), prepared_.end(),
                              [](const auto& a, const auto& b) { return a.used < b.used; }));

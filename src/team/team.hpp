@@ -53,8 +53,8 @@ public:
     bool has_rail() const { return rail_ != nullptr; }
     const std::string& description() const { return description_; }
     // Of all ranks together, below which the caller's other ways are expected to be faster.
-    std::size_t least_bytes() const;
-    std::size_t most_bytes() const { return most_bytes_; }
+    std::size_t min_bytes() const;
+    std::size_t max_bytes() const { return max_bytes_; }
     Status error() const { return broken_.load(std::memory_order_acquire); }
 
 private:
@@ -100,7 +100,7 @@ private:
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
     std::shared_ptr<HostMemory> bounce_;
     std::uint64_t sequence_ = 0;
-    std::size_t most_bytes_ = 0;              // of all ranks together
+    std::size_t max_bytes_ = 0;               // of all ranks together
     std::atomic<Status> broken_{Status::ok};  // the error of an earlier collective
     std::atomic<Status> status_{Status::ok};
     std::string description_;

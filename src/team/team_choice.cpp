@@ -40,7 +40,7 @@ AllgatherConstraints Team::constraints(std::size_t bytes_per_rank) const
     AllgatherConstraints constraints;
     const std::size_t countable =
         bytes_per_rank / (Signal::max_count / static_cast<std::size_t>(topology_.size())) + 1;
-    constraints.least_chunk = std::max(constraints.least_chunk, countable);
+    constraints.min_chunk = std::max(constraints.min_chunk, countable);
     if (config_.chunk_bytes > 0) constraints.chunk = std::max(config_.chunk_bytes, countable);
     constraints.route = forced_route(config_.inter);
     constraints.depth = config_.depth;
@@ -56,7 +56,7 @@ AllgatherChoice Team::choose(std::size_t bytes_per_rank) const
 }
 
 // A power of two a rank: from there on the model finds no size at which the others are faster.
-std::size_t Team::least_bytes() const
+std::size_t Team::min_bytes() const
 {
     constexpr std::size_t most = 4 << 10;  // beyond, the others were never seen to be faster
     std::size_t least = 1;

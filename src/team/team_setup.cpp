@@ -85,7 +85,7 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Gro
         });
     const TeamRates rates = measure(team, records);
     if (!rates.may_be_eager) config_.eager_bytes = 0;
-    most_bytes_ = rates.most_bytes;
+    max_bytes_ = rates.max_bytes;
     team.agree("finishing the set-up", [&] {
         cost_.emplace(topology_, rates.rates);
         describe(records, rates.text);
@@ -113,12 +113,12 @@ void Team::make_rail(const Group& rail, const std::vector<PeerRecord>& records)
     std::vector<NetworkChoice> choices;
     rail.agree("choosing network devices",
                [&] { choices = network_choices(config_, records, topology_, rank_); });
-    const int depth = config_.depth > 0 ? config_.depth : AllgatherCost::most_depth;
+    const int depth = config_.depth > 0 ? config_.depth : AllgatherCost::max_depth;
     rail_ = std::make_unique<RailLanes>(
         rail, choices, rail_partners(topology_, rank_),
         RailSettings{depth, config_.gpu_direct, gpu::runtime(), config_.progress});
     // (The rank's own affair. 0 stays 0.)
-    config_.depth = std::min(config_.depth, most_in_flight(rail_->choice()));
+    config_.depth = std::min(config_.depth, max_in_flight(rail_->choice()));
 }
 
 TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& records)
@@ -128,8 +128,8 @@ TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& record
                            : own_rates(config_, uses_device, {}, {});
     own.in_order = rail_ && rail_->is_in_order() ? 1 : 0;
     own.lanes = rail_ ? rail_->lanes() : 1;
-    own.most_bytes =
-        rail_ ? most_registered(rail_->choice()) : std::numeric_limits<std::size_t>::max();
+    own.max_bytes =
+        rail_ ? max_registered(rail_->choice()) : std::numeric_limits<std::size_t>::max();
     own.stages = rail_ && !rail_->reaches_devices() ? 1 : 0;
     own.broadcast = node_->broadcast_space();
     return team_rates(team.allgather(own), topology_);
@@ -154,10 +154,10 @@ void Team::describe(const std::vector<PeerRecord>& records, const std::string& r
         description_ += format("; rank %d: %s", rank_, place.c_str());
     description_ += "; " + rates;
     if (oversubscribed_) description_ += "; ranks share cores: calls take longer than expected";
-    if (most_bytes_ < std::numeric_limits<std::size_t>::max())
+    if (max_bytes_ < std::numeric_limits<std::size_t>::max())
         description_ += format("; calls of up to %zu MiB in all, for the limit on locked memory "
                                "(ulimit -l)",
-                               most_bytes_ >> 20);
+                               max_bytes_ >> 20);
     log(HIER_LOG_DEBUG, "rank %d of %d: %s", rank_, topology_.size(), place.c_str());
 }
 

@@ -14,7 +14,7 @@ using namespace hier_test;
 
 namespace {
 
-constexpr int most_ranks = 64;
+constexpr int max_ranks = 64;
 
 // What all ranks see without MPI: the number of calls that each has left. They are on one machine, their nodes are
 // virtual.
@@ -55,7 +55,7 @@ public:
 
 private:
     struct Left {
-        std::atomic<int> calls[most_ranks];
+        std::atomic<int> calls[max_ranks];
     };
 
     int rank_;
@@ -68,8 +68,8 @@ private:
 int main(int argc, char** argv)
 {
     Session session(argc, argv, "absent", {"expect", "min-bytes", "calls"});
-    if (session.size() > most_ranks) {
-        session.usage("at most %d ranks", most_ranks);
+    if (session.size() > max_ranks) {
+        session.usage("at most %d ranks", max_ranks);
     }
     Observer observer(session);
     Departures departures(session);

@@ -46,8 +46,8 @@ struct Case {
 
 class Exact {
 public:
-    Exact(Caller& caller, std::size_t most_bytes)
-        : caller_(caller), session_(caller.session()), most_(most_bytes)
+    Exact(Caller& caller, std::size_t max_bytes)
+        : caller_(caller), session_(caller.session()), most_(max_bytes)
     {
         const int count = devices();
         // Two ranks on each device, which is not the one that is current afterwards.

@@ -6,7 +6,7 @@ using namespace hip_sim;
 
 namespace {
 
-constexpr int least_priority = 1;
+constexpr int min_priority = 1;
 constexpr int greatest_priority = -1;
 
 hipError_t create(hipStream_t* stream, unsigned flags)
@@ -26,7 +26,7 @@ hipError_t hipStreamCreateWithFlags(hipStream_t* stream, unsigned flags)
 hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int priority)
 {
     return counted(no_memory, [&] {
-        if (priority < greatest_priority || priority > least_priority) return hipErrorInvalidValue;
+        if (priority < greatest_priority || priority > min_priority) return hipErrorInvalidValue;
         return create(stream, flags);
     });
 }
@@ -34,7 +34,7 @@ hipError_t hipStreamCreateWithPriority(hipStream_t* stream, unsigned flags, int 
 hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest)
 {
     return counted(broken, [&] {
-        if (least != nullptr) *least = least_priority;
+        if (least != nullptr) *least = min_priority;
         if (greatest != nullptr) *greatest = greatest_priority;
         return hipSuccess;
     });

@@ -19,8 +19,8 @@
 
 namespace hier::test {
 
-constexpr std::size_t most_ranks = 10;
-constexpr std::size_t most_bytes = 64 << 10;  // of a message
+constexpr std::size_t max_ranks = 10;
+constexpr std::size_t max_bytes = 64 << 10;  // of a message
 constexpr int message_too_long = -99;
 
 namespace {
@@ -37,7 +37,7 @@ std::chrono::nanoseconds now()
 struct Channel {
     std::atomic<unsigned> sent, taken;
     std::size_t bytes;
-    std::byte data[most_bytes];
+    std::byte data[max_bytes];
 };
 
 std::string& log_text()
@@ -62,8 +62,8 @@ public:
         if (at == MAP_FAILED) throw std::bad_alloc();
         return {static_cast<Exchange*>(at), [](Exchange* e) { munmap(e, sizeof(Exchange)); }};
     }
-    Channel channels[most_ranks][most_ranks];  // from, to
-    char reasons[most_ranks][1024];
+    Channel channels[max_ranks][max_ranks];  // from, to
+    char reasons[max_ranks][1024];
 };
 
 ForkedRank::ForkedRank(int rank, int size, Exchange& exchange)
@@ -83,7 +83,7 @@ int ForkedRank::exchange(void* context, const void* out, std::size_t out_bytes, 
         _exit(1);
     };
     Channel& there = self.exchange_.channels[self.rank()][to];
-    if (out_bytes > most_bytes) return message_too_long;
+    if (out_bytes > max_bytes) return message_too_long;
     wait_for(to, [&] { return there.taken.load(std::memory_order_acquire) == there.sent; });
     there.bytes = out_bytes;
     std::memcpy(there.data, out, out_bytes);
@@ -152,7 +152,7 @@ std::string end_of(int status, const char* reason)
 
 Ends run_ranks(int ranks, const std::function<std::string(ForkedRank&)>& body)
 {
-    if (static_cast<std::size_t>(ranks) > most_ranks) std::abort();
+    if (static_cast<std::size_t>(ranks) > max_ranks) std::abort();
     const auto exchange = Exchange::make();
     std::vector<pid_t> pids;
     std::fflush(nullptr);

@@ -174,7 +174,7 @@ void end_transfers(const Topology& topology, int rank, std::deque<FakeGroup>& gr
 
 }  // namespace
 
-Outcome simulate(const Scenario& scenario, std::size_t most_passes)
+Outcome simulate(const Scenario& scenario, std::size_t max_passes)
 {
     const Topology topology(scenario.nodes);
     FakeNetwork network(scenario.weather, scenario.sabotage, scenario.depth);
@@ -187,7 +187,7 @@ Outcome simulate(const Scenario& scenario, std::size_t most_passes)
     const auto is_over = [&](const auto& rank) {
         return rank->is_over() || (is_dead && rank == team[dead]);
     };
-    for (std::size_t pass = 0; pass < most_passes && out.fault.empty(); pass++) {
+    for (std::size_t pass = 0; pass < max_passes && out.fault.empty(); pass++) {
         if (std::all_of(team.begin(), team.end(), is_over)) break;
         fake_now += scenario.pass;
         if (out.elapsed < scenario.suspended_at &&

@@ -53,7 +53,7 @@ struct Outcome {
 };
 
 // Until every rank has made its calls or failed, or until nobody can be waited for any longer.
-Outcome simulate(const Scenario& scenario, std::size_t most_passes = 200000);
+Outcome simulate(const Scenario& scenario, std::size_t max_passes = 200000);
 
 std::string text_of(const Scenario& scenario);
 

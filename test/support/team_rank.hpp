@@ -24,7 +24,7 @@ public:
     // Of hier_team_create.
     int created() const { return created_; }
     const char* description() const { return hier_team_description(team_); }
-    std::size_t least_bytes() const { return hier_team_least_bytes(team_); }
+    std::size_t min_bytes() const { return hier_team_min_bytes(team_); }
 
     // One allgather in memory of its own, which is kept to the end; the code that it ends with,
     // HIER_IN_PROGRESS if it does not. `wrong` gets wrong bytes after a good one.

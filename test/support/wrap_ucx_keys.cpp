@@ -20,8 +20,8 @@
 namespace hier::test {
 
 struct Registrations::Shared {
-    static constexpr std::size_t most_ranks = 8;
-    std::atomic<std::uint64_t> generations[most_ranks];
+    static constexpr std::size_t max_ranks = 8;
+    std::atomic<std::uint64_t> generations[max_ranks];
     std::atomic<unsigned> stale_puts;
 };
 

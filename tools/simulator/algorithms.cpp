@@ -124,8 +124,8 @@ Outcome run_competitor(const std::string& name, const Topology& topology, const 
     const auto shards = hier::equal_shards(topology.size(), bytes);
     const Task task{topology, shards};
     const std::size_t total = bytes * static_cast<std::size_t>(topology.size());
-    constexpr std::size_t least_segment = 128 << 10, most_segments = 512;
-    const std::size_t segment = std::max(least_segment, total / most_segments);
+    constexpr std::size_t min_segment = 128 << 10, max_segments = 512;
+    const std::size_t segment = std::max(min_segment, total / max_segments);
     const bool is_doubling = name == "doubling";
     const bool is_power = std::has_single_bit(static_cast<unsigned>(topology.size()));
     const Symmetry symmetry = symmetry_for(options, is_doubling && is_power ? Symmetry::exclusive_or

@@ -75,7 +75,7 @@ void print_table(const Options& options, std::size_t bytes, const std::vector<Re
                     chunk.c_str(), depth.c_str(), took * us, ratio(took, bound.seconds()),
                     ratio(took, late.seconds()), ratio(took, late.seconds_once()),
                     r.outcome.network_bytes / 1e6,
-                    static_cast<unsigned long long>(r.outcome.most_ops));
+                    static_cast<unsigned long long>(r.outcome.max_ops));
     }
 }
 
@@ -112,7 +112,7 @@ std::string append_csv(const Options& options, std::size_t bytes,
             m.stage_rate > 0 ? "yes" : "no", r.algorithm.c_str(), r.choice.chunk,
             r.outcome.seconds * us, bound.network * us, bound.links * us,
             ratio(r.outcome.seconds, bound.seconds()), r.outcome.network_bytes,
-            static_cast<unsigned long long>(r.outcome.most_ops), late.seconds() * us,
+            static_cast<unsigned long long>(r.outcome.max_ops), late.seconds() * us,
             late.seconds_once() * us);
     }
     const bool is_written = std::fflush(file.get()) == 0 && std::ferror(file.get()) == 0;

@@ -69,7 +69,7 @@ Outcome Simulation::run()
     Outcome outcome;
     outcome.ops = remaining_;
     for (int r = 0; r < static_cast<int>(ranks_.size()); r++) {
-        outcome.most_ops = std::max<std::uint64_t>(outcome.most_ops, rank(r).size());
+        outcome.max_ops = std::max<std::uint64_t>(outcome.max_ops, rank(r).size());
         schedule(topology_.local_of(r) * from_seconds(machine_.skew), Kind::enter, r);
     }
     while (!events_.empty()) {

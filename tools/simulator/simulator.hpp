@@ -28,10 +28,10 @@ enum class Symmetry : std::uint8_t {
 using Planner = std::function<hier::Plan(int rank)>;
 
 struct Outcome {
-    double seconds = 0;          // of the slowest rank
-    double network_bytes = 0;    // that left the busiest of the nodes that were run
-    std::uint64_t ops = 0;       // that were run
-    std::uint64_t most_ops = 0;  // of one rank
+    double seconds = 0;         // of the slowest rank
+    double network_bytes = 0;   // that left the busiest of the nodes that were run
+    std::uint64_t ops = 0;      // that were run
+    std::uint64_t max_ops = 0;  // of one rank
 };
 
 // Throws std::runtime_error when the plans never end.

@@ -39,7 +39,7 @@ AllgatherCost::AllgatherCost(const Topology& topology, const Rates& rates)
         const auto ranks = topology.ranks_on(n);
         const auto [first, last] = std::minmax_element(ranks.begin(), ranks.end());
         const int members = static_cast<int>(ranks.size());
-        most_members_ = std::max(most_members_, members);
+        max_members_ = std::max(max_members_, members);
         are_neighbours_ = are_neighbours_ && *last - *first + 1 == members;
     }
     for (const Route route : all_routes)
@@ -63,7 +63,7 @@ Rates AllgatherCost::rates_for(std::size_t bytes, bool is_broadcast) const
 bool AllgatherCost::is_broadcast(std::size_t bytes, Route route, std::size_t chunk) const
 {
     const auto& nodes = load(route).nodes;
-    return most_members_ > 1 && bytes <= rates_.small_bytes &&
+    return max_members_ > 1 && bytes <= rates_.small_bytes &&
            std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
                const std::size_t shards = 1 + index(node.shards);
                if (bytes > rates_.broadcast_space / shards) return false;
@@ -85,16 +85,16 @@ double AllgatherCost::fallback(std::size_t bytes) const
         rates_.detour + (rates_.detour_rate > 0 ? (ranks_ + 1) * size / rates_.detour_rate : 0);
     if (nodes_ == 1) return detour + rounds * message + copies;
     // In the last rounds every rank sends to another node what it has.
-    const int nics = rates_.nics > 0 ? std::min(rates_.nics, most_members_) : most_members_;
-    const double sharing = std::ceil(static_cast<double>(most_members_) / nics);
-    const double through_nic = sharing * (ranks_ - most_members_) * size;
+    const int nics = rates_.nics > 0 ? std::min(rates_.nics, max_members_) : max_members_;
+    const double sharing = std::ceil(static_cast<double>(max_members_) / nics);
+    const double through_nic = sharing * (ranks_ - max_members_) * size;
     return detour + rounds * (rates_.nic_latency + rates_.nic_issue) + through_nic / rates_.nic +
            copies;
 }
 
 AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
 {
-    const std::size_t whole = bytes * index(most_members_);
+    const std::size_t whole = bytes * index(max_members_);
     const bool broadcast = is_broadcast(bytes, Route::bundles, whole);
     const Rates r = rates_for(bytes, broadcast);
     const RouteLoad& busiest = load(Route::bundles);
@@ -103,7 +103,7 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     if (r.link_alone > 0) spreading.link = r.link_alone;
     const double stage =  // out, and the last one's in
         r.stage > 0 ? r.copy_issue + r.link_latency + static_cast<double>(whole) / r.stage : 0;
-    AllgatherChoice choice{Route::bundles, whole, std::clamp(busiest.out, 1, most_depth)};
+    AllgatherChoice choice{Route::bundles, whole, std::clamp(busiest.out, 1, max_depth)};
     choice.eager = eager && nodes_ > 1;
     choice.broadcast = broadcast;
     const double issue =

@@ -103,10 +103,10 @@ struct AllgatherChoice {
 // What is not to be chosen, and what the call is like.
 struct AllgatherConstraints {
     std::optional<Route> route;
-    std::size_t chunk = 0;               // 0: choose
-    int depth = 0;                       // 0: choose; changes neither route nor chunk
-    std::size_t least_chunk = 32 << 10;  // below, a put costs more than its bytes
-    std::size_t eager_bytes = 0;         // of a message up to which the call is eager; 0: never
+    std::size_t chunk = 0;             // 0: choose
+    int depth = 0;                     // 0: choose; changes neither route nor chunk
+    std::size_t min_chunk = 32 << 10;  // below, a put costs more than its bytes
+    std::size_t eager_bytes = 0;       // of a message up to which the call is eager; 0: never
 };
 
 // Pure; a value that depends on nothing but its arguments.
@@ -127,7 +127,7 @@ public:
     // eager, or spread by copy engines.
     bool is_choice(std::size_t bytes, Route route, const AllgatherConstraints& constraints) const;
 
-    static constexpr int most_depth = 64;  // that is chosen
+    static constexpr int max_depth = 64;  // that is chosen
 
 private:
     // What goes to another node is a shard, or a node's shards.
@@ -151,7 +151,7 @@ private:
 
     int ranks_;
     int nodes_;
-    int most_members_ = 1;        // of a node
+    int max_members_ = 1;         // of a node
     bool are_neighbours_ = true;  // in rank order, those of each node
     Rates rates_;
     RouteLoad load_[std::size(all_routes)];

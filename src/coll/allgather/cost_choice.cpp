@@ -10,8 +10,7 @@ namespace hier {
 bool AllgatherCost::is_eager(std::size_t bytes, Route route,
                              const AllgatherConstraints& constraints) const
 {
-    const std::size_t shards =
-        route == Route::bundles ? static_cast<std::size_t>(most_members_) : 1;
+    const std::size_t shards = route == Route::bundles ? static_cast<std::size_t>(max_members_) : 1;
     return nodes_ > 1 && bytes <= constraints.eager_bytes / shards;
 }
 
@@ -24,8 +23,8 @@ bool AllgatherCost::is_worth_bundling(std::size_t bytes,
 {
     constexpr std::size_t most = 16 << 20;  // of a bundle
     const std::size_t whole = constraints.chunk == 0 ? most : std::min(most, constraints.chunk);
-    return nodes_ > 1 && most_members_ > 1 && are_neighbours_ && rates_.engines &&
-           rates_.nic_turn <= 0 && bytes <= whole / static_cast<std::size_t>(most_members_);
+    return nodes_ > 1 && max_members_ > 1 && are_neighbours_ && rates_.engines &&
+           rates_.nic_turn <= 0 && bytes <= whole / static_cast<std::size_t>(max_members_);
 }
 
 bool AllgatherCost::is_choice(std::size_t bytes, Route route,
@@ -47,7 +46,7 @@ int AllgatherCost::window(std::size_t bytes, Route route, std::size_t chunk) con
     const double k = std::ceil(size / c);
     const double needed = busiest.out * k * (c / rates_.nic + 2 * rates_.nic_latency) /
                           network_time(bytes, route, static_cast<std::size_t>(k));
-    return static_cast<int>(std::clamp(std::ceil(needed), least, double{most_depth}));
+    return static_cast<int>(std::clamp(std::ceil(needed), least, double{max_depth}));
 }
 
 // A put whose cost is half a percent of its time on the wire gains nothing from being larger; the
@@ -81,7 +80,7 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes,
                                   : !is_choice(bytes, route, constraints))
                 continue;
             const double most =
-                std::max(largest_chunk(route), 2.0 * static_cast<double>(constraints.least_chunk));
+                std::max(largest_chunk(route), 2.0 * static_cast<double>(constraints.min_chunk));
             const bool is_pointless = constraints.chunk == 0 && rates_.nic_issue > 0 &&
                                       nodes_ > 1 && static_cast<double>(chunk) > most;
             if (is_pointless) continue;
@@ -108,7 +107,7 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes,
         consider(std::min(constraints.chunk, bytes));
         return granted(best);
     }
-    for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= constraints.least_chunk; cuts *= 2) {
+    for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= constraints.min_chunk; cuts *= 2) {
         const std::size_t even = (bytes + cuts - 1) / cuts;
         consider(cuts == 1 ? even : (even + page - 1) / page * page);
         if (nodes_ == 1) break;  // nothing to overlap with: every cut only costs

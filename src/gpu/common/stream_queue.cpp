@@ -11,7 +11,7 @@
 namespace hier::gpu {
 namespace {
 
-constexpr std::size_t most_streams = 64;
+constexpr std::size_t max_streams = 64;
 
 }  // namespace
 
@@ -25,10 +25,10 @@ StreamQueue::StreamQueue(int device, std::chrono::milliseconds bound)
     if (error == hipSuccess) error = platform_try(streams_[0].handle, bound, tried_with_);
     if (error == hipSuccess && can_store_words(device)) {
         void* words = nullptr;
-        error = hipHostMalloc(&words, most_streams * sizeof *words_, hipHostMallocDefault);
+        error = hipHostMalloc(&words, max_streams * sizeof *words_, hipHostMallocDefault);
         if (error == hipSuccess) {
             words_ = static_cast<std::atomic<std::uint64_t>*>(words);
-            for (std::size_t i = 0; i < most_streams; i++)
+            for (std::size_t i = 0; i < max_streams; i++)
                 new (&words_[i]) std::atomic<std::uint64_t>(0);
         }
     }
@@ -127,13 +127,13 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
     }
     forget();
     for (const Copy& c : copies) {
-        const std::size_t stream = std::min(stream_of(c.lane), most_streams - 1);
+        const std::size_t stream = std::min(stream_of(c.lane), max_streams - 1);
         const hipError_t error = open(stream);
         if (error != hipSuccess) return failed_start("no stream for copies", error);
         streams_[stream].copies.push_back(c);
     }
     for (const Word& w : words)
-        streams_[std::min(stream_of(w.lane), most_streams - 1)].words.push_back(w);
+        streams_[std::min(stream_of(w.lane), max_streams - 1)].words.push_back(w);
     // All memory that is needed: what has been started has to be marked.
     marks_.reserve(marks_.size() + streams_.size());
     for (Stream& s : streams_) s.words.reserve(s.words.size() + 1);

@@ -18,7 +18,7 @@ namespace {
 // fast as one by one, and it takes them up side by side. Larger ones keep the staggered order that
 // the plan chose, each with the whole port to itself; but where every peer has links of its own, one
 // copy at a time would leave the others' idle. (By reasoning: no such board was at hand.)
-std::size_t batched_most() { return has_direct_links() ? SIZE_MAX : 16 << 20; }
+std::size_t max_batched() { return has_direct_links() ? SIZE_MAX : 16 << 20; }
 
 hipError_t copy_each(hipStream_t stream, std::span<const Copy> copies)
 {
@@ -101,7 +101,7 @@ std::size_t stream_of(int lane)
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
 {
     static std::atomic<bool> batches{has_batches()};
-    const std::size_t most = copies.size() > 1 ? batched_most() : SIZE_MAX;
+    const std::size_t most = copies.size() > 1 ? max_batched() : SIZE_MAX;
     while (!copies.empty()) {
         if (copies[0].rows > 1) {
             const hipError_t error = copy_rows(stream, copies[0]);

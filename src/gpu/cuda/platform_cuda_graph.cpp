@@ -26,7 +26,7 @@ public:
     bool start(hipStream_t stream, const Copy& copy) override
     {
         const bool is_known = are_same(copy, last_);
-        if ((is_known && is_refused_) || refusals_ == most_refusals) return false;
+        if ((is_known && is_refused_) || refusals_ == max_refusals) return false;
         hipError_t error = is_known ? hipSuccess : set(copy);
         if (error == hipSuccess) error = cudaGraphLaunch(executable_, stream);
         last_ = copy;
@@ -55,7 +55,7 @@ private:
         return error != hipSuccess ? error : cudaGraphInstantiate(&executable_, graph_, 0);
     }
 
-    static constexpr int most_refusals = 8;  // each takes time
+    static constexpr int max_refusals = 8;  // each takes time
 
     cudaGraph_t graph_ = nullptr;
     cudaGraphNode_t node_ = nullptr;

@@ -82,7 +82,7 @@ void configure_devices(ucp_config_t* config, const std::string& memory)
 
 }  // namespace
 
-std::optional<std::size_t> most_lockable()
+std::optional<std::size_t> max_lockable()
 {
     rlimit limit{};
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
@@ -126,9 +126,9 @@ void require_thread()
     }
 }
 
-std::size_t most_registered(const NetworkChoice& choice)
+std::size_t max_registered(const NetworkChoice& choice)
 {
-    const auto most = is_rdma(choice) ? most_lockable() : std::nullopt;
+    const auto most = is_rdma(choice) ? max_lockable() : std::nullopt;
     if (!most) return std::numeric_limits<std::size_t>::max();
     return *most > locked_by_ucx ? (*most - locked_by_ucx) / 2 : 0;
 }
@@ -146,7 +146,7 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
     // For few peers UCX chooses rc for all it sends; for many, DC, some of whose lanes are several.
     if (is_reliable_rdma(choice)) modify(config, "NUM_EPS", "1");
     // The cache gives nothing back when the rest is used up.
-    const std::size_t most = most_registered(choice);
+    const std::size_t most = max_registered(choice);
     if (most < std::numeric_limits<std::size_t>::max())
         modify(config, "RCACHE_MAX_SIZE", std::to_string(most));
     if (is_tcp(choice)) {
@@ -168,7 +168,7 @@ SignalOrder signal_order_for(const NetworkChoice& choice)
     return SignalOrder::by_flush;
 }
 
-int most_in_flight(const NetworkChoice& choice)
+int max_in_flight(const NetworkChoice& choice)
 {
     return signal_order_for(choice) == SignalOrder::by_fence ? 100
                                                              : std::numeric_limits<int>::max();

@@ -30,14 +30,14 @@ void configure(ucp_config_t* config, const NetworkChoice& choice);
 SignalOrder signal_order_for(const NetworkChoice& choice);
 // Chunks. A fence is spent on the first put that UCX posts after it, and with no room among its requests
 // on their way (UCX_RC_TX_QUEUE_LEN: 256, two for each chunk) it posts data later than that.
-int most_in_flight(const NetworkChoice& choice);
+int max_in_flight(const NetworkChoice& choice);
 
 // What UCX locks for the buffers of its own of an RDMA device: 56 MB were seen (1.13, rc_verbs).
 inline constexpr std::size_t locked_by_ucx = 64 << 20;
 // Bytes of memory that this process may lock, as what is registered is; none: as many as there are.
-std::optional<std::size_t> most_lockable();
+std::optional<std::size_t> max_lockable();
 // Of what it may lock beside UCX's own, half is for UCX's cache and half for the call that runs.
-std::size_t most_registered(const NetworkChoice& choice);
+std::size_t max_registered(const NetworkChoice& choice);
 
 // UCX ends the process where it gets no descriptor or thread in the middle of something, so these are
 // tried first. Both throw SetupError.

@@ -200,7 +200,7 @@ bool UcxWorker::knows(ucs_memory_type_t type) const
 // UCX says of each buffer that it cannot have, without end, that it cannot: so this is tried first.
 void UcxWorker::require_lockable() const
 {
-    const auto most = most_lockable();
+    const auto most = max_lockable();
     if (!most || !is_rdma(choice_)) return;
     void* pages =
         mmap(nullptr, locked_by_ucx, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

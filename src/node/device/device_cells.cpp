@@ -57,7 +57,7 @@ DeviceCells::Pair& DeviceCells::pair(int from, int to) const
 std::size_t DeviceCells::cell_bytes() const
 {
     const std::size_t cells = index(segment_->size() - 1) * cells_per_peer;
-    return std::bit_floor(std::min<std::size_t>(4 << 20, most_bytes / cells));
+    return std::bit_floor(std::min<std::size_t>(4 << 20, max_bytes / cells));
 }
 
 std::size_t DeviceCells::offset(int from, int to) const
@@ -141,11 +141,11 @@ std::size_t DeviceCells::pieces_left(const Outgoing& out) const
 {
     const std::size_t cell = cell_bytes();
     std::size_t left = 0;
-    for (std::size_t i = out.next; i < out.puts.size() && left < most_at_once; i++) {
+    for (std::size_t i = out.next; i < out.puts.size() && left < max_at_once; i++) {
         const std::size_t done = i == out.next ? out.done : 0;
         left += (out.puts[i].transfer.slice.length - done + cell - 1) / cell;
     }
-    return std::min(left, most_at_once);
+    return std::min(left, max_at_once);
 }
 
 // Starts as many pieces as go at once, or none: what once went by itself would come back by itself,
@@ -208,7 +208,7 @@ Status DeviceCells::take(int peer)
     const std::byte* cells = lent_->base + offset(peer, segment_->rank());
     std::size_t count = 0;
     copies_.clear();
-    for (; in.started + count < end && count < most_at_once; count++) {
+    for (; in.started + count < end && count < max_at_once; count++) {
         const std::size_t cell = (in.started + count) % cells_per_peer;
         const Entry& entry = from[in.started + count];
         if (!fits(entry.offset, entry.length, binding_.receive.length)) {

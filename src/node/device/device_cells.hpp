@@ -26,7 +26,7 @@ namespace hier {
 
 class DeviceCells {
 public:
-    static constexpr std::size_t most_bytes = 64 << 20;  // that a rank lends to all its peers
+    static constexpr std::size_t max_bytes = 64 << 20;  // that a rank lends to all its peers
 
     // Of the segment's own (NodeSegment::more()), for a node of so many ranks.
     static std::size_t shared_bytes(int ranks);
@@ -54,7 +54,7 @@ public:
 
 private:
     static constexpr std::size_t cells_per_peer = 8;
-    static constexpr std::size_t most_at_once = cells_per_peer / 2;
+    static constexpr std::size_t max_at_once = cells_per_peer / 2;
 
     struct Entry {
         std::uint64_t offset;  // in the receive buffer

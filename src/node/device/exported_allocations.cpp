@@ -32,7 +32,7 @@ void ExportedAllocations::note(const ExportedMemory& memory, int device,
 
 void ExportedAllocations::look_for_freed()
 {
-    for (std::size_t i = std::min(exports_.size(), most_looks); i > 0; i--) {
+    for (std::size_t i = std::min(exports_.size(), max_looks); i > 0; i--) {
         auto at = exports_.upper_bound(looked_at_);
         if (at == exports_.end()) at = exports_.begin();
         looked_at_ = at->first;

@@ -33,7 +33,7 @@ private:
     void look_for_freed();
 
     // At a time: to ask takes a driver up to a microsecond.
-    static constexpr std::size_t most_looks = PeerMappings::most;
+    static constexpr std::size_t max_looks = PeerMappings::most;
 
     std::mutex mutex_;
     std::map<std::uint64_t, Export> exports_;  // by base

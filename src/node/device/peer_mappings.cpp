@@ -76,7 +76,7 @@ PeerMappings::Way& PeerMappings::way_to(std::int32_t owner, int device)
 
 bool PeerMappings::is_worth_asking(Way& way)
 {
-    return way.has_worked || way.refusals < most_refusals || ++way.unasked % asked_again == 0;
+    return way.has_worked || way.refusals < max_refusals || ++way.unasked % asked_again == 0;
 }
 
 void PeerMappings::release(Mapping* mapping)
@@ -136,7 +136,7 @@ void PeerMappings::close_freed()
 {
     std::uint64_t bytes = 0;
     for (const Mapping& m : mappings_) bytes += m.is_freed ? m.memory.length : 0;
-    if (bytes < most_freed) return;
+    if (bytes < max_freed) return;
     for (Iterator m = mappings_.begin(); m != mappings_.end();)
         m = m->is_freed && m->users == 0 ? close(m) : std::next(m);
 }

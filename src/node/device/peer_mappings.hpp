@@ -61,10 +61,10 @@ public:
     // More are closed again, those first that were used longest ago.
     static constexpr std::size_t most = 256;
     // Bytes of freed memory that stay mapped at most when another mapping is opened.
-    static constexpr std::uint64_t most_freed = 256 << 20;
+    static constexpr std::uint64_t max_freed = 256 << 20;
     // Attempts for memory of one process by one device, where none has worked: they have no way to
     // each other. From then on one in so many is made.
-    static constexpr int most_refusals = 3;
+    static constexpr int max_refusals = 3;
     static constexpr unsigned asked_again = 64;
 
 private:

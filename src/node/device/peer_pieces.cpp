@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "gpu/runtime.hpp"
-#include "node/device/peer_mappings.hpp"
 #include "memory/piece_digest.hpp"
+#include "node/device/peer_mappings.hpp"
 #include "node/device/piece_exports.hpp"
 
 namespace hier {
@@ -189,7 +189,7 @@ PeerPieces::Iterator PeerPieces::close(Iterator window)
 
 void PeerPieces::close_oldest()
 {
-    for (Iterator w = windows_.end(); windows_.size() >= most_windows && w != windows_.begin();) {
+    for (Iterator w = windows_.end(); windows_.size() >= max_windows && w != windows_.begin();) {
         --w;
         if (w->users == 0) w = close(w);
     }

@@ -44,7 +44,7 @@ public:
     std::size_t size();  // pieces that are mapped
 
     static constexpr std::uint64_t window_bytes = std::uint64_t{64} << 30;
-    static constexpr std::size_t most_windows = 64;
+    static constexpr std::size_t max_windows = 64;
 
     struct Window {
         std::uint64_t process;

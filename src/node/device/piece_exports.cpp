@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "gpu/runtime.hpp"
-#include "node/device/peer_pieces.hpp"
 #include "memory/piece_digest.hpp"
+#include "node/device/peer_pieces.hpp"
 
 namespace hier {
 namespace {
@@ -105,7 +105,7 @@ bool PieceExports::may_be_told(const PieceSocket::Address& peer)
 {
     if (retired_.has(peer.process) || !PieceSocket::instance().reaches(peer)) return false;
     const auto lost = losses_.find(peer.process);
-    return lost == losses_.end() || lost->second.count < most_losses ||
+    return lost == losses_.end() || lost->second.count < max_losses ||
            shares_ - lost->second.last > pardoned_after;
 }
 

@@ -47,7 +47,7 @@ private:
     };
     bool may_be_told(const PieceSocket::Address& peer);
 
-    static constexpr int most_losses = 3;
+    static constexpr int max_losses = 3;
     static constexpr std::uint64_t pardoned_after = 1000;  // share()s
 
     std::mutex mutex_;

@@ -61,7 +61,7 @@ bool CmaTransport::fits_at_peer(const Transfer& transfer)
 Status CmaTransport::put(const Transfer& transfer)
 {
     if (!fits_at_peer(transfer)) return Status::mismatch;
-    if (transfer.slice.length > most_at_once) {
+    if (transfer.slice.length > max_at_once) {
         long_.push_back({transfer, 0});
         return Status::in_progress;
     }
@@ -74,7 +74,7 @@ Status CmaTransport::put(const Transfer& transfer)
 std::optional<Status> CmaTransport::put_if_reachable(const Transfer& transfer)
 {
     if (!fits_at_peer(transfer)) return Status::mismatch;
-    const bool is_long = transfer.slice.length > most_at_once;
+    const bool is_long = transfer.slice.length > max_at_once;
     const Slice first{transfer.slice.offset, is_long ? 1 : transfer.slice.length};
     const int cause = try_to_write(transfer, first);
     // Memory that no other process may write to; or a process that has become one that none may.
@@ -95,7 +95,7 @@ Status CmaTransport::progress(Completions& completions)
     Long& first = long_.front();
     const Transfer transfer = first.transfer;
     const Slice slice = transfer.slice;
-    const std::size_t part = std::min(most_at_once, slice.length - first.done);
+    const std::size_t part = std::min(max_at_once, slice.length - first.done);
     const Slice next{slice.offset + first.done, part};
     const int cause = try_to_write(transfer, next);
     const Status status = cause == 0 ? Status::ok : report(transfer, next, cause);

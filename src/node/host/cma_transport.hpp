@@ -36,7 +36,7 @@ private:
         Transfer transfer;
         std::size_t done;  // bytes
     };
-    static constexpr std::size_t most_at_once = 1 << 20;  // bytes
+    static constexpr std::size_t max_at_once = 1 << 20;  // bytes
 
     bool fits_at_peer(const Transfer& transfer);
     int try_to_write(const Transfer& transfer, Slice part);

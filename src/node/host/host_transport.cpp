@@ -9,11 +9,12 @@ namespace hier {
 
 HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
                              std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells,
-                             std::unique_ptr<NodeBroadcast> broadcast, std::size_t most)
+                             std::unique_ptr<NodeBroadcast> broadcast,
+                             std::size_t max_through_cells)
     : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
-      broadcast_(std::move(broadcast)), most_(most),
-      name_(cma_ ? format("copies between processes (CMA; up to %zu KiB: %s)", most >> 10,
-                          cells_->name())
+      broadcast_(std::move(broadcast)), max_through_cells_(max_through_cells),
+      name_(cma_ ? format("copies between processes (CMA; up to %zu KiB: %s)",
+                          max_through_cells >> 10, cells_->name())
                  : cells_->name()),
       choices_(static_cast<std::size_t>(this->segment().size()))
 {
@@ -45,7 +46,7 @@ Status HostTransport::put(const Transfer& transfer)
     if (binding().broadcast) return broadcast_->put(transfer.slice, source(transfer), binding());
     Choice& choice = choices_[static_cast<std::size_t>(transfer.peer)];
     if (choice == Choice::by_cma) return cma_->put(transfer);
-    if (choice == Choice::open && transfer.slice.length > most_) {
+    if (choice == Choice::open && transfer.slice.length > max_through_cells_) {
         if (const auto status = cma_->put_if_reachable(transfer)) {
             choice = Choice::by_cma;
             return *status;

@@ -30,17 +30,17 @@ namespace hier {
 class HostTransport final : public NodeTransport {
 public:
     // Of the first put, in bytes; where ranks share cores.
-    static constexpr std::size_t most_through_cells = 16 << 10;
-    static constexpr std::size_t most_on_shared_cores = 512 << 10;
+    static constexpr std::size_t max_through_cells = 16 << 10;
+    static constexpr std::size_t max_on_shared_cores = 512 << 10;
     // Every communicator has them.
     static constexpr CellShape small_cells = {4, 16 << 10};
     static constexpr CellShape shared_core_cells = {4, 64 << 10};
 
-    // `cma` may be null: everything goes through cells then. `most`: bytes of a first put that does.
+    // `cma` may be null: everything goes through cells then. `max_through_cells`: bytes of a first put that does.
     // `broadcast` may be null: no call is one.
     HostTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<CmaTransport> cma,
                   std::unique_ptr<ShmTransport> cells, std::unique_ptr<NodeBroadcast> broadcast,
-                  std::size_t most);
+                  std::size_t max_through_cells);
 
     Status begin(const Binding& binding) override;
     Status ready(int peer) override;
@@ -63,7 +63,7 @@ private:
     std::unique_ptr<CmaTransport> cma_;
     std::unique_ptr<ShmTransport> cells_;
     std::unique_ptr<NodeBroadcast> broadcast_;
-    std::size_t most_;
+    std::size_t max_through_cells_;
     std::string name_;
     std::vector<Choice> choices_;  // by peer, in this collective
 };

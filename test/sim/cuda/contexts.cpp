@@ -14,13 +14,13 @@
 namespace cuda_sim {
 namespace {
 
-constexpr int most_devices = 64;
+constexpr int max_devices = 64;
 struct Context {
     std::atomic<bool> is_active = false;
     std::atomic<unsigned> flags = 0;
     std::atomic<unsigned> life = 0;  // how many there have been
 };
-std::array<Context, most_devices> contexts;
+std::array<Context, max_devices> contexts;
 std::atomic<bool> is_used = false;
 thread_local std::vector<int> stack;  // devices
 

@@ -38,9 +38,9 @@ std::string fault_of_rail_bytes(const Team& team)
         const std::size_t own = bytes_of_node(team, n);
         const std::size_t next = bytes_of_node(team, (n + 1) % t.nodes());
         const auto others = static_cast<std::size_t>(t.nodes() - 1);
-        const std::size_t least_out = team.route == Route::ring ? all - next : others * own;
+        const std::size_t min_out = team.route == Route::ring ? all - next : others * own;
         if (in[i] != all - own) return "not the least bytes into node " + std::to_string(n);
-        if (out[i] != least_out) return "not the least bytes out of node " + std::to_string(n);
+        if (out[i] != min_out) return "not the least bytes out of node " + std::to_string(n);
     }
     return "";
 }

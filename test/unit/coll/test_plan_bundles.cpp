@@ -19,7 +19,7 @@ using namespace hier::test;
 
 constexpr std::size_t whole = 1000;  // a chunk that holds any bundle here
 
-std::size_t most_messages_of_a_rank(const Team& team)
+std::size_t max_messages_of_a_rank(const Team& team)
 {
     std::size_t most = 0;
     for (int r = 0; r < team.topology.size(); r++)
@@ -47,7 +47,7 @@ void test_messages(void**)
         const Team team = team_of(c.nodes, 5, whole, Route::bundles);
         for (int n = 0; n < team.topology.nodes(); n++)
             assert_int_equal(messages_of_node(team, n), c.of_node);
-        assert_int_equal(most_messages_of_a_rank(team), c.of_rank);
+        assert_int_equal(max_messages_of_a_rank(team), c.of_rank);
     }
 }
 

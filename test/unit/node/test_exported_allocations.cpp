@@ -10,7 +10,7 @@ using namespace hier;
 using namespace hier::test;
 
 constexpr std::size_t large = 100 << 20;  // of three of them there is enough
-static_assert(2 * large < PeerMappings::most_freed && 3 * large > PeerMappings::most_freed);
+static_assert(2 * large < PeerMappings::max_freed && 3 * large > PeerMappings::max_freed);
 
 // Rank 1 has memory, rank 0 maps it. Each step is one of both ranks.
 class Pair {

@@ -61,7 +61,7 @@ void test_the_length(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {
         const std::byte* const like = device_memory(64);
-        for (const std::size_t bytes : {std::size_t{1}, 4 * MiB, 4 * MiB + 1, HIER_MOST_LENT}) {
+        for (const std::size_t bytes : {std::size_t{1}, 4 * MiB, 4 * MiB + 1, HIER_MAX_LENT}) {
             auto* const lent = static_cast<std::byte*>(hier_memory_borrow(like, bytes));
             if (lent == nullptr) return "none of " + std::to_string(bytes);
             put(lent + bytes - 1, Bytes(1, 7));

@@ -230,7 +230,7 @@ void test_devices_without_a_way(void**)
         const ExportedMemory memory =
             pair.exchange(pair.is_owner() ? device_memory(bytes) : nullptr);
         std::string fault;
-        for (int i = 1; !pair.is_owner() && i <= PeerMappings::most_refusals; i++) {
+        for (int i = 1; !pair.is_owner() && i <= PeerMappings::max_refusals; i++) {
             ExportedMemory other = memory;
             other.handle.bytes[0] ^= static_cast<std::byte>(i);
             PeerMappings::Mapping* mapping = nullptr;

@@ -74,7 +74,7 @@ private:
 void test_bound(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
-        constexpr std::uint64_t count = PeerPieces::most_windows + 2;
+        constexpr std::uint64_t count = PeerPieces::max_windows + 2;
         Direct pair(self);
         std::byte* const base = pair.is_owner ? reserve(count * step) : nullptr;
         PeerPieces& peers = PeerPieces::instance();
@@ -99,7 +99,7 @@ void test_bound(void**)
         }
         if (!pair.is_owner) {
             if (get(at_first, piece_bytes) != content(1, 0, piece_bytes)) fault = "closed in use";
-            if (hip_sim_live("reservations") != PeerPieces::most_windows) fault = "too many";
+            if (hip_sim_live("reservations") != PeerPieces::max_windows) fault = "too many";
             if (peers.size() != hip_sim_live("pieces")) fault = "miscounted";
             peers.clear();
             if (peers.size() != 1) fault = "clear() closes what is in use, or not the rest";

@@ -15,13 +15,13 @@ namespace {
 using namespace bench::simulator;
 using namespace hier::test;
 
-constexpr double most_error = 0.15;
+constexpr double max_error = 0.15;
 
 std::string judge(const Measurement& m)
 {
     const std::size_t bytes = m.options.sizes[0];
     const double simulated = run_all(m.options, bytes)[0].outcome.seconds;
-    if (std::abs(simulated / m.seconds - 1) <= most_error) return "";
+    if (std::abs(simulated / m.seconds - 1) <= max_error) return "";
     return std::to_string(bytes) + " bytes a rank: " + std::to_string(simulated * 1e6) +
            " us instead of " + std::to_string(m.seconds * 1e6) + " us, " + m.source;
 }

@@ -64,9 +64,9 @@ void test_the_slowest_counts(void**)
 void test_the_least_memory_counts(void**)
 {
     std::vector<RateRecord> records(4, record("a", giga));
-    for (RateRecord& r : records) r.most_bytes = 1 << 30;
-    records[2].most_bytes = 1 << 20;
-    assert_int_equal(team_rates(records, two_nodes()).most_bytes, 1 << 20);
+    for (RateRecord& r : records) r.max_bytes = 1 << 30;
+    records[2].max_bytes = 1 << 20;
+    assert_int_equal(team_rates(records, two_nodes()).max_bytes, 1 << 20);
 }
 
 void test_the_least_broadcast_counts(void**)
