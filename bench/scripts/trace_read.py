@@ -83,7 +83,7 @@ class Call:
         h = self.header
         eager = ", eager" if h.get("eager") == "1" else ""
         network = f"; {h['route']} over {h['inter']}, depth {h['depth']}{eager}" if h["inter"] else ""
-        node = h["intra"] + (", each block once for all of the node" if h.get("broadcast") == "1" else "")
+        node = h["intra"] + (", each block once for all of the node" if h.get("publish") == "1" else "")
         clock = "; hosts aligned by their time of day" if self.is_aligned_by_day else ""
         return (f"{h['communicator']}, call {h['call']}: {h['status']}; chunks of "
                 f"{bytes_text(int(h['chunk_bytes']))}; {node}{network}; {h['by']}{clock}")

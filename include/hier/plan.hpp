@@ -44,10 +44,10 @@ struct Op {
         // tell `peer` (every_peer: all of the node) that our receive buffer (rail: our bounce
         // buffer, where there is one) may be written
         announce,
-        // until `peer` has announced; eager, or of a broadcast: until it is known to be in the call
+        // until `peer` has announced; eager, or of a published call: until it is known to be in the call
         await_ready,
         // write `slice` into the buffer that `peer` announced, then count it there; done when the
-        // source may be reused. Of a broadcast: let every_peer of the node read it
+        // source may be reused. Of a published call: let every_peer of the node read it
         put,
         drain,       // until what went to `peer` before, puts and all, lands without our help
         await_data,  // until `count` puts of `peer` have arrived
@@ -101,7 +101,7 @@ struct AllgatherShape {
     bool eager = false;
     // What a rank puts to its node it puts to all of it at once, whether they are in the call or
     // not. Equal on all ranks.
-    bool broadcast = false;
+    bool publish = false;
     // Ranks push their own shards to their node uncut. Equal on all ranks.
     bool own_whole = false;
     bool copy_whole = false;  // local: so does this one copy its shard, for no core does it

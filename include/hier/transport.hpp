@@ -42,7 +42,7 @@ struct Binding {
     Region bounce = {};       // Place::bounce, as long as `receive`; none where the network reaches
                               // `receive` itself
     bool eager = false;       // rail peers put without waiting until this rank is in the call
-    bool broadcast = false;   // puts on the node are to all of its ranks, who wait for nobody
+    bool publish = false;     // puts on the node are to all of its ranks, who wait for nobody
     std::size_t chunks = 1;   // that a shard is cut into between nodes; equal on all ranks
 
     std::byte* at(Place place, std::size_t offset) const
@@ -59,7 +59,7 @@ struct Binding {
 };
 
 struct Transfer {
-    int peer;             // index in the group; Op::every_peer: of a broadcast
+    int peer;             // index in the group; Op::every_peer: of a published call
     Slice slice;          // in the receive buffers, ours and the peer's
     Place from;           // which of our buffers is read
     Place to;             // copy: which of our buffers is written
@@ -88,7 +88,7 @@ public:
     // Lets `peer` (Op::every_peer: all of the group) write into the receive buffer.
     virtual Status announce(int peer) = 0;
     // Has `peer` let us write? in_progress: not yet. mismatch: it has, for a buffer of another
-    // size. Of an eager call: is it in it, as far as its puts or its heartbeat tell? Of a broadcast: as
+    // size. Of an eager call: is it in it, as far as its puts or its heartbeat tell? Of a published call: as
     // far as its puts tell.
     virtual Status ready(int peer) = 0;
     // Starts a transfer. ok: done at once; in_progress: `op` is completed later. Done means that

@@ -52,8 +52,8 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
             if (program.dependencies()[i] == 0) run(i);  // the others when their last one ends
         }
         // The others wait for these, and looking for what they have sent takes time.
-        if (binding.broadcast && !failed(failure_)) issue_rail();
-        if (binding.broadcast && !failed(failure_)) work_on_node();
+        if (binding.publish && !failed(failure_)) issue_rail();
+        if (binding.publish && !failed(failure_)) work_on_node();
     } catch (const std::bad_alloc&) {  // peers may be writing already
         log(HIER_LOG_ERROR, "no memory for an operation of an allgather");
         fail(Status::out_of_memory);

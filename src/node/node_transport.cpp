@@ -133,12 +133,12 @@ std::unique_ptr<CmaTransport> make_cma(const std::shared_ptr<NodeSegment>& segme
 }
 
 // nullptr: none is to be had.
-std::unique_ptr<NodeBroadcast> make_broadcast(const Group& group, int numa)
+std::unique_ptr<NodePublish> make_publish(const Group& group, int numa)
 {
     try {
-        return std::make_unique<NodeBroadcast>(group, numa);
+        return std::make_unique<NodePublish>(group, numa);
     } catch (const SetupError& e) {  // on all ranks
-        log(HIER_LOG_INFO, "no broadcasts of small blocks (%s)", e.what());
+        log(HIER_LOG_INFO, "small blocks are not published (%s)", e.what());
         return nullptr;
     }
 }
@@ -169,9 +169,9 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
         log(HIER_LOG_INFO, "no cells for small blocks (%s): all of them by CMA", e.what());
         return cma;
     }
-    auto broadcast = ranks.have_devices ? nullptr : make_broadcast(group, ranks.numa);
+    auto publish = ranks.have_devices ? nullptr : make_publish(group, ranks.numa);
     auto host = std::make_unique<HostTransport>(
-        segment, std::move(cma), std::move(cells), std::move(broadcast),
+        segment, std::move(cma), std::move(cells), std::move(publish),
         share_cores ? HostTransport::max_on_shared_cores : HostTransport::max_through_cells);
     if (!ranks.have_devices) return host;
     return std::make_unique<SdmaTransport>(segment, std::move(host),

@@ -32,8 +32,8 @@ public:
     virtual const char* name() const = 0;
     // May the buffers of a call be memory that the CPU cannot reach?
     virtual bool takes_device_memory() const { return false; }
-    // How much a rank may put in a call that is a broadcast (NodeBroadcast::space_for); 0: none is.
-    virtual std::size_t broadcast_space() const { return 0; }
+    // How much a rank may put in a call that is published (NodePublish::space_for); 0: none is.
+    virtual std::size_t publish_space() const { return 0; }
 
 protected:
     explicit NodeTransport(std::shared_ptr<NodeSegment> segment) : segment_(std::move(segment)) {}
@@ -70,7 +70,7 @@ public:
     AloneTransport() : NodeTransport(nullptr) {}
     Status put(const Transfer&) override { return Status::bad_argument; }
     const char* name() const override { return "nobody else"; }
-    std::size_t broadcast_space() const override { return std::numeric_limits<std::size_t>::max(); }
+    std::size_t publish_space() const override { return std::numeric_limits<std::size_t>::max(); }
 };
 
 }  // namespace hier

@@ -18,8 +18,8 @@ constexpr double core_link = 5 * giga;
 constexpr double core_latency = 1e-6;
 // Through cells of shared memory, per peer (4 to 16 cores of one node: 2.4 to 6.7 us in all).
 constexpr double cell_latency = 0.4e-6;
-// By broadcast, likewise (2 to 32 cores: 0.8 to 5.1 us).
-constexpr double broadcast_latency = 0.15e-6;
+// For a published block, likewise (2 to 32 cores: 0.8 to 5.1 us).
+constexpr double publish_latency = 0.15e-6;
 // A GPU's copy engines behind NVLink or xGMI, several links together; batches as on H200
 // (bench/results/calibration.csv), where starts hide behind bytes as if there were two streams.
 constexpr double device_link = 200 * giga;
@@ -101,7 +101,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
         slowest.lanes = std::min(slowest.lanes, r.lanes);
         slowest.max_bytes = std::min(slowest.max_bytes, r.max_bytes);
         slowest.stages = std::max(slowest.stages, r.stages);
-        slowest.broadcast = std::min(slowest.broadcast, r.broadcast);
+        slowest.publish = std::min(slowest.publish, r.publish);
         if (r.nic < slowest.nic) {
             slowest.nic = r.nic;
             slowest.nic_is = r.nic_is;
@@ -130,9 +130,9 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.link_latency = has_devices ? device_latency : core_latency;
     rates.small_latency = has_devices ? device_latency : cell_latency;
     rates.small_bytes = HostTransport::max_through_cells;
-    rates.broadcast_latency = broadcast_latency;
-    rates.broadcast_space = slowest.broadcast;
-    rates.broadcast_block = NodeBroadcast::space_for(1, 0);
+    rates.publish_latency = publish_latency;
+    rates.publish_space = slowest.publish;
+    rates.publish_block = NodePublish::space_for(1, 0);
     rates.detour = has_devices ? device_detour : 0;
     rates.detour_rate = has_devices ? device_stage : 0;
     rates.copy_issue = has_devices ? device_issue : 0;

@@ -33,7 +33,7 @@ const Team::Prepared& Team::prepare(const Call& call, const AllgatherChoice& cho
         .bounce = call.has_bounce,
         .depth = choice.depth,
         .eager = choice.eager,
-        .broadcast = choice.broadcast,
+        .publish = choice.publish,
         .own_whole = choice.own_whole,
         .copy_whole = choice.own_whole && call.is_on_device,
     };
@@ -108,7 +108,7 @@ Status Team::start(const hier_allgather_args& args)
         is_of_device(binding.receive.memory) || is_of_device(binding.send.memory);
     const AllgatherChoice choice = choose(args.bytes_per_rank);
     binding.eager = choice.eager;
-    binding.broadcast = choice.broadcast;
+    binding.publish = choice.publish;
     binding.chunks = (args.bytes_per_rank + choice.chunk - 1) / choice.chunk;
     // What the network does not reach goes through memory that it does. Eager messages land by the
     // CPU, and are sent from the receive buffer, too, where others' shards go on.

@@ -76,7 +76,7 @@ void Team::report(const Call& call, const AllgatherChoice& choice)
     if (!told_.emplace(bytes, call.has_bounce, call.is_on_device).second) return;
     if (topology_.nodes() == 1) {
         log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s", name_.c_str(), bytes,
-            choice.broadcast ? "broadcast inside the node" : "to each rank of the node",
+            choice.publish ? "published inside the node" : "to each rank of the node",
             text_of(choice.seconds).c_str());
         return;
     }
@@ -97,7 +97,7 @@ void Team::report(const Call& call, const AllgatherChoice& choice)
         "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s "
         "(network %s%s links %s%s)",
         name_.c_str(), bytes, text_of(choice.route).c_str(), choice.chunk, choice.depth,
-        choice.eager ? ", eager" : "", choice.broadcast ? ", broadcast inside a node" : "",
+        choice.eager ? ", eager" : "", choice.publish ? ", published inside a node" : "",
         !call.has_bounce    ? ""
         : call.is_on_device ? ", through pinned memory"
                             : ", through memory that the network reaches",

@@ -131,7 +131,7 @@ TeamRates Team::measure(const Group& team, const std::vector<PeerRecord>& record
     own.max_bytes =
         rail_ ? max_registered(rail_->choice()) : std::numeric_limits<std::size_t>::max();
     own.stages = rail_ && !rail_->reaches_devices() ? 1 : 0;
-    own.broadcast = node_->broadcast_space();
+    own.publish = node_->publish_space();
     return team_rates(team.allgather(own), topology_);
 }
 

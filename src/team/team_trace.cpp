@@ -40,9 +40,9 @@ Trace* Team::trace_of(const Prepared& prepared)
     return tracer_->begin(
         sequence_, *prepared.program,
         format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# depth,%d\n# route,%s\n# eager,%d\n"
-               "# broadcast,%d\n# in_place,%d\n# bounce,%d\n",
+               "# publish,%d\n# in_place,%d\n# bounce,%d\n",
                call.bytes_per_rank, choice.chunk, choice.depth, route, choice.eager ? 1 : 0,
-               choice.broadcast ? 1 : 0, call.in_place ? 1 : 0, call.has_bounce ? 1 : 0));
+               choice.publish ? 1 : 0, call.in_place ? 1 : 0, call.has_bounce ? 1 : 0));
 }
 
 }  // namespace hier

@@ -110,11 +110,11 @@ void Hunt::all(const Topology& topology, const Call& call)
                 by_fault_[static_cast<std::size_t>(fault)]++;
                 if (is_static(fault) && fault != Fault::none) inspected_++;
                 if (fault == Fault::none) {
-                    survivors_.push_back(
-                        std::string(mutant.change) + ", call " + std::to_string(mutated) +
-                        ", rank " + std::to_string(rank) + " op " + std::to_string(mutant.op) +
-                        ", nodes of ranks " + describe(topology) + ", " + to_string(call.route) +
-                        (call.broadcast ? ", broadcast" : ""));
+                    survivors_.push_back(std::string(mutant.change) + ", call " +
+                                         std::to_string(mutated) + ", rank " +
+                                         std::to_string(rank) + " op " + std::to_string(mutant.op) +
+                                         ", nodes of ranks " + describe(topology) + ", " +
+                                         to_string(call.route) + (call.publish ? ", publish" : ""));
                 }
             }
         }

@@ -45,11 +45,11 @@ struct Call {
     std::vector<bool> in_place;  // by rank
     std::vector<bool> bounce;    // by rank
     bool eager = false;          // the network keeps what comes before its call
-    bool broadcast = false;      // and so does the node
+    bool publish = false;        // and so does the node
     bool own_whole = false;
     std::vector<Plan> plans;  // by rank
 
-    bool keeps_early(Level level) const { return level == Level::rail ? eager : broadcast; }
+    bool keeps_early(Level level) const { return level == Level::rail ? eager : publish; }
     bool in_place_at(int rank) const { return in_place[static_cast<std::size_t>(rank)]; }
     bool bounce_at(int rank) const { return bounce[static_cast<std::size_t>(rank)]; }
     Slice shard(int rank) const { return shards[static_cast<std::size_t>(rank)]; }

@@ -271,7 +271,7 @@ private:
         other.bounce.flip();
         replan("planned for the other reach of the network", topo_, other);
         other = call_;
-        other.broadcast = !other.broadcast;
+        other.publish = !other.publish;
         replan("planned for the other way inside a node", topo_, other);
         other = call_;
         for (const std::size_t chunk : {call_.chunk / 2, call_.chunk + 1, call_.chunk * 2}) {

@@ -32,7 +32,7 @@ Call any_call(const Topology& topology, std::mt19937& random)
     call.in_place = some_of(topology.size(), random);
     call.bounce = none_some_or_all_of(topology.size(), random);
     call.eager = random() % 2 == 0;
-    call.broadcast = random() % 2 == 0;
+    call.publish = random() % 2 == 0;
     call.own_whole = random() % 2 == 0;
     return planned(topology, std::move(call));
 }
@@ -47,7 +47,7 @@ Call equal_call(const Topology& topology, Route route, std::size_t bytes,
     call.in_place = some_of(topology.size(), random);
     call.bounce = bounce;
     call.eager = random() % 2 == 0;
-    call.broadcast = random() % 2 == 0;
+    call.publish = random() % 2 == 0;
     call.own_whole = random() % 2 == 0;
     return planned(topology, std::move(call));
 }
@@ -171,7 +171,7 @@ void test_laggards(void**)
 struct Places {
     std::vector<bool> in_place;
     std::vector<bool> bounce;
-    bool broadcast = false;
+    bool publish = false;
 };
 
 std::vector<Places> places_of(const Topology& topology)
@@ -205,7 +205,7 @@ Hunt hunt_everywhere()
                 call.route = route;
                 call.in_place = places.in_place;
                 call.bounce = places.bounce;
-                call.broadcast = places.broadcast;
+                call.publish = places.publish;
                 hunt.all(topology, planned(topology, std::move(call)));
             }
         }

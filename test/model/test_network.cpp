@@ -71,14 +71,14 @@ const char* each_is_seen(Schedule::Kind hazard, Met& met)
          std::vector<std::vector<int>>{{3}, {2, 2}, {3, 1}, {1, 1, 1}, {2, 3, 1}}) {
         const Topology topology(nodes_of_sizes(cut));
         for (const Route route : all_routes) {
-            for (const bool broadcast : {false, true}) {
+            for (const bool publish : {false, true}) {
                 Call call;
                 call.chunk = 3;
                 call.shards = equal_shards(topology.size(), 3 * call.chunk + 1);
                 call.route = route;
                 call.in_place = some_of(topology.size(), random);
                 call.bounce = none_some_or_all_of(topology.size(), random);
-                call.broadcast = broadcast;
+                call.publish = publish;
                 const auto why = meet_everywhere(topology, planned(topology, call), hazard, met);
                 if (!why.empty()) return keep(why);
             }

@@ -333,7 +333,7 @@ for size in 0 2; do
         says="ranks disagree on the size of an allgather" limit=60 -- fault --mode counts --expect hier --bytes 200
 done
 case_ fault-kill-small ranks=4 mca="coll_hier_timeout 3 coll_hier_verbose 1" status=error \
-    says="200 bytes a rank: broadcast" limit=60 -- fault --mode kill --expect hier --bytes 200
+    says="200 bytes a rank: publish" limit=60 -- fault --mode kill --expect hier --bytes 200
 case_ fault-late-small ranks=4 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
     -- fault --mode late --expect hier --bytes 200
 case_ fault-resume ranks=2 node_size=1 mca="coll_hier_timeout 1" limit=60 -- fault --mode resume

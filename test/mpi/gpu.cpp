@@ -47,7 +47,7 @@ struct Case {
 class Exact {
 public:
     Exact(Caller& caller, std::size_t max_bytes)
-        : caller_(caller), session_(caller.session()), most_(max_bytes)
+        : caller_(caller), session_(caller.session()), max_bytes_(max_bytes)
     {
         const int count = devices();
         // Two ranks on each device, which is not the one that is current afterwards.
@@ -117,14 +117,14 @@ public:
 private:
     std::size_t receive_room() const
     {
-        return guard + 77 + most_ * static_cast<std::size_t>(session_.size()) + guard;
+        return guard + 77 + max_bytes_ * static_cast<std::size_t>(session_.size()) + guard;
     }
-    std::size_t send_room() const { return guard + 77 + most_ + guard; }
+    std::size_t send_room() const { return guard + 77 + max_bytes_ + guard; }
     const Memory& of(Kind kind) const { return memory_[static_cast<std::size_t>(kind)]; }
 
     Caller& caller_;
     Session& session_;
-    std::size_t most_;
+    std::size_t max_bytes_;
     std::vector<Memory> memory_;
     bool avoids_managed_ = false;
     int call_ = 0;

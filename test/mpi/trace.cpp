@@ -72,14 +72,14 @@ public:
         const unsigned long long others = n_ - 1;
         const unsigned long long peers = g_ - 1;
         const bool is_eager = field(file, "eager") == "1";
-        const bool is_broadcast = field(file, "broadcast") == "1";
-        const unsigned long long puts = is_broadcast ? (peers > 0 ? 1 : 0) : peers;
+        const bool is_publish = field(file, "publish") == "1";
+        const unsigned long long puts = is_publish ? (peers > 0 ? 1 : 0) : peers;
         const unsigned long long announcements =
-            (is_eager ? 0 : others) + (is_broadcast || peers == 0 ? 0 : 1);
+            (is_eager ? 0 : others) + (is_publish || peers == 0 ? 0 : 1);
         const unsigned long long before = announcements + peers + others;
         const unsigned long long moving = (others * c + c * puts + c) + others * c * (1 + puts);
-        session_.check(is_eager == (shard <= 8192) && is_broadcast == (is_eager && peers > 0),
-                       "the header says eager %d, broadcast %d", is_eager, is_broadcast);
+        session_.check(is_eager == (shard <= 8192) && is_publish == (is_eager && peers > 0),
+                       "the header says eager %d, publish %d", is_eager, is_publish);
         equal(file.operations, before + moving + peers + others, "operations");
         equal(count(file.number, "put rail"), others * c, "rail puts");
         equal(count(file.number, "await_data rail"), others * c, "waits for chunks");

@@ -35,7 +35,7 @@ bool FakeTransport::idle()
 bool FakeTransport::may_write(int peer, std::uint32_t count)
 {
     if (!raised_) blame("may_write without a failure");
-    if (is_broadcast()) return false;
+    if (is_publish()) return false;
     const Lane& lane = group_.lanes[me_][static_cast<std::size_t>(peer)];
     const auto& entered = to(peer).announced.sequence;
     if (lane.announced.sequence < binding_.sequence || lane.announced.stays) return false;

@@ -65,7 +65,7 @@ void FakeTransport::send(const Flight& flight)
         const std::size_t after = flight.after[number++];
         if (lane->lost) continue;
         const bool is_gone =
-            !is_broadcast() &&
+            !is_publish() &&
             group_.places[static_cast<std::size_t>(transfer.peer)] == FakeGroup::Place::gone;
         if (is_gone && !lane->announced.stays) blame("a put to a rank that has left its call");
         auto& queue = level_ == Level::rail ? lane->road : lane->arriving;
@@ -76,7 +76,7 @@ void FakeTransport::send(const Flight& flight)
                          binding_.receive.length,
                          lane->sent++,
                          after,
-                         is_broadcast()});
+                         is_publish()});
     }
 }
 
@@ -125,8 +125,8 @@ void FakeTransport::land(Lane& lane, std::size_t parcel)
     lane.arriving.erase(lane.arriving.begin() + static_cast<std::ptrdiff_t>(parcel));
     if (!bound_ || p.sequence != binding_.sequence)
         return blame("bytes came after the end of their call");
-    lane.differs = is_broadcast() && p.total != binding_.receive.length;
-    std::byte* const into = is_broadcast() ? binding_.receive.base : lane.announced.into.base;
+    lane.differs = is_publish() && p.total != binding_.receive.length;
+    std::byte* const into = is_publish() ? binding_.receive.base : lane.announced.into.base;
     if (!lane.differs) std::memcpy(into + p.offset, p.bytes.data(), p.bytes.size());
     const std::uint32_t before = Signal::count(lane.signal, p.sequence);
     if (level_ == Level::rail && p.count != before + 1) blame("a rail put out of order");

@@ -101,7 +101,7 @@ Status FakeTransport::ready(int peer)
 {
     if (!bound_) blame("ready outside of begin and end");
     if (strikes(Call::ready)) return Status::mismatch;
-    if (is_broadcast()) {
+    if (is_publish()) {
         const Lane& from = group_.lanes[me_][static_cast<std::size_t>(peer)];
         if (arrived(peer) == 0) return Status::in_progress;
         return from.differs ? Status::mismatch : Status::ok;
@@ -127,9 +127,9 @@ void FakeTransport::check_put(const Transfer& transfer)
     if (level_ == Level::node && is_bounce) blame("a put from the bounce buffer");
     if (level_ == Level::rail && is_bounce != has_bounce())
         blame("a put of what the network does not reach");
-    if (is_broadcast() != (transfer.peer == Op::every_peer)) blame("a put to the wrong peers");
+    if (is_publish() != (transfer.peer == Op::every_peer)) blame("a put to the wrong peers");
     for (const Lane* lane : lanes_to(transfer.peer)) {
-        if (!is_broadcast() && lane->announced.sequence != binding_.sequence)
+        if (!is_publish() && lane->announced.sequence != binding_.sequence)
             blame("a put to a rank that is not ready");
     }
 }

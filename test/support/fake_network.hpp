@@ -169,7 +169,7 @@ private:
 
     void blame(const char* rule) const;
     bool strikes(Call call);
-    bool is_broadcast() const { return level_ == Level::node && binding_.broadcast; }
+    bool is_publish() const { return level_ == Level::node && binding_.publish; }
     std::vector<Lane*> lanes_to(int peer);
     void check_put(const Transfer& transfer);
     void send(const Flight& flight);

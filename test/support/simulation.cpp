@@ -30,7 +30,7 @@ public:
     {
         const auto shards = equal_shards(static_cast<int>(ranks_), bytes_);
         const auto r = static_cast<int>(rank);
-        for (const bool broadcast : {false, true}) {
+        for (const bool publish : {false, true}) {
             for (const bool bounce : {false, true}) {
                 for (const bool in_place : {false, true}) {
                     const AllgatherShape shape{.shards = shards,
@@ -39,7 +39,7 @@ public:
                                                .in_place = in_place,
                                                .bounce = bounce,
                                                .depth = scenario.depth,
-                                               .broadcast = broadcast};
+                                               .publish = publish};
                     programs_.push_back(
                         std::make_unique<Program>(plan_allgather(topology, r, shape), topology, r));
                 }
@@ -82,9 +82,9 @@ private:
         return (rank_ + static_cast<std::size_t>(done_)) % 2 == 0;
     }
 
-    bool is_broadcast() const
+    bool is_publish() const
     {
-        if (scenario_.broadcast != Broadcast::some) return scenario_.broadcast == Broadcast::all;
+        if (scenario_.publish != Publish::some) return scenario_.publish == Publish::all;
         return done_ % 3 != 2;
     }
 
@@ -99,10 +99,10 @@ private:
         binding.receive = {receive_.data(), receive_.size()};
         binding.send_offset = rank_ * bytes_;
         if (has_bounce()) binding.bounce = {bounce_.data(), bounce_.size()};
-        binding.broadcast = is_broadcast();
+        binding.publish = is_publish();
         running_ = true;
         const std::size_t program =
-            (is_broadcast() ? 4U : 0U) + (has_bounce() ? 2U : 0U) + (in_place ? 1U : 0U);
+            (is_publish() ? 4U : 0U) + (has_bounce() ? 2U : 0U) + (in_place ? 1U : 0U);
         status_ = executor_.start(*programs_[program], binding);
     }
 
@@ -125,7 +125,7 @@ private:
     std::unique_ptr<FakeTransport> node_;
     std::unique_ptr<FakeTransport> rail_;
     Executor executor_;
-    // Not in place, in place; the same with a bounce buffer; all of these as broadcasts.
+    // Not in place, in place; the same with a bounce buffer; all of these as publishes.
     std::vector<std::unique_ptr<Program>> programs_;
     std::vector<std::byte> send_;
     std::vector<std::byte> receive_;
@@ -222,8 +222,8 @@ std::string text_of(const Scenario& scenario)
 {
     std::string out = "nodes of ranks " + text_of(scenario.nodes) +
                       (scenario.route == Route::ring ? ", ring" : ", direct") + ", bounce " +
-                      std::to_string(static_cast<int>(scenario.bounce)) + ", broadcast " +
-                      std::to_string(static_cast<int>(scenario.broadcast)) + ", seed " +
+                      std::to_string(static_cast<int>(scenario.bounce)) + ", publish " +
+                      std::to_string(static_cast<int>(scenario.publish)) + ", seed " +
                       std::to_string(scenario.weather.seed);
     if (const auto& s = scenario.sabotage) {
         out += ", rank " + std::to_string(s->rank) + "'s " + to_string(s->call) + " number " +

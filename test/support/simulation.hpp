@@ -17,8 +17,8 @@ namespace hier::test {
 
 // Which ranks' networks reach only a bounce buffer; some: it changes by rank and by call.
 enum class Bounce { none, some, all };
-// Which calls are broadcasts inside the nodes; some: every third one is not.
-enum class Broadcast { none, some, all };
+// Which calls are published inside the nodes; some: every third one is not.
+enum class Publish { none, some, all };
 
 struct Scenario {
     std::vector<int> nodes;  // of each rank
@@ -38,7 +38,7 @@ struct Scenario {
     std::chrono::microseconds dies_at{0};
     std::chrono::microseconds told_after{0};  // when all others hear of it
     Bounce bounce = Bounce::none;
-    Broadcast broadcast = Broadcast::none;
+    Publish publish = Publish::none;
     // When nobody runs for so long.
     std::chrono::microseconds suspended_at{0};
     std::chrono::microseconds suspended_for{0};

@@ -27,9 +27,9 @@ inline Rates tcp()
     r.link_latency = 1e-6;
     r.small_latency = 0.4e-6;
     r.small_bytes = 16 * kilo;
-    r.broadcast_latency = 0.15e-6;
-    r.broadcast_space = 32704;
-    r.broadcast_block = 23;
+    r.publish_latency = 0.15e-6;
+    r.publish_space = 32704;
+    r.publish_block = 23;
     return r;
 }
 

@@ -63,9 +63,9 @@ hier::Rates small_rates_of(const Machine& m)
     if (m.is_host) {
         rates.small_latency = m.small_latency;
         rates.small_bytes = m.small_bytes;
-        rates.broadcast_latency = m.broadcast_latency;
-        rates.broadcast_space = m.broadcast_space;
-        rates.broadcast_block = m.broadcast_block;
+        rates.publish_latency = m.publish_latency;
+        rates.publish_space = m.publish_space;
+        rates.publish_block = m.publish_block;
     }
     return rates;
 }
@@ -103,8 +103,8 @@ Machine machine_for(const Topology& topology, const Options& options, std::size_
     }
     m.is_eager = choice.eager;
     if (!choice.eager) m.message = m.nic_turn = 0;
-    if (choice.broadcast) {
-        m.link_latency = m.broadcast_latency;
+    if (choice.publish) {
+        m.link_latency = m.publish_latency;
     } else if (choice.eager && m.is_host && bytes <= m.small_bytes) {
         m.link_latency = m.small_latency;
     }
@@ -156,7 +156,7 @@ hier::AllgatherShape shape_of(const Options& options, std::span<const hier::Slic
             .bounce = has_bounce,
             .depth = choice.depth,
             .eager = choice.eager,
-            .broadcast = choice.broadcast,
+            .publish = choice.publish,
             .own_whole = choice.own_whole,
             .copy_whole = choice.own_whole};
 }

@@ -81,9 +81,8 @@ Bound latency_bound(const std::vector<int>& ranks_of, std::size_t bytes, const M
     const bool is_small = machine.is_host && bytes <= machine.small_bytes;
     const double network = machine.nic_latency;
     const double copy =
-        is_small
-            ? std::min({machine.link_latency, machine.small_latency, machine.broadcast_latency})
-            : machine.link_latency;
+        is_small ? std::min({machine.link_latency, machine.small_latency, machine.publish_latency})
+                 : machine.link_latency;
     const double first_copy = (machine.is_host ? 0 : machine.copy_issue) + copy;
     Bound bound;
     for (const Need& need : needs_of(ranks_of, bytes, machine)) {

@@ -48,9 +48,9 @@ struct Machine {
     // that go to all of a node at once.
     double small_latency = 0.4e-6;
     std::size_t small_bytes = 16 << 10;
-    double broadcast_latency = 0.15e-6;
-    // Bytes of a rank's broadcast, and how much more each block takes: src/node/host/node_broadcast.hpp.
-    std::size_t broadcast_space = 32704, broadcast_block = 23;
+    double publish_latency = 0.15e-6;
+    // Bytes of a rank's publish, and how much more each block takes: src/node/host/node_publish.hpp.
+    std::size_t publish_space = 32704, publish_block = 23;
 
     double overhead = 0;  // of a call, whatever its size
     double skew = 0;      // local rank l of every node enters l times this after the first

@@ -168,7 +168,7 @@ const std::vector<Row>& rows()
         {"--message", duration, time(&Machine::message)},
         {"--nic-turn", duration, time(&Machine::nic_turn)},
         {"--small-latency", duration, time(&Machine::small_latency)},
-        {"--broadcast-latency", duration, time(&Machine::broadcast_latency)},
+        {"--publish-latency", duration, time(&Machine::publish_latency)},
         {"--overhead", duration, time(&Machine::overhead)},
         {"--skew", duration, time(&Machine::skew)},
         {"--in-place", "", flag(&Options::is_in_place)},
@@ -260,7 +260,7 @@ Runs the plans of an allgather in virtual time, and other algorithms on the same
   --eager SIZE         messages of up to this wait for nobody [32k]; each takes
   --message TIME       a core at either end [0.5us], --nic-turn TIME a NIC [0us]
   --small-latency TIME of a push of up to 16 KiB in host memory [0.4us], of one to all of a node
-                       --broadcast-latency TIME [0.15us]
+                       --publish-latency TIME [0.15us]
   --overhead TIME      of every call [0us]
   --skew TIME          local rank l enters l times this later than the first [0us]
   --in-place           MPI_IN_PLACE

@@ -61,7 +61,7 @@ public:
         Time issued;
         int reads = nobody;  // whose put to all of the node `op` is
     };
-    std::vector<Copying> queue;  // copies, node puts, and broadcasts to be read
+    std::vector<Copying> queue;  // copies, node puts, and publishes to be read
     std::size_t queue_head = 0;
     Time last_issue = 0;
     int free_streams = 0;

@@ -47,11 +47,11 @@ AllgatherCost::AllgatherCost(const Topology& topology, const Rates& rates)
 }
 
 // Those for shards of this size.
-Rates AllgatherCost::rates_for(std::size_t bytes, bool is_broadcast) const
+Rates AllgatherCost::rates_for(std::size_t bytes, bool is_publish) const
 {
     Rates r = rates_;
-    if (is_broadcast) {
-        r.link_latency = r.broadcast_latency;
+    if (is_publish) {
+        r.link_latency = r.publish_latency;
     } else if (bytes <= r.small_bytes) {
         r.link_latency = r.small_latency;
     }
@@ -60,16 +60,16 @@ Rates AllgatherCost::rates_for(std::size_t bytes, bool is_broadcast) const
 
 // Does all that any rank pushes to its node fit in? (Of larger shards a single copy is faster: 24 KiB
 // on 2 ranks 6.5 us, by CMA 4.3 to 5.2.)
-bool AllgatherCost::is_broadcast(std::size_t bytes, Route route, std::size_t chunk) const
+bool AllgatherCost::is_publish(std::size_t bytes, Route route, std::size_t chunk) const
 {
     const auto& nodes = load(route).nodes;
     return max_members_ > 1 && bytes <= rates_.small_bytes &&
            std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
                const std::size_t shards = 1 + index(node.shards);
-               if (bytes > rates_.broadcast_space / shards) return false;
+               if (bytes > rates_.publish_space / shards) return false;
                const std::size_t pushed = bytes * shards;
                const std::size_t blocks = 1 + index(node.entering) + pushed / chunk;
-               return blocks * rates_.broadcast_block <= rates_.broadcast_space - pushed;
+               return blocks * rates_.publish_block <= rates_.publish_space - pushed;
            });
 }
 
@@ -95,8 +95,8 @@ double AllgatherCost::fallback(std::size_t bytes) const
 AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
 {
     const std::size_t whole = bytes * index(max_members_);
-    const bool broadcast = is_broadcast(bytes, Route::bundles, whole);
-    const Rates r = rates_for(bytes, broadcast);
+    const bool publish = is_publish(bytes, Route::bundles, whole);
+    const Rates r = rates_for(bytes, publish);
     const RouteLoad& busiest = load(Route::bundles);
     const double size = static_cast<double>(bytes);
     Rates spreading = r;
@@ -105,7 +105,7 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
         r.stage > 0 ? r.copy_issue + r.link_latency + static_cast<double>(whole) / r.stage : 0;
     AllgatherChoice choice{Route::bundles, whole, std::clamp(busiest.out, 1, max_depth)};
     choice.eager = eager && nodes_ > 1;
-    choice.broadcast = broadcast;
+    choice.publish = publish;
     const double issue =
         std::max((busiest.out + busiest.in) * r.nic_issue, busiest.nic_messages * r.nic_turn);
     const double rail =
@@ -182,8 +182,8 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
                                        bool eager) const
 {
     if (route == Route::bundles) return bundled(bytes, eager);
-    const bool broadcast = is_broadcast(bytes, route, chunk);
-    const Rates r = rates_for(bytes, broadcast);
+    const bool publish = is_publish(bytes, route, chunk);
+    const Rates r = rates_for(bytes, publish);
     const RouteLoad& busiest = load(route);
     const std::size_t chunks = (bytes + chunk - 1) / chunk;
     const auto k = static_cast<double>(chunks);
@@ -204,7 +204,7 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
     const double turns = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
     const double first_arrival = (eager ? 1 : 2) * latency + turns * wire;
 
-    AllgatherChoice choice{route, chunk, depth, is_own_whole(), eager && nodes_ > 1, broadcast};
+    AllgatherChoice choice{route, chunk, depth, is_own_whole(), eager && nodes_ > 1, publish};
     if (nodes_ > 1) choice.network = last_arrival + (eager ? 0 : latency);
     for (const RouteLoad::Node& node : busiest.nodes) {
         choice.links = std::max(choice.links, links_time(r, node, size, c));

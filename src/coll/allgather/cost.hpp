@@ -71,9 +71,9 @@ struct Rates {
     double small_latency = 0;     // likewise, of shards of up to
     std::size_t small_bytes = 0;  // this
     // Likewise, of those among them in which a rank pushes no more than this to its node, bytes and as
-    // many for each block: broadcasts. 0: none is.
-    double broadcast_latency = 0;
-    std::size_t broadcast_space = 0, broadcast_block = 0;
+    // many for each block: publishes. 0: none is.
+    double publish_latency = 0;
+    std::size_t publish_space = 0, publish_block = 0;
     double copy_issue = 0;
     int streams = 1;
     double node = 0;       // of all pushes of a node together; 0: only `link` limits
@@ -91,8 +91,8 @@ struct AllgatherChoice {
     std::size_t chunk = 0;
     int depth = 0;
     bool own_whole = false;
-    bool eager = false;      // puts do not wait for their receivers
-    bool broadcast = false;  // nor do those inside a node, each of which goes to all
+    bool eager = false;    // puts do not wait for their receivers
+    bool publish = false;  // nor do those inside a node, each of which goes to all
     // Predicted, in seconds; the first is `overhead` and the larger of the others, of bundles both, of
     // whose links only what the network does not hide counts.
     double seconds = 0;
@@ -145,9 +145,9 @@ private:
     double pushing_time(const Rates& rates, double count, int members, double c) const;
     double links_time(const Rates& rates, const RouteLoad::Node& node, double size, double c) const;
     double largest_chunk(Route route) const;
-    bool is_broadcast(std::size_t bytes, Route route, std::size_t chunk) const;
+    bool is_publish(std::size_t bytes, Route route, std::size_t chunk) const;
     bool is_worth_bundling(std::size_t bytes, const AllgatherConstraints& constraints) const;
-    Rates rates_for(std::size_t bytes, bool is_broadcast) const;
+    Rates rates_for(std::size_t bytes, bool is_publish) const;
 
     int ranks_;
     int nodes_;

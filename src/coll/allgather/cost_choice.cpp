@@ -96,7 +96,7 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes,
     const auto granted = [&](AllgatherChoice choice) {
         if (choice.route == Route::bundles) {
             if (constraints.chunk > 0) choice.chunk = std::min(choice.chunk, constraints.chunk);
-            choice.broadcast = is_broadcast(bytes, choice.route, choice.chunk);
+            choice.publish = is_publish(bytes, choice.route, choice.chunk);
             if (constraints.depth > 0) choice.depth = constraints.depth;
         } else if (constraints.depth > 0) {
             choice = predict(bytes, choice.route, choice.chunk, constraints.depth, choice.eager);

@@ -37,7 +37,7 @@
 // waits for data waits for its sender, too, so that he knows for whom.
 //
 // On its node a rank that puts small blocks puts each of them once, where all others read it, and
-// likewise waits for nobody (broadcast).
+// likewise waits for nobody (publish).
 //
 // Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
 // per local rank (multi-leader / multi-rail), pipelined by chunk.
@@ -103,7 +103,7 @@ private:
     // Whom a put on the node goes to.
     template <class F> void for_each_node_target(F f) const
     {
-        if (!shape_.broadcast) return for_each_node_peer(f);
+        if (!shape_.publish) return for_each_node_peer(f);
         if (has_node_peers()) f(Op::every_peer);
     }
 
@@ -171,11 +171,11 @@ private:
             add(shape_.eager ? Op::Kind::await_ready : Op::Kind::announce, Level::rail, sender);
         });
         if (!has_node_peers()) return;
-        if (!shape_.broadcast) add(Op::Kind::announce, Level::node, Op::every_peer);
+        if (!shape_.publish) add(Op::Kind::announce, Level::node, Op::every_peer);
         for_each_node_peer([&](int rank) {
-            if (shape_.broadcast && node_puts_of(rank) == 0) return;  // it cannot be seen
+            if (shape_.publish && node_puts_of(rank) == 0) return;  // it cannot be seen
             const std::uint32_t ready = add(Op::Kind::await_ready, Level::node, rank);
-            if (!shape_.broadcast) local_[rank].before = {ready};
+            if (!shape_.publish) local_[rank].before = {ready};
         });
     }
 
@@ -311,7 +311,7 @@ private:
     int node_;
     Plan plan_;
     std::map<int, Peer> rail_;
-    std::map<int, Peer> local_;                        // a broadcast's is every_peer
+    std::map<int, Peer> local_;                        // every_peer for published calls
     Dependencies own_copies_;                          // ops
     std::map<int, std::uint32_t> received_;            // per rail sender
     std::map<std::size_t, std::uint32_t> copied_out_;  // op, by the offset of the chunk

@@ -9,10 +9,9 @@ namespace hier {
 
 HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
                              std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells,
-                             std::unique_ptr<NodeBroadcast> broadcast,
-                             std::size_t max_through_cells)
+                             std::unique_ptr<NodePublish> publish, std::size_t max_through_cells)
     : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
-      broadcast_(std::move(broadcast)), max_through_cells_(max_through_cells),
+      publish_(std::move(publish)), max_through_cells_(max_through_cells),
       name_(cma_ ? format("copies between processes (CMA; up to %zu KiB: %s)",
                           max_through_cells >> 10, cells_->name())
                  : cells_->name()),
@@ -23,8 +22,8 @@ HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
 Status HostTransport::begin(const Binding& binding)
 {
     Status status = NodeTransport::begin(binding);
-    if (binding.broadcast) {
-        broadcast_->begin();
+    if (binding.publish) {
+        publish_->begin();
         return status;
     }
     std::fill(choices_.begin(), choices_.end(), cma_ ? Choice::open : Choice::by_cells);
@@ -34,16 +33,15 @@ Status HostTransport::begin(const Binding& binding)
 
 Status HostTransport::ready(int peer)
 {
-    if (binding().broadcast) return broadcast_->ready(peer, binding());
+    if (binding().publish) return publish_->ready(peer, binding());
     const Status status = NodeTransport::ready(peer);
-    // For a peer with fewer bytes the call may be a broadcast.
-    return status == Status::in_progress && broadcast_ ? broadcast_->ready(peer, binding())
-                                                       : status;
+    // For a peer with fewer bytes the call may be published.
+    return status == Status::in_progress && publish_ ? publish_->ready(peer, binding()) : status;
 }
 
 Status HostTransport::put(const Transfer& transfer)
 {
-    if (binding().broadcast) return broadcast_->put(transfer.slice, source(transfer), binding());
+    if (binding().publish) return publish_->put(transfer.slice, source(transfer), binding());
     Choice& choice = choices_[static_cast<std::size_t>(transfer.peer)];
     if (choice == Choice::by_cma) return cma_->put(transfer);
     if (choice == Choice::open && transfer.slice.length > max_through_cells_) {
@@ -64,15 +62,15 @@ Status HostTransport::put_through_cells(const Transfer& transfer)
 
 std::uint32_t HostTransport::arrived(int peer)
 {
-    if (binding().broadcast) return broadcast_->arrived(peer);
+    if (binding().publish) return publish_->arrived(peer);
     return cells_->arrived(peer) + (cma_ ? cma_->arrived(peer) : 0);
 }
 
 Status HostTransport::progress(Completions& completions)
 {
-    if (binding().broadcast) {
+    if (binding().publish) {
         const Status status = NodeTransport::progress(completions);
-        return failed(status) || has_raised() ? status : broadcast_->receive(binding());
+        return failed(status) || has_raised() ? status : publish_->receive(binding());
     }
     const Status status = cma_ ? cma_->progress(completions) : NodeTransport::progress(completions);
     return failed(status) ? status : cells_->progress(completions);
@@ -82,7 +80,7 @@ bool HostTransport::idle() { return cells_->idle() && (!cma_ || cma_->idle()); }
 
 void HostTransport::end()
 {
-    if (binding().broadcast) return;
+    if (binding().publish) return;
     cells_->end();
     if (cma_) cma_->end();
 }
@@ -97,7 +95,7 @@ void HostTransport::raise(Status status)
 // By CMA alone: all else everybody takes himself.
 bool HostTransport::may_write(int peer, std::uint32_t count)
 {
-    return cma_ && !binding().broadcast && NodeTransport::may_write(peer, count);
+    return cma_ && !binding().publish && NodeTransport::may_write(peer, count);
 }
 
 }  // namespace hier

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The node level for host memory: large puts by CMA, one copy, where processes may write to one
 // another, small ones through cells of shared memory, which need no system call, and calls of small
-// blocks by broadcast.
+// blocks published in memory that all read.
 //
 // The first put to a peer decides for the call, so that puts are counted in their order. Median us of
 // an allgather on one node (bench/allgather, Xeons; 8 cells of 64 KiB), bytes a rank:
@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "node/host/cma_transport.hpp"
-#include "node/host/node_broadcast.hpp"
+#include "node/host/node_publish.hpp"
 #include "node/host/shm_transport.hpp"
 
 namespace hier {
@@ -37,9 +37,9 @@ public:
     static constexpr CellShape shared_core_cells = {4, 64 << 10};
 
     // `cma` may be null: everything goes through cells then. `max_through_cells`: bytes of a first put that does.
-    // `broadcast` may be null: no call is one.
+    // `publish` may be null: none is published.
     HostTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<CmaTransport> cma,
-                  std::unique_ptr<ShmTransport> cells, std::unique_ptr<NodeBroadcast> broadcast,
+                  std::unique_ptr<ShmTransport> cells, std::unique_ptr<NodePublish> publish,
                   std::size_t max_through_cells);
 
     Status begin(const Binding& binding) override;
@@ -53,7 +53,7 @@ public:
     void end() override;
     void raise(Status status) override;
     bool may_write(int peer, std::uint32_t count) override;
-    std::size_t broadcast_space() const override { return broadcast_ ? NodeBroadcast::space : 0; }
+    std::size_t publish_space() const override { return publish_ ? NodePublish::space : 0; }
     bool has_cma() const { return cma_ != nullptr; }
     const char* name() const override { return name_.c_str(); }
 
@@ -62,7 +62,7 @@ private:
 
     std::unique_ptr<CmaTransport> cma_;
     std::unique_ptr<ShmTransport> cells_;
-    std::unique_ptr<NodeBroadcast> broadcast_;
+    std::unique_ptr<NodePublish> publish_;
     std::size_t max_through_cells_;
     std::string name_;
     std::vector<Choice> choices_;  // by peer, in this collective

@@ -133,9 +133,9 @@ void test_whose_call_it_is(void**)
     assert_false(is_ours({64}, tcp(), 16));
     assert_true(is_ours({64}, tcp(), kilo));
     assert_true(is_ours(nodes, tcp(), 16));  // 27 against 48
-    // Where no broadcast is to be had.
+    // Where nothing can be published.
     Rates cells = tcp();
-    cells.broadcast_space = 0;
+    cells.publish_space = 0;
     assert_false(is_ours(node, cells, 16));   // 5.2 us
     assert_true(is_ours(node, cells, kilo));  // 6.0 against 9.3
     // Memory of GPUs has to be copied to the host for the others.

@@ -227,7 +227,7 @@ bool nothing_moves()
 }
 
 // Of a rank: puts on its node, and whether all are to everybody and none waits for anybody.
-const char* a_broadcast_puts_once()
+const char* a_publish_puts_once()
 {
     for (const Route route : all_routes) {
         const Topology topology(machine("3,3,3"));
@@ -239,7 +239,7 @@ const char* a_broadcast_puts_once()
                                               .route = route,
                                               .in_place = false,
                                               .bounce = false,
-                                              .broadcast = true});
+                                              .publish = true});
             std::size_t puts = 0;
             for (const Op& op : plan.ops) {
                 if (op.level != Level::node) continue;
@@ -257,7 +257,7 @@ const char* a_broadcast_puts_once()
     return nullptr;
 }
 
-void test_broadcast(void**) { expect_no_reason(a_broadcast_puts_once()); }
+void test_publish(void**) { expect_no_reason(a_publish_puts_once()); }
 
 bool one_empty_shard_is_left_out()
 {
@@ -300,7 +300,7 @@ int main()
         cmocka_unit_test(test_levels_that_are_not_there),
         cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_own_shards_whole),
-        cmocka_unit_test(test_broadcast),
+        cmocka_unit_test(test_publish),
         cmocka_unit_test(test_empty_shards),
         cmocka_unit_test(test_equal_shards),
     };

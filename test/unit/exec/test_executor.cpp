@@ -32,7 +32,7 @@ std::string fault_with_limits(Scenario scenario)
     scenario.limits.bytes_per_pass = seed % 3 == 0 ? 1 : 256 << 10;
     scenario.weather.immediate = seed % 5 == 0 ? 100 : static_cast<int>(seed % 5) * 20;
     scenario.weather.idle = seed % 4 == 0 ? 90 : 20;
-    if (seed % 3 != 0) scenario.broadcast = seed % 3 == 1 ? Broadcast::all : Broadcast::some;
+    if (seed % 3 != 0) scenario.publish = seed % 3 == 1 ? Publish::all : Publish::some;
     return fault_of(scenario);
 }
 

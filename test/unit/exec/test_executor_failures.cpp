@@ -53,14 +53,14 @@ std::size_t fail_each(Scenario scenario, Sabotage sabotage, std::string& fault)
 
 std::size_t failures[call_kinds];
 
-const char* every_failure_ends(Sabotage::How how, Bounce bounce, Broadcast broadcast)
+const char* every_failure_ends(Sabotage::How how, Bounce bounce, Publish publish)
 {
     for (const char* text : {"2", "3", "1,1", "1,1,1", "2,1", "2,2", "3,1", "2,1,2"}) {
         for (const Route route : all_routes) {
             Scenario scenario{.nodes = machine(text), .route = route};
             scenario.calls = 2;
             scenario.bounce = bounce;
-            scenario.broadcast = broadcast;
+            scenario.publish = publish;
             for (const Call call : every_call) {
                 const bool is_transfer =
                     call == Call::put || call == Call::copy || call == Call::drain;
@@ -90,8 +90,8 @@ bool met(std::initializer_list<Call> calls)
 void test_refused(void**)
 {
     std::fill(std::begin(failures), std::end(failures), 0);
-    expect_no_reason(every_failure_ends(Sabotage::How::refused, Bounce::none, Broadcast::none));
-    expect_no_reason(every_failure_ends(Sabotage::How::refused, Bounce::some, Broadcast::all));
+    expect_no_reason(every_failure_ends(Sabotage::How::refused, Bounce::none, Publish::none));
+    expect_no_reason(every_failure_ends(Sabotage::How::refused, Bounce::some, Publish::all));
     assert_true(met({Call::begin, Call::announce, Call::ready, Call::put, Call::copy, Call::drain,
                      Call::progress}));
 }
@@ -99,8 +99,8 @@ void test_refused(void**)
 void test_fails_later(void**)
 {
     std::fill(std::begin(failures), std::end(failures), 0);
-    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Bounce::none, Broadcast::none));
-    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Bounce::some, Broadcast::all));
+    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Bounce::none, Publish::none));
+    expect_no_reason(every_failure_ends(Sabotage::How::fails_later, Bounce::some, Publish::all));
     assert_true(met({Call::put, Call::copy, Call::drain}));
 }
 
@@ -148,7 +148,7 @@ const char* a_death_ends_the_call()
             const int ranks = static_cast<int>(scenario.nodes.size());
             for (int i = 0; i < ranks * 24; i++) {
                 scenario.weather.seed++;
-                scenario.broadcast = i % 2 == 0 ? Broadcast::none : Broadcast::some;
+                scenario.publish = i % 2 == 0 ? Publish::none : Publish::some;
                 scenario.bounce = i % 3 == 0 ? Bounce::some : Bounce::none;
                 scenario.dies = i % ranks;
                 scenario.dies_at = std::chrono::microseconds(40 * i);
@@ -180,7 +180,7 @@ const char* a_mismatch_is_seen_by_all()
         for (const Route route : all_routes) {
             Scenario scenario{.nodes = machine(text), .route = route};
             for (std::size_t odd = 0; odd < 2 * scenario.nodes.size(); odd++) {
-                scenario.broadcast = odd % 2 == 0 ? Broadcast::none : Broadcast::all;
+                scenario.publish = odd % 2 == 0 ? Publish::none : Publish::all;
                 scenario.bytes_of_rank.assign(scenario.nodes.size(), 7);
                 scenario.bytes_of_rank[odd / 2] = 8;
                 const Outcome out = simulate(scenario);

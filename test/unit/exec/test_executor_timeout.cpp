@@ -37,9 +37,9 @@ Scenario slow(const char* text, Route route, std::chrono::seconds timeout)
 }
 
 // A rank that nobody can see is late; so its own blocks have to go before anything can happen to it.
-void broadcast_at_once(Scenario& scenario)
+void publish_at_once(Scenario& scenario)
 {
-    scenario.broadcast = Broadcast::all;
+    scenario.publish = Publish::all;
     scenario.weather.immediate = 100;
 }
 
@@ -68,7 +68,7 @@ const char* a_lost_connection_ends(Level level)
         for (const Route route : all_routes) {
             Scenario scenario = slow(text, route, 5s);
             for (int rank = 0; rank < static_cast<int>(scenario.nodes.size()); rank++) {
-                if (rank == 1) broadcast_at_once(scenario);
+                if (rank == 1) publish_at_once(scenario);
                 scenario.sabotage = {rank, level, Call::put, 1, Sabotage::How::connection_lost};
                 if (!simulate(scenario, 1000).has_struck) continue;  // it has nobody to put to
                 const auto fault = fault_of_end(scenario);
@@ -93,7 +93,7 @@ void test_lost_chunk_on_the_node(void**)
     assert_true(is_logged("over the node: "));
 }
 
-// A process that stops in the middle of a call. (Of a broadcast on one node the others have all
+// A process that stops in the middle of a call. (Of a published call on one node the others have all
 // they need.)
 const char* a_frozen_rank_ends_the_others()
 {
@@ -137,7 +137,7 @@ const char* a_late_rank_is_waited_for(std::chrono::seconds timeout)
             const auto ranks = scenario.nodes.size();
             for (std::size_t late = 0; late < ranks; late++) {
                 scenario.weather.seed = ++seed;
-                scenario.broadcast = seed % 2 == 0 ? Broadcast::none : Broadcast::some;
+                scenario.publish = seed % 2 == 0 ? Publish::none : Publish::some;
                 scenario.late.assign(ranks, 0us);
                 // The others come one after the other, so that their heartbeats are not in step.
                 for (std::size_t r = 0; r < ranks; r++) scenario.late[r] = r * 170ms;
@@ -165,7 +165,7 @@ const char* a_suspended_job_goes_on()
             scenario.suspended_for = 1h;
             for (std::size_t late = 0; late < ranks; late++) {
                 scenario.weather.seed = ++seed;
-                scenario.broadcast = seed % 2 == 0 ? Broadcast::none : Broadcast::some;
+                scenario.publish = seed % 2 == 0 ? Publish::none : Publish::some;
                 scenario.late.assign(ranks, 0us);
                 scenario.late[late] = 3s;  // the others have nothing to do at that moment
                 const auto fault = fault_of_patience(scenario, static_cast<int>(late));
@@ -183,7 +183,7 @@ void test_rank_that_never_comes(void**)
 {
     lines.clear();
     Scenario scenario = slow("2,1,1", Route::ring, 5s);
-    scenario.broadcast = Broadcast::all;
+    scenario.publish = Publish::all;
     scenario.late = {0us, 0us, 0us, 10h};
     scenario.pass = 1ms;
     const Outcome out = simulate(scenario, 300000);  // passes: five minutes of the clock

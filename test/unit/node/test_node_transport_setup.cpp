@@ -222,8 +222,8 @@ void test_no_room_for_cells(void**)
     }
 }
 
-// Nor do they need broadcasts, which come third.
-void test_no_room_for_broadcasts(void**)
+// Nor do they need publishes, which come third.
+void test_no_room_to_publish(void**)
 {
     for (int culprit = 0; culprit < 3; culprit++) {
         for (const int intra : {HIER_INTRA_AUTO, HIER_INTRA_SHM}) {
@@ -234,11 +234,11 @@ void test_no_room_for_broadcasts(void**)
                 if (self.rank() == culprit)
                     (culprit == 0 ? fallocate_call : mmap_call).fail_nth(3, ENOMEM);
                 const auto transport = make_transport(self, intra);
-                if (transport->broadcast_space() != 0) return "it has room all the same";
+                if (transport->publish_space() != 0) return "it has room all the same";
                 const auto traffic = make_traffic(1, self.size(), 20, {1, 100, 5000});
                 const auto fault = run_traffic(*transport, self, traffic, 1);
                 if (!fault.empty()) return fault;
-                return ForkedRank::is_logged("no broadcasts of small blocks")
+                return ForkedRank::is_logged("small blocks are not published")
                            ? ""
                            : "it does not say so";
             }))));
@@ -294,7 +294,7 @@ int main()
         cmocka_unit_test(test_a_signal_meanwhile),
         cmocka_unit_test(test_full_shared_memory),
         cmocka_unit_test(test_no_room_for_cells),
-        cmocka_unit_test(test_no_room_for_broadcasts),
+        cmocka_unit_test(test_no_room_to_publish),
         cmocka_unit_test(test_refused_shared_memory),
         cmocka_unit_test(test_leftovers_are_found),
     };

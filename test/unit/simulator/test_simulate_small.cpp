@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small calls in the simulator of bench/simulate: messages that wait for nobody, broadcasts inside a
+// Small calls in the simulator of bench/simulate: messages that wait for nobody, publishes inside a
 // node, and bundles. Cases by hand, and one node standing for all.
 #include <string>
 #include <vector>
@@ -32,7 +32,7 @@ Options host(const std::vector<int>& layout)
 AllgatherChoice small(Route route, std::size_t chunk)
 {
     AllgatherChoice choice{route, chunk, 2};
-    choice.eager = choice.broadcast = true;
+    choice.eager = choice.publish = true;
     return choice;
 }
 
@@ -42,14 +42,14 @@ double seconds_of(const Options& options, const AllgatherChoice& choice)
 }
 
 // Written, copied to the receive buffer, and then what each other rank has written.
-const char* a_broadcast_by_hand()
+const char* a_publish_by_hand()
 {
     std::string wrong;
     for (const int ranks : {2, 5}) {
         Options options = host({ranks});
         Machine& m = options.machine;
         m.memory_rate = 1e15;
-        const double one = m.broadcast_latency + bytes / m.core_rate;
+        const double one = m.publish_latency + bytes / m.core_rate;
         wrong += differs("all at once", seconds_of(options, small(Route::direct, bytes)),
                          (1 + ranks) * one);
         // The others' blocks are there when the last rank comes, and nobody has waited for it.
@@ -86,7 +86,7 @@ const char* a_late_rank_by_hand()
     options.machine.memory_rate = 1e15;
     options.machine.skew = 1e-3;
     const Machine& m = options.machine;
-    const double one = m.broadcast_latency + bytes / m.core_rate;
+    const double one = m.publish_latency + bytes / m.core_rate;
     const double port = bytes / m.nic_rate + m.nic_turn;
     // Its own block goes to the other node at once, is taken there, and handed on to the first rank,
     // who has read that node's other block long since.
@@ -94,7 +94,7 @@ const char* a_late_rank_by_hand()
     return keep(differs("late", seconds_of(options, small(Route::direct, bytes)), taken + 2 * one));
 }
 
-void test_broadcast(void**) { expect_no_reason(a_broadcast_by_hand()); }
+void test_publish(void**) { expect_no_reason(a_publish_by_hand()); }
 void test_eager(void**) { expect_no_reason(an_eager_message_by_hand()); }
 void test_late(void**) { expect_no_reason(a_late_rank_by_hand()); }
 
@@ -107,7 +107,7 @@ const char* one_node_is_as_good_as_all()
                 options.machine.is_host = is_host;
                 options.machine.nics = 1;
                 AllgatherChoice choice = small(route, bytes * 8);
-                choice.broadcast = is_host;
+                choice.publish = is_host;
                 const double alone = seconds_of(options, choice);
                 options.is_full = true;
                 const std::string wrong =
@@ -128,13 +128,13 @@ void test_choices(void**)
     options.route = RouteChoice::best;
     options.algorithms = {"hier"};
     assert_true(run_all(options, 16)[0].choice.eager);
-    assert_true(run_all(options, 16)[0].choice.broadcast);
+    assert_true(run_all(options, 16)[0].choice.publish);
     assert_false(run_all(options, 64 << 10)[0].choice.eager);
-    assert_false(run_all(options, 64 << 10)[0].choice.broadcast);
+    assert_false(run_all(options, 64 << 10)[0].choice.publish);
     options.machine.eager_bytes = 0;
     assert_false(run_all(options, 16)[0].choice.eager);
     options.machine.is_host = false;
-    assert_false(run_all(options, 16)[0].choice.broadcast);
+    assert_false(run_all(options, 16)[0].choice.publish);
 }
 
 // Others' algorithms have no such messages.
@@ -154,9 +154,9 @@ void test_others(void**)
 int main()
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_broadcast), cmocka_unit_test(test_eager),
-        cmocka_unit_test(test_late),      cmocka_unit_test(test_symmetry),
-        cmocka_unit_test(test_choices),   cmocka_unit_test(test_others),
+        cmocka_unit_test(test_publish), cmocka_unit_test(test_eager),
+        cmocka_unit_test(test_late),    cmocka_unit_test(test_symmetry),
+        cmocka_unit_test(test_choices), cmocka_unit_test(test_others),
     };
     return cmocka_run_group_tests_name("simulate_small", tests, nullptr, nullptr);
 }

@@ -47,7 +47,7 @@ std::string make_team(ForkedRank& self, const hier_config& config, std::size_t n
     }
     std::string wrong;
     int code = team.call(20000, wrong);
-    if (code == HIER_OK && wrong.empty()) code = team.call(64, wrong);  // inside a node a broadcast
+    if (code == HIER_OK && wrong.empty()) code = team.call(64, wrong);  // inside a node a publish
     team.leave();
     self.group().allgather(0);
     return code == HIER_OK

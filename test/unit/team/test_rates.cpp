@@ -69,13 +69,13 @@ void test_the_least_memory_counts(void**)
     assert_int_equal(team_rates(records, two_nodes()).max_bytes, 1 << 20);
 }
 
-void test_the_least_broadcast_counts(void**)
+void test_the_least_publish_counts(void**)
 {
     std::vector<RateRecord> records(4, record("a", giga));
-    for (RateRecord& r : records) r.broadcast = 16000;
-    assert_int_equal(team_rates(records, two_nodes()).rates.broadcast_space, 16000);
-    records[3].broadcast = 0;
-    assert_int_equal(team_rates(records, two_nodes()).rates.broadcast_space, 0);
+    for (RateRecord& r : records) r.publish = 16000;
+    assert_int_equal(team_rates(records, two_nodes()).rates.publish_space, 16000);
+    records[3].publish = 0;
+    assert_int_equal(team_rates(records, two_nodes()).rates.publish_space, 0);
 }
 
 void test_devices_of_the_poorest_node(void**)
@@ -145,7 +145,7 @@ int main()
         cmocka_unit_test(test_unknown_is_assumed),
         cmocka_unit_test(test_the_slowest_counts),
         cmocka_unit_test(test_the_least_memory_counts),
-        cmocka_unit_test(test_the_least_broadcast_counts),
+        cmocka_unit_test(test_the_least_publish_counts),
         cmocka_unit_test(test_devices_of_the_poorest_node),
         cmocka_unit_test(test_several_devices_a_rank),
         cmocka_unit_test(test_gpus_only_where_all_use_them),

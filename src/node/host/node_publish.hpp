@@ -27,7 +27,7 @@
 
 namespace hier {
 
-class NodeBroadcast {
+class NodePublish {
 public:
     // Of a rank in one call: `blocks` of `bytes` in all need at most this much.
     static constexpr std::size_t space_for(std::size_t blocks, std::size_t bytes)
@@ -38,7 +38,7 @@ public:
 
     // Collective over the node's group; throws on all its ranks or on none. `numa`: the node that is
     // to hold what this rank writes; -1: any.
-    NodeBroadcast(const Group& group, int numa);
+    NodePublish(const Group& group, int numa);
 
     void begin();
     // Lets all others read `slice`, which is at `from`. Done at once.

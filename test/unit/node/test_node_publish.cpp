@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "node/host/node_broadcast.hpp"
+#include "node/host/node_publish.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/node_traffic.hpp"
 
@@ -26,9 +26,9 @@ std::byte value(int rank, std::uint64_t call, std::size_t at)
 }
 
 // A rank's blocks of `size` bytes and what it gets of the others.
-class Broadcaster {
+class Publisher {
 public:
-    Broadcaster(ForkedRank& self, int intra = HIER_INTRA_AUTO)
+    Publisher(ForkedRank& self, int intra = HIER_INTRA_AUTO)
         : self_(self), transport_(make_transport(self, intra))
     {
     }
@@ -45,7 +45,7 @@ public:
             receive_[at(self_.rank()) + i] = value_of(self_.rank(), i);
         const Region all{receive_.data(), receive_.size()};
         Binding binding{call, all, all, 0};
-        binding.broadcast = true;
+        binding.publish = true;
         return transport_->begin(binding);
     }
 
@@ -112,22 +112,22 @@ private:
 // Back to back, of one block or many, tiny or as large as they may be; both ways to share memory.
 void test_calls(void**)
 {
-    constexpr std::size_t head = NodeBroadcast::space_for(1, 0);
+    constexpr std::size_t head = NodePublish::space_for(1, 0);
     const struct {
         std::size_t blocks, size;
     } calls[] = {{1, 1},
                  {1, 32},
                  {1, 33},
                  {3, 7},
-                 {1, NodeBroadcast::space - head},
+                 {1, NodePublish::space - head},
                  {1, 16},
                  {40, 100},
                  {1, 5},
-                 {7, (NodeBroadcast::space - 7 * head) / 7}};
+                 {7, (NodePublish::space - 7 * head) / 7}};
     for (const int intra : {HIER_INTRA_AUTO, HIER_INTRA_SHM}) {
         for (int ranks = 2; ranks <= 5; ranks++) {
             expect_no_reason(keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
-                Broadcaster me(self, intra);
+                Publisher me(self, intra);
                 std::string fault;
                 std::uint64_t number = 0;
                 for (int round = 0; round < 50 && fault.empty(); round++) {
@@ -145,7 +145,7 @@ void test_calls(void**)
 void test_among_others(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
-        Broadcaster me(self);
+        Publisher me(self);
         std::string fault;
         for (std::uint64_t call = 1; call <= 300 && fault.empty(); call++) {
             const std::size_t size = call % 5 == 0 ? 70000 : 9;
@@ -162,7 +162,7 @@ void test_nobody_is_waited_for(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
         const Group group = self.group();
-        Broadcaster me(self);
+        Publisher me(self);
         const bool is_late = self.rank() == 0;
         if (!is_late && (failed(me.begin(1, 2, 10)) || me.put(0) != Status::ok))
             return "it does not begin";
@@ -184,7 +184,7 @@ void test_a_slow_reader(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
         const Group group = self.group();
-        Broadcaster me(self);
+        Publisher me(self);
         std::string fault;
         for (std::uint64_t call = 1; call < 20 && fault.empty(); call += 2) {
             const bool is_slow = self.rank() == static_cast<int>(call) % 3;
@@ -213,8 +213,8 @@ void test_a_slow_reader(void**)
 void test_too_much(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
-        Broadcaster me(self);
-        const std::size_t most = NodeBroadcast::space;
+        Publisher me(self);
+        const std::size_t most = NodePublish::space;
         if (failed(me.begin(1, 1, most)) || me.put(0) != Status::bad_argument)
             return "a block that is too large is taken";
         if (failed(me.begin(2, 2, most / 2)) || me.put(0) != Status::ok) return "one is not taken";
@@ -222,11 +222,11 @@ void test_too_much(void**)
     }))));
 }
 
-// Of calls of other sizes, broadcasts or not.
+// Of calls of other sizes, publishes or not.
 void test_mismatch(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
-        Broadcaster me(self);
+        Publisher me(self);
         const std::size_t size = self.rank() == 2 ? 101 : 100;
         if (failed(me.begin(1, 1, size)) || me.put(0) != Status::ok) return "it does not begin";
         Status status = Status::ok;
@@ -238,7 +238,7 @@ void test_mismatch(void**)
         return status == Status::mismatch ? "" : to_string(status);
     }))));
     expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
-        Broadcaster me(self);
+        Publisher me(self);
         if (self.rank() == 0)
             return !failed(me.begin(1, 1, 10)) && me.put(0) == Status::ok ? ""
                                                                           : "it does not begin";
@@ -257,7 +257,7 @@ void test_mismatch(void**)
 void test_nothing_is_taken_after_a_failure(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
-        Broadcaster me(self);
+        Publisher me(self);
         const std::size_t size = self.rank() == 1 ? 1000 : 10;
         if (failed(me.begin(1, 1, size)) || me.put(0) != Status::ok) return "it does not begin";
         (void)self.group().allgather(0);
@@ -286,5 +286,5 @@ int main()
         cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_nothing_is_taken_after_a_failure),
     };
-    return cmocka_run_group_tests_name("node_broadcast", tests, nullptr, nullptr);
+    return cmocka_run_group_tests_name("node_publish", tests, nullptr, nullptr);
 }

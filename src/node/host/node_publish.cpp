@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/host/node_broadcast.hpp"
+#include "node/host/node_publish.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -8,27 +8,28 @@
 
 namespace hier {
 
-NodeBroadcast::NodeBroadcast(const Group& group, int numa)
+NodePublish::NodePublish(const Group& group, int numa)
     : rank_(group.rank()), memory_(share(group, index(group.size()) * sizeof(Area))),
       incoming_(index(group.size()))
 {
     place_pages(reinterpret_cast<Area*>(memory_.data()) + rank_, sizeof(Area), numa);
 }
 
-void NodeBroadcast::begin()
+void NodePublish::begin()
 {
     written_ = 0;
     blocks_ = 0;
     std::fill(incoming_.begin(), incoming_.end(), Reader{});
 }
 
-Status NodeBroadcast::put(Slice slice, const std::byte* from, const Binding& binding)
+Status NodePublish::put(Slice slice, const std::byte* from, const Binding& binding)
 {
     Half& to = half(rank_, binding);
     const std::size_t next = after(written_, slice.length);
     if (slice.length > space || next > space) {
-        log(HIER_LOG_ERROR, "no room for a block of %zu bytes behind %zu others, in a broadcast",
-            slice.length, written_);
+        log(HIER_LOG_ERROR,
+            "no room for a block of %zu bytes behind %zu others, in a published call", slice.length,
+            written_);
         return Status::bad_argument;
     }
     const Block block{slice.offset, slice.length};
@@ -41,7 +42,7 @@ Status NodeBroadcast::put(Slice slice, const std::byte* from, const Binding& bin
     return Status::ok;
 }
 
-Status NodeBroadcast::ready(int peer, const Binding& binding) const
+Status NodePublish::ready(int peer, const Binding& binding) const
 {
     const Half& from = half(peer, binding);
     if (Signal::sequence(from.signal.load(std::memory_order_acquire)) < binding.sequence)
@@ -53,8 +54,8 @@ Status NodeBroadcast::ready(int peer, const Binding& binding) const
     return Status::mismatch;
 }
 
-Status NodeBroadcast::copy_out(int peer, const Half& from, std::uint32_t blocks,
-                               const Binding& binding, std::size_t& copied)
+Status NodePublish::copy_out(int peer, const Half& from, std::uint32_t blocks,
+                             const Binding& binding, std::size_t& copied)
 {
     Reader& in = incoming_[index(peer)];
     while (in.blocks < blocks && copied < bytes_per_pass) {
@@ -74,7 +75,7 @@ Status NodeBroadcast::copy_out(int peer, const Half& from, std::uint32_t blocks,
     return Status::ok;
 }
 
-Status NodeBroadcast::receive(const Binding& binding)
+Status NodePublish::receive(const Binding& binding)
 {
     std::size_t copied = 0;
     Status status = Status::ok;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which small calls the cost model makes broadcasts inside a node, and that they fit in there.
+// Which small calls the cost model publishes inside a node, and that they fit in there.
 #include <algorithm>
 #include <cstddef>
 #include <random>
@@ -40,47 +40,47 @@ void test_measured(void**)
         if (ratio < 0.5 || ratio > 2)
             print_error("%d ranks, %zu bytes: %g us, measured %g\n", row.ranks, row.bytes,
                         choice.seconds * 1e6, row.measured);
-        assert_true(choice.broadcast && ratio >= 0.5 && ratio <= 2);
+        assert_true(choice.publish && ratio >= 0.5 && ratio <= 2);
     }
 }
 
-bool is_broadcast(const std::vector<int>& layout, std::size_t bytes,
-                  AllgatherConstraints constraints = {})
+bool is_publish(const std::vector<int>& layout, std::size_t bytes,
+                AllgatherConstraints constraints = {})
 {
     constraints.eager_bytes = 32 * kilo;
-    return AllgatherCost(make_topology(layout), tcp()).choose(bytes, constraints).broadcast;
+    return AllgatherCost(make_topology(layout), tcp()).choose(bytes, constraints).publish;
 }
 
 // A block and its head, and of other nodes' blocks those that this rank hands on.
-void test_what_a_broadcast_holds(void**)
+void test_what_a_publish_holds(void**)
 {
-    const std::size_t space = tcp().broadcast_space, head = tcp().broadcast_block;
-    assert_true(is_broadcast({4}, tcp().small_bytes));
-    assert_false(is_broadcast({4}, tcp().small_bytes + 1));
-    assert_false(is_broadcast({4}, ~std::size_t{0} / 8));
-    assert_false(is_broadcast({1, 1}, 16));  // there is nobody
-    assert_true(is_broadcast({8, 1}, 16));
+    const std::size_t space = tcp().publish_space, head = tcp().publish_block;
+    assert_true(is_publish({4}, tcp().small_bytes));
+    assert_false(is_publish({4}, tcp().small_bytes + 1));
+    assert_false(is_publish({4}, ~std::size_t{0} / 8));
+    assert_false(is_publish({1, 1}, 16));  // there is nobody
+    assert_true(is_publish({8, 1}, 16));
     AllgatherConstraints direct, bundles;
     direct.route = Route::direct;
     bundles.route = Route::bundles;
     // One block of each other node's, or all of one other node's.
-    assert_true(is_broadcast({4, 4, 4, 4}, space / 4 - 2 * head, direct));
-    assert_false(is_broadcast({4, 4, 4, 4}, space / 4, direct));
-    assert_true(is_broadcast({4, 4, 4, 4}, space / 5 - 2 * head, bundles));
-    assert_false(is_broadcast({4, 4, 4, 4}, space / 5, bundles));
+    assert_true(is_publish({4, 4, 4, 4}, space / 4 - 2 * head, direct));
+    assert_false(is_publish({4, 4, 4, 4}, space / 4, direct));
+    assert_true(is_publish({4, 4, 4, 4}, space / 5 - 2 * head, bundles));
+    assert_false(is_publish({4, 4, 4, 4}, space / 5, bundles));
     // In so many pieces that their heads do not fit in.
     direct.chunk = bundles.chunk = 8;
-    assert_false(is_broadcast({4, 4, 4, 4}, space / 8, direct));
-    assert_false(is_broadcast({4, 4, 4, 4}, space / 8, bundles));
+    assert_false(is_publish({4, 4, 4, 4}, space / 8, direct));
+    assert_false(is_publish({4, 4, 4, 4}, space / 8, bundles));
 }
 
-// Of a rank's blocks in a broadcast.
+// Of a rank's blocks in a published call.
 std::size_t space_of(const hier::Plan& plan)
 {
     std::size_t space = 0;
     for (const hier::Op& op : plan.ops) {
         if (op.kind == hier::Op::Kind::put && op.peer == hier::Op::every_peer)
-            space += op.slice.length + tcp().broadcast_block;
+            space += op.slice.length + tcp().publish_block;
     }
     return space;
 }
@@ -103,13 +103,13 @@ hier::Topology any_topology(std::mt19937& random)
     return hier::Topology(node_of_rank);
 }
 
-// The most bytes of a broadcast, roughly; 0: not even one.
-std::size_t largest_broadcast(const AllgatherCost& cost, const AllgatherConstraints& constraints)
+// The most bytes of a published call, roughly; 0: not even one.
+std::size_t largest_publish(const AllgatherCost& cost, const AllgatherConstraints& constraints)
 {
-    std::size_t least = 0, most = tcp().broadcast_space;
+    std::size_t least = 0, most = tcp().publish_space;
     while (least + 1 < most) {
         const std::size_t middle = (least + most) / 2;
-        (cost.choose(middle, constraints).broadcast ? least : most) = middle;
+        (cost.choose(middle, constraints).publish ? least : most) = middle;
     }
     return least;
 }
@@ -117,7 +117,7 @@ std::size_t largest_broadcast(const AllgatherCost& cost, const AllgatherConstrai
 const char* all_that_is_chosen_fits_in()
 {
     std::mt19937 random(1);
-    int broadcasts = 0;
+    int publishes = 0;
     for (int i = 0; i < 3000; i++) {
         const hier::Topology topology = any_topology(random);
         AllgatherConstraints constraints;
@@ -125,10 +125,10 @@ const char* all_that_is_chosen_fits_in()
         if (random() % 4 != 0) constraints.route = hier::all_routes[random() % 3];
         if (random() % 2 == 0) constraints.chunk = 1 + random() % (random() % 2 == 0 ? 100 : 8192);
         const AllgatherCost cost(topology, tcp());
-        const std::size_t bytes = largest_broadcast(cost, constraints);
+        const std::size_t bytes = largest_publish(cost, constraints);
         if (bytes == 0) continue;
         const AllgatherChoice choice = cost.choose(bytes, constraints);
-        broadcasts++;
+        publishes++;
         const auto shards = hier::equal_shards(topology.size(), bytes);
         for (int r = 0; r < topology.size(); r++) {
             const auto plan = plan_allgather(topology, r,
@@ -138,18 +138,18 @@ const char* all_that_is_chosen_fits_in()
                                               .in_place = false,
                                               .bounce = false,
                                               .eager = choice.eager,
-                                              .broadcast = true});
-            if (space_of(plan) <= tcp().broadcast_space) continue;
+                                              .publish = true});
+            if (space_of(plan) <= tcp().publish_space) continue;
             return keep(std::to_string(topology.size()) + " ranks on " +
                         std::to_string(topology.nodes()) + " nodes, " + std::to_string(bytes) +
                         " bytes, " + to_string(choice.route) + ": rank " + std::to_string(r) +
                         " has " + std::to_string(space_of(plan)) + " bytes to put");
         }
     }
-    return broadcasts > 500 ? nullptr : "hardly any is a broadcast";
+    return publishes > 500 ? nullptr : "hardly any is published";
 }
 
-void test_all_of_a_broadcast_fits_in(void**) { expect_no_reason(all_that_is_chosen_fits_in()); }
+void test_all_of_a_publish_fits_in(void**) { expect_no_reason(all_that_is_chosen_fits_in()); }
 
 }  // namespace
 
@@ -157,8 +157,8 @@ int main()
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_measured),
-        cmocka_unit_test(test_what_a_broadcast_holds),
-        cmocka_unit_test(test_all_of_a_broadcast_fits_in),
+        cmocka_unit_test(test_what_a_publish_holds),
+        cmocka_unit_test(test_all_of_a_publish_fits_in),
     };
-    return cmocka_run_group_tests_name("cost_broadcast", tests, nullptr, nullptr);
+    return cmocka_run_group_tests_name("cost_publish", tests, nullptr, nullptr);
 }
