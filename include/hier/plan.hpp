@@ -2,9 +2,9 @@
 // A plan is what one rank does in one collective: plain data, no I/O.
 //
 // In an allgather every byte has one home offset, the same in every rank's receive buffer, so one
-// Slice names both ends of a transfer. A *channel* is an ordered pair of ranks on one level; what
+// Slice names both ends of a transfer. A *pair* is an ordered pair of ranks on one level; what
 // is put on it is counted from 1, and the receiver waits for counts. On the rail level the puts of
-// a channel are issued, and arrive, in the order of their counts. On the node level only the number
+// a pair are issued, and arrive, in the order of their counts. On the node level only the number
 // of arrivals is known, not which ones they were; but what was issued when another put was done
 // counts after it.
 #pragma once
@@ -59,7 +59,7 @@ struct Op {
     Place from;                      // copy, put
     Place to;                        // copy
     std::int32_t peer;               // team rank
-    std::uint32_t count;             // put: its number on the channel; await_data: how many
+    std::uint32_t count;             // put: its number on the pair; await_data: how many
     Slice slice;                     // copy, put
     std::uint32_t first_dependency;  // into Plan::dependencies
     std::uint32_t dependencies;

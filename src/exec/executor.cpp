@@ -30,9 +30,9 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
     node_head_ = 0;
     for (const Level level : {Level::node, Level::rail}) {
         auto& cursors = cursors_[static_cast<std::size_t>(level)];
-        cursors.assign(program.channels(level).size(), Cursor{});
-        for (const auto& channel : program.channels(level)) {
-            not_ready_ += static_cast<std::uint32_t>(channel.readies.size());
+        cursors.assign(program.pairs(level).size(), Cursor{});
+        for (const auto& pair : program.pairs(level)) {
+            not_ready_ += static_cast<std::uint32_t>(pair.readies.size());
         }
     }
     // Every transport begins even when one failed: the peers have to hear of it, and conclude()
@@ -112,7 +112,7 @@ void Executor::run(std::uint32_t i)
         break;
     case Op::Kind::put:
         if (op.level == Level::node) node_queue_.push_back(i);
-        break;  // rail puts go in the order of their channel: issue_rail
+        break;  // rail puts go in the order of their pair: issue_rail
     case Op::Kind::await_ready:
     case Op::Kind::await_data:
         break;  // poll
@@ -158,35 +158,35 @@ void Executor::progress_transports()
 }
 
 // Does anything have to come from there?
-bool Executor::is_due(const Program::Channel& channel, const Cursor& cursor)
+bool Executor::is_due(const Program::Pair& pair, const Cursor& cursor)
 {
-    return cursor.ready < channel.readies.size() || cursor.await < channel.awaits.size();
+    return cursor.ready < pair.readies.size() || cursor.await < pair.awaits.size();
 }
 
 void Executor::poll(Level level)
 {
-    const auto channels = program_->channels(level);
+    const auto pairs = program_->pairs(level);
     auto& cursors = cursors_[static_cast<std::size_t>(level)];
-    for (std::size_t c = 0; c < channels.size() && !failed(failure_); c++) {
-        const Program::Channel& channel = channels[c];
+    for (std::size_t c = 0; c < pairs.size() && !failed(failure_); c++) {
+        const Program::Pair& pair = pairs[c];
         Cursor& cursor = cursors[c];
-        if (!is_due(channel, cursor)) continue;
+        if (!is_due(pair, cursor)) continue;
         // Before looking what is here: nothing more comes afterwards.
-        const bool is_lost = transport(level)->is_lost(channel.peer);
-        while (cursor.ready < channel.readies.size()) {
-            const Status status = transport(level)->ready(channel.peer);
+        const bool is_lost = transport(level)->is_lost(pair.peer);
+        while (cursor.ready < pair.readies.size()) {
+            const Status status = transport(level)->ready(pair.peer);
             if (failed(status)) return fail(status);
             if (status == Status::in_progress) break;
             not_ready_--;
-            finish(channel.readies[cursor.ready++]);
+            finish(pair.readies[cursor.ready++]);
         }
-        const std::uint32_t arrived = transport(level)->arrived(channel.peer);
-        while (cursor.await < channel.awaits.size() &&
-               program_->op(channel.awaits[cursor.await]).count <= arrived) {
-            finish(channel.awaits[cursor.await++]);
+        const std::uint32_t arrived = transport(level)->arrived(pair.peer);
+        while (cursor.await < pair.awaits.size() &&
+               program_->op(pair.awaits[cursor.await]).count <= arrived) {
+            finish(pair.awaits[cursor.await++]);
         }
-        if (is_lost && is_due(channel, cursor)) {
-            log(HIER_LOG_ERROR, "the connection to rank %d is broken", channel.rank);
+        if (is_lost && is_due(pair, cursor)) {
+            log(HIER_LOG_ERROR, "the connection to rank %d is broken", pair.rank);
             return fail(Status::transport_error);
         }
     }
@@ -194,13 +194,13 @@ void Executor::poll(Level level)
 
 void Executor::issue_rail()
 {
-    const auto channels = program_->channels(Level::rail);
+    const auto pairs = program_->pairs(Level::rail);
     auto& cursors = cursors_[static_cast<std::size_t>(Level::rail)];
-    for (std::size_t c = 0; c < channels.size(); c++) {
+    for (std::size_t c = 0; c < pairs.size(); c++) {
         std::size_t& next = cursors[c].put;
-        while (next < channels[c].puts.size() && pending_[channels[c].puts[next]] == 0) {
+        while (next < pairs[c].puts.size() && pending_[pairs[c].puts[next]] == 0) {
             if (in_flight_ >= program_->depth() || failed(failure_)) return;
-            const std::uint32_t i = channels[c].puts[next++];
+            const std::uint32_t i = pairs[c].puts[next++];
             in_flight_++;
             moved_ = true;
             rail_has_started_ = true;

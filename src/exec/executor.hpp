@@ -61,7 +61,7 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
     struct Cursor {
-        std::size_t put = 0, await = 0, ready = 0;  // next in Program::Channel
+        std::size_t put = 0, await = 0, ready = 0;  // next in Program::Pair
     };
 
     Transport* transport(Level level) const { return transports_[static_cast<std::size_t>(level)]; }
@@ -78,7 +78,7 @@ private:
     void advance();
 
     void progress_transports();
-    static bool is_due(const Program::Channel& channel, const Cursor& cursor);
+    static bool is_due(const Program::Pair& pair, const Cursor& cursor);
     void poll(Level level);
     void issue_rail();
     void work_on_node();

@@ -64,14 +64,14 @@ void Executor::pass_on_heartbeat(Clock::time_point now)
 void Executor::report_late() const
 {
     for (const Level level : {Level::node, Level::rail}) {
-        const auto channels = program_->channels(level);
-        for (std::size_t c = 0; c < channels.size(); c++) {
-            if (cursors_[static_cast<std::size_t>(level)][c].ready == channels[c].readies.size())
+        const auto pairs = program_->pairs(level);
+        for (std::size_t c = 0; c < pairs.size(); c++) {
+            if (cursors_[static_cast<std::size_t>(level)][c].ready == pairs[c].readies.size())
                 continue;
             log(HIER_LOG_ERROR,
                 "still waiting: rank %d has not entered the allgather after %lld s "
                 "(coll_hier_timeout)",
-                channels[c].rank, static_cast<long long>(limits_.timeout.count()));
+                pairs[c].rank, static_cast<long long>(limits_.timeout.count()));
         }
     }
 }
@@ -84,10 +84,10 @@ void Executor::report_stall() const
         "flight",
         static_cast<long long>(limits_.timeout.count()), remaining_, program_->size(), in_flight_);
     for (const Level level : {Level::node, Level::rail}) {
-        const auto channels = program_->channels(level);
+        const auto pairs = program_->pairs(level);
         const auto& cursors = cursors_[static_cast<std::size_t>(level)];
-        for (std::size_t c = 0; c < channels.size(); c++) {
-            const auto& [peer, rank, puts, awaits, readies] = channels[c];
+        for (std::size_t c = 0; c < pairs.size(); c++) {
+            const auto& [peer, rank, puts, awaits, readies] = pairs[c];
             const bool is_rail = level == Level::rail;
             const std::uint32_t wanted = awaits.empty() ? 0 : program_->op(awaits.back()).count;
             if (cursors[c].await == awaits.size() && (!is_rail || cursors[c].put == puts.size()))

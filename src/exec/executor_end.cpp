@@ -63,8 +63,8 @@ bool Executor::may_be_written(Level level) const
         return level == Level::node && !is_dead_.empty() &&
                is_dead_[static_cast<std::size_t>(rank)];
     };
-    const auto channels = program_->channels(level);
-    return std::any_of(channels.begin(), channels.end(), [&](const Program::Channel& c) {
+    const auto pairs = program_->pairs(level);
+    return std::any_of(pairs.begin(), pairs.end(), [&](const Program::Pair& c) {
         return !c.awaits.empty() && !has_ended(c.rank) &&
                transport(level)->may_write(c.peer, program_->op(c.awaits.back()).count);
     });

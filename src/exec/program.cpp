@@ -14,7 +14,7 @@ Program::Program(Plan plan, const Topology& topology, int rank)
 {
     link_successors();
     check_places(rank);
-    build_channels(topology, rank);
+    build_pairs(topology, rank);
 }
 
 void Program::link_successors()
@@ -67,7 +67,7 @@ bool Program::opens_the_rail() const
     });
 }
 
-void Program::build_channels(const Topology& topology, int rank)
+void Program::build_pairs(const Topology& topology, int rank)
 {
     std::map<std::pair<Level, int>, std::size_t> known;
     for (std::uint32_t i = 0; i < size(); i++) {
@@ -85,13 +85,13 @@ void Program::build_channels(const Topology& topology, int rank)
         peer_[i] =
             o.level == Level::node ? topology.local_of(o.peer) : topology.rail_index_of(o.peer);
 
-        auto& channels = channels_[static_cast<std::size_t>(o.level)];
-        const auto [it, is_new] = known.try_emplace({o.level, o.peer}, channels.size());
-        if (is_new) channels.push_back({peer_[i], o.peer, {}, {}, {}});
-        Channel& channel = channels[it->second];
-        if (o.kind == Op::Kind::put) channel.puts.push_back(i);
-        if (o.kind == Op::Kind::await_data) channel.awaits.push_back(i);
-        if (o.kind == Op::Kind::await_ready) channel.readies.push_back(i);
+        auto& pairs = channels_[static_cast<std::size_t>(o.level)];
+        const auto [it, is_new] = known.try_emplace({o.level, o.peer}, pairs.size());
+        if (is_new) pairs.push_back({peer_[i], o.peer, {}, {}, {}});
+        Pair& pair = pairs[it->second];
+        if (o.kind == Op::Kind::put) pair.puts.push_back(i);
+        if (o.kind == Op::Kind::await_data) pair.awaits.push_back(i);
+        if (o.kind == Op::Kind::await_ready) pair.readies.push_back(i);
         if (o.count > Signal::max_count)
             throw SetupError(format("op %u: more than %u chunks", i, Signal::max_count));
     }
@@ -99,7 +99,7 @@ void Program::build_channels(const Topology& topology, int rank)
         return op(a).count < op(b).count;
     };
     for (auto& level : channels_) {
-        for (Channel& c : level) {
+        for (Pair& c : level) {
             std::stable_sort(c.puts.begin(), c.puts.end(), by_count);
             std::stable_sort(c.awaits.begin(), c.awaits.end(), by_count);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan made ready to run: who waits for whom, and what each channel has to do, as flat tables.
+// A plan made ready to run: who waits for whom, and what each pair has to do, as flat tables.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace hier {
 class Program {
 public:
     // All that happens between this rank and one other on one level.
-    struct Channel {
+    struct Pair {
         int peer;                            // index in the level's group
         int rank;                            // in the team
         std::vector<std::uint32_t> puts;     // ops, in the order of their counts
@@ -34,7 +34,7 @@ public:
         return std::span(successors_)
             .subspan(first_successor_[i], first_successor_[i + 1] - first_successor_[i]);
     }
-    std::span<const Channel> channels(Level level) const
+    std::span<const Pair> pairs(Level level) const
     {
         return channels_[static_cast<std::size_t>(level)];
     }
@@ -44,14 +44,14 @@ public:
 private:
     void link_successors();
     void check_places(int rank) const;
-    void build_channels(const Topology& topology, int rank);
+    void build_pairs(const Topology& topology, int rank);
 
     Plan plan_;
     std::vector<std::uint32_t> pending_;
     std::vector<std::uint32_t> first_successor_;
     std::vector<std::uint32_t> successors_;
     std::vector<int> peer_;
-    std::vector<Channel> channels_[2];
+    std::vector<Pair> channels_[2];
 };
 
 }  // namespace hier

@@ -7,9 +7,9 @@ void Trace::end(const Program& program)
 {
     end_ = now();
     for (const Level level : {Level::node, Level::rail}) {
-        for (const Program::Channel& channel : program.channels(level)) {
-            date_waits(channel.readies);
-            date_waits(channel.awaits);
+        for (const Program::Pair& pair : program.pairs(level)) {
+            date_waits(pair.readies);
+            date_waits(pair.awaits);
         }
     }
 }

@@ -27,9 +27,9 @@ void Draft::remove(std::size_t i)
     for (DraftOp& draft : ops_) {
         std::erase(draft.after, static_cast<std::uint32_t>(i));
         for (auto& d : draft.after) d -= d > i ? 1 : 0;
-        const bool same_channel = gone.kind == Op::Kind::put && draft.op.kind == Op::Kind::put &&
-                                  draft.op.level == gone.level && draft.op.peer == gone.peer;
-        if (same_channel && draft.op.count > gone.count) draft.op.count--;
+        const bool same_pair = gone.kind == Op::Kind::put && draft.op.kind == Op::Kind::put &&
+                               draft.op.level == gone.level && draft.op.peer == gone.peer;
+        if (same_pair && draft.op.count > gone.count) draft.op.count--;
     }
 }
 
@@ -37,10 +37,9 @@ void Draft::repeat(std::size_t i)
 {
     DraftOp again = ops_[i];
     for (const DraftOp& draft : ops_) {
-        const bool same_channel = draft.op.kind == Op::Kind::put &&
-                                  draft.op.level == again.op.level &&
-                                  draft.op.peer == again.op.peer;
-        if (same_channel) again.op.count = std::max(again.op.count, draft.op.count + 1);
+        const bool same_pair = draft.op.kind == Op::Kind::put && draft.op.level == again.op.level &&
+                               draft.op.peer == again.op.peer;
+        if (same_pair) again.op.count = std::max(again.op.count, draft.op.count + 1);
     }
     ops_.push_back(again);
 }

@@ -22,10 +22,10 @@ public:
     Plan plan() const;
     DraftOp& at(std::size_t i) { return ops_[i]; }
 
-    // What depended on it loses that dependency. The later puts of its channel move up by one, so
+    // What depended on it loses that dependency. The later puts of its pair move up by one, so
     // that the counts have no gap.
     void remove(std::size_t i);
-    // Once more, at the end of the plan and of its channel.
+    // Once more, at the end of the plan and of its pair.
     void repeat(std::size_t i);
 
 private:

@@ -39,10 +39,7 @@ public:
     }
 
     void push_by_rank(Event event) { by_speed_[speed_of(event)].push_back(event); }
-    void push_on(const Channel& channel, Event event)
-    {
-        by_speed_[speed_of(channel)].push_back(event);
-    }
+    void push_on(const Pair& pair, Event event) { by_speed_[speed_of(pair)].push_back(event); }
 
     // False: nothing can happen.
     bool pop(Event& event)
@@ -65,7 +62,7 @@ private:
 
     std::size_t speed_of(const Event& event) const
     {
-        const bool is_chosen = event.rank == schedule_.channel.from;
+        const bool is_chosen = event.rank == schedule_.pair.from;
         if (schedule_.kind == Schedule::Kind::slow_rank) return is_chosen ? 1 : 0;
         if (schedule_.kind == Schedule::Kind::slow_op) {
             return is_chosen && event.kind == Event::Kind::op && event.index == schedule_.number
@@ -75,9 +72,9 @@ private:
         return speed_.empty() ? 0 : speed_[static_cast<std::size_t>(event.rank)];
     }
 
-    std::size_t speed_of(const Channel& c) const
+    std::size_t speed_of(const Pair& c) const
     {
-        if (schedule_.kind == Schedule::Kind::slow_channel) return c == schedule_.channel ? 1 : 0;
+        if (schedule_.kind == Schedule::Kind::slow_pair) return c == schedule_.pair ? 1 : 0;
         if (speed_.empty()) return 0;
         const auto level = static_cast<std::size_t>(c.level);
         const auto from = static_cast<std::size_t>(c.from);
@@ -87,7 +84,7 @@ private:
     const Schedule& schedule_;
     std::size_t ranks_;
     std::minstd_rand random_;
-    std::vector<std::uint8_t> speed_;  // of the ranks, then of the channels
+    std::vector<std::uint8_t> speed_;  // of the ranks, then of the pairs
     std::array<std::vector<Event>, speeds> by_speed_;
 };
 

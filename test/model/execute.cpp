@@ -38,9 +38,9 @@ void Machine::enter(int rank)
 
     for (const Event& event : me.parked) {
         const bool is_announcement = event.kind == Event::Kind::announcement;
-        const Channel& channel =
-            is_announcement ? announcements_[event.index].channel : flights_[event.index].channel;
-        events_.push_on(channel, event);
+        const Pair& pair =
+            is_announcement ? announcements_[event.index].pair : flights_[event.index].pair;
+        events_.push_on(pair, event);
     }
     me.parked.clear();
 
@@ -53,7 +53,7 @@ void Machine::enter(int rank)
 }
 
 // What is ready once stays ready until it runs: all that is_ready() looks at only grows, and only
-// put n itself ends the turn of put n on a rail channel.
+// put n itself ends the turn of put n on a rail pair.
 void Machine::offer(int rank, std::uint32_t op)
 {
     if (is_ready(rank, at(rank).plan->ops[op])) {
@@ -122,10 +122,10 @@ void Machine::announce(int rank, const Op& op)
 {
     const int call = at(rank).call;
     if (op.level == Level::rail) {
-        const Channel channel{Level::rail, rank, op.peer};
+        const Pair pair{Level::rail, rank, op.peer};
         const auto number = static_cast<std::uint32_t>(announcements_.size());
-        announcements_.push_back({channel, call});
-        events_.push_on(channel, {Event::Kind::announcement, rank, number});
+        announcements_.push_back({pair, call});
+        events_.push_on(pair, {Event::Kind::announcement, rank, number});
         return;
     }
     for (const int peer : topo_.ranks_on(topo_.node_of(rank))) {

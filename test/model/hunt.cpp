@@ -10,7 +10,7 @@
 namespace hier::model {
 namespace {
 
-bool are_peers(const Topology& topology, const Channel& c)
+bool are_peers(const Topology& topology, const Pair& c)
 {
     if (c.from == c.to) return false;
     const bool same_node = topology.node_of(c.from) == topology.node_of(c.to);
@@ -18,12 +18,12 @@ bool are_peers(const Topology& topology, const Channel& c)
     return !same_node && topology.rail_of(c.from) == topology.rail_of(c.to);
 }
 
-template <class F> void for_each_channel(const Topology& topology, F f)
+template <class F> void for_each_pair(const Topology& topology, F f)
 {
     for (const Level level : {Level::node, Level::rail}) {
         for (int from = 0; from < topology.size(); from++) {
             for (int to = 0; to < topology.size(); to++) {
-                if (are_peers(topology, {level, from, to})) f(Channel{level, from, to});
+                if (are_peers(topology, {level, from, to})) f(Pair{level, from, to});
             }
         }
     }
@@ -40,8 +40,8 @@ std::vector<Schedule> laggards(const Topology& topology)
     for (int r = 0; r < topology.size(); r++) {
         out.push_back({Schedule::Kind::slow_rank, 1, {Level::node, r, r}, 0});
     }
-    for_each_channel(topology, [&](const Channel& c) {
-        out.push_back({Schedule::Kind::slow_channel, 1, c, 0});
+    for_each_pair(topology, [&](const Pair& c) {
+        out.push_back({Schedule::Kind::slow_pair, 1, c, 0});
     });
     return out;
 }
@@ -58,7 +58,7 @@ std::vector<Schedule> late_operations(int rank, const Call& call)
 std::vector<Schedule> stalls(const Topology& topology, const Call& call)
 {
     std::vector<Schedule> out;
-    for_each_channel(topology, [&](const Channel& c) {
+    for_each_pair(topology, [&](const Pair& c) {
         if (c.level != Level::rail) return;
         const auto& ops = call.plan(c.from).ops;
         const auto puts = std::count_if(ops.begin(), ops.end(), [&](const Op& op) {

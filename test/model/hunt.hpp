@@ -12,13 +12,13 @@
 
 namespace hier::model {
 
-// Each rank and each channel slower than everything else.
+// Each rank and each pair slower than everything else.
 std::vector<Schedule> laggards(const Topology& topology);
 
 // Each operation of `rank` later than everything else.
 std::vector<Schedule> late_operations(int rank, const Call& call);
 
-// Each rail channel stopped after each number of puts.
+// Each rail pair stopped after each number of puts.
 std::vector<Schedule> stalls(const Topology& topology, const Call& call);
 
 class Hunt {

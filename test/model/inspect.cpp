@@ -28,8 +28,8 @@ public:
             if (fault != Fault::none) return {fault, -1, rank_, static_cast<int>(i)};
         }
         for (auto& numbers : numbers_) {
-            for (auto& channel : numbers) {
-                if (!counts_from_one(channel)) return {Fault::wrong_count, -1, rank_, -1};
+            for (auto& pair : numbers) {
+                if (!counts_from_one(pair)) return {Fault::wrong_count, -1, rank_, -1};
             }
         }
         return {};

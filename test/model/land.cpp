@@ -9,18 +9,18 @@ namespace hier::model {
 
 bool Machine::is_stalled(const Flight& flight) const
 {
-    return schedule_.kind == Schedule::Kind::stalled && flight.channel == schedule_.channel &&
+    return schedule_.kind == Schedule::Kind::stalled && flight.pair == schedule_.pair &&
            flight.number > schedule_.number;
 }
 
 // Is it this put whose network breaks its promise?
 bool Machine::meets(Schedule::Kind hazard, const Flight& flight) const
 {
-    return schedule_.kind == hazard && flight.channel == schedule_.channel &&
+    return schedule_.kind == hazard && flight.pair == schedule_.pair &&
            flight.number == schedule_.number;
 }
 
-// What follows on the channel lands as if it had landed.
+// What follows on the pair lands as if it had landed.
 void Machine::lose(std::uint32_t number)
 {
     Flight& flight = flights_[number];
@@ -33,16 +33,15 @@ void Machine::push(Event::Kind kind, std::uint32_t flight)
 {
     if (is_stalled(flights_[flight])) return;
     if (meets(Schedule::Kind::signal_first, flights_[flight])) kind = Event::Kind::signal;
-    events_.push_on(flights_[flight].channel, {kind, flights_[flight].channel.from, flight});
+    events_.push_on(flights_[flight].pair, {kind, flights_[flight].pair.from, flight});
 }
 
 void Machine::launch(Flight flight)
 {
     const auto number = static_cast<std::uint32_t>(flights_.size());
     bool may_land = true;
-    if (flight.channel.level == Level::rail) {
-        auto& last =
-            last_flight_[index(flight.channel.from) * ranks_.size() + index(flight.channel.to)];
+    if (flight.pair.level == Level::rail) {
+        auto& last = last_flight_[index(flight.pair.from) * ranks_.size() + index(flight.pair.to)];
         if (last != Flight::none) {
             flight.before = last;
             flights_[last].after = number;
@@ -50,7 +49,7 @@ void Machine::launch(Flight flight)
         }
         last = number;
     } else {
-        auto& sent = at(flight.channel.from).sent[index(flight.channel.to)];
+        auto& sent = at(flight.pair.from).sent[index(flight.pair.to)];
         for (const std::uint32_t before : sent) {
             if (flights_[before].is_done && !flights_[before].signal_done)
                 flight.earlier.push_back(before);
@@ -64,16 +63,16 @@ void Machine::launch(Flight flight)
 
 // What is early for a call that takes it so is kept until that. A rail moves only while both of its
 // ends make progress.
-bool Machine::park(const Channel& channel, const Event& event)
+bool Machine::park(const Pair& pair, const Event& event)
 {
     const int call = event.kind == Event::Kind::announcement ? announcements_[event.index].call
                                                              : flights_[event.index].call;
-    if (calls_[index(call)].keeps_early(channel.level) && at(channel.to).call < call) {
-        at(channel.to).parked.push_back(event);
+    if (calls_[index(call)].keeps_early(pair.level) && at(pair.to).call < call) {
+        at(pair.to).parked.push_back(event);
         return true;
     }
-    if (channel.level == Level::node) return false;
-    for (const int end : {channel.from, channel.to}) {
+    if (pair.level == Level::node) return false;
+    for (const int end : {pair.from, pair.to}) {
         if (at(end).inside) continue;
         at(end).parked.push_back(event);
         return true;
@@ -82,27 +81,27 @@ bool Machine::park(const Channel& channel, const Event& event)
 }
 
 // Of the rank's current call.
-Buffer& Machine::target_of(const Channel& channel)
+Buffer& Machine::target_of(const Pair& pair)
 {
-    const bool lands = channel.level == Level::rail && call_of(channel.to).bounce_at(channel.to);
-    return at(channel.to).buffer(lands ? Place::bounce : Place::receive);
+    const bool lands = pair.level == Level::rail && call_of(pair.to).bounce_at(pair.to);
+    return at(pair.to).buffer(lands ? Place::bounce : Place::receive);
 }
 
 void Machine::land_payload(const Event& event)
 {
     Flight& flight = flights_[event.index];
-    if (park(flight.channel, event)) return;
-    RankState& target = at(flight.channel.to);
+    if (park(flight.pair, event)) return;
+    RankState& target = at(flight.pair.to);
     const auto op = static_cast<int>(flight.op);
     if (!target.inside || target.call != flight.call) {
-        return fail(Fault::stray, flight.call, flight.channel.from, op);
+        return fail(Fault::stray, flight.call, flight.pair.from, op);
     }
 
     if (meets(Schedule::Kind::chunk_lost, flight)) return lose(event.index);
     const std::size_t part = next_part(flight.slice.length, flight.landed);
     const bool is_lost = meets(Schedule::Kind::data_lost, flight);
-    if (!is_lost && !target_of(flight.channel).write({flight.slice.offset + flight.landed, part})) {
-        return fail(Fault::written_twice, flight.call, flight.channel.from, op);
+    if (!is_lost && !target_of(flight.pair).write({flight.slice.offset + flight.landed, part})) {
+        return fail(Fault::written_twice, flight.call, flight.pair.from, op);
     }
     flight.landed += part;
     if (flight.landed < flight.slice.length) return push(Event::Kind::payload, event.index);
@@ -126,8 +125,8 @@ bool Machine::waits_for_earlier(std::uint32_t number)
 void Machine::land_signal(const Event& event)
 {
     Flight& flight = flights_[event.index];
-    if (park(flight.channel, event) || waits_for_earlier(event.index)) return;
-    const auto [level, from, to] = flight.channel;
+    if (park(flight.pair, event) || waits_for_earlier(event.index)) return;
+    const auto [level, from, to] = flight.pair;
     RankState& target = at(to);
     if (!target.inside || target.call != flight.call) {
         return fail(Fault::stray, flight.call, from, static_cast<int>(flight.op));
@@ -136,7 +135,7 @@ void Machine::land_signal(const Event& event)
     // On a rail a signal is the number of all chunks so far.
     const bool covers_a_loss =
         flight.before != Flight::none && meets(Schedule::Kind::chunk_lost, flights_[flight.before]);
-    if (covers_a_loss || !target_of(flight.channel).has_landed(flight.slice))
+    if (covers_a_loss || !target_of(flight.pair).has_landed(flight.slice))
         return fail(Fault::signal_without_data, flight.call, from, static_cast<int>(flight.op));
 
     flight.signal_done = true;
@@ -145,9 +144,9 @@ void Machine::land_signal(const Event& event)
         push(Event::Kind::signal, flight.after);
     }
     for (const std::uint32_t later : flight.later) push(Event::Kind::signal, later);
-    target_of(flight.channel).confirm(flight.slice);
+    target_of(flight.pair).confirm(flight.slice);
     target.peers[index(from)].arrived[index(level)]++;
-    if (call_of(to).keeps_early(level)) note_presence(flight.channel, flight.call);
+    if (call_of(to).keeps_early(level)) note_presence(flight.pair, flight.call);
     offer_blocked(to);
     if (at(from).call == flight.call) {
         at(from).peers[index(to)].landed[index(level)]++;
@@ -158,25 +157,25 @@ void Machine::land_signal(const Event& event)
 void Machine::land_announcement(const Event& event)
 {
     const Announcement& a = announcements_[event.index];
-    if (park(a.channel, event)) return;
-    note_presence(a.channel, a.call);
+    if (park(a.pair, event)) return;
+    note_presence(a.pair, a.call);
 }
 
 // By an announcement or, where nobody waits for one, by what the rank has put.
-void Machine::note_presence(const Channel& channel, int call)
+void Machine::note_presence(const Pair& pair, int call)
 {
-    int& last = at(channel.to).announced[index(channel.from)][index(channel.level)];
+    int& last = at(pair.to).announced[index(pair.from)][index(pair.level)];
     last = std::max(last, call);
-    offer_blocked(channel.to);
+    offer_blocked(pair.to);
 }
 
-// Nothing can happen any more, and one channel has stopped. What had arrived on it must be with
+// Nothing can happen any more, and one pair has stopped. What had arrived on it must be with
 // everyone whom this rank serves: the node's other ranks, and in a ring the next node.
 void Machine::check_forwarded()
 {
     for (const Flight& flight : flights_) {
-        if (flight.channel != schedule_.channel || !flight.signal_done) continue;
-        const int holder = flight.channel.to;
+        if (flight.pair != schedule_.pair || !flight.signal_done) continue;
+        const int holder = flight.pair.to;
         const Call& call = calls_[index(flight.call)];
         for (const int peer : topo_.ranks_on(topo_.node_of(holder))) {
             if (!at(peer).receive.holds(flight.slice)) {

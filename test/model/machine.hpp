@@ -55,24 +55,24 @@ struct RankState {
 struct Flight {
     static constexpr std::uint32_t none = ~0U;
 
-    Channel channel;
+    Pair pair;
     int call;
     std::uint32_t op;
     std::uint32_t number;
     Slice slice;
     std::size_t landed = 0;       // bytes
-    std::uint32_t before = none;  // on the same rail channel
+    std::uint32_t before = none;  // on the same rail pair
     std::uint32_t after = none;
     bool payload_done = false;
     bool signal_done = false;
     bool is_done = false;  // its source may be reused
-    // On a node channel: seen only after these, and those that wait for this one.
+    // On a node pair: seen only after these, and those that wait for this one.
     std::vector<std::uint32_t> earlier{};
     std::vector<std::uint32_t> later{};
 };
 
 struct Announcement {
-    Channel channel;
+    Pair pair;
     int call;
 };
 
@@ -103,13 +103,13 @@ private:
     // land.cpp: what happens between ranks.
     void launch(Flight flight);
     void push(Event::Kind kind, std::uint32_t flight);
-    bool park(const Channel& channel, const Event& event);
+    bool park(const Pair& pair, const Event& event);
     bool waits_for_earlier(std::uint32_t flight);
     void land_payload(const Event& event);
     void land_signal(const Event& event);
     void land_announcement(const Event& event);
-    void note_presence(const Channel& channel, int call);
-    Buffer& target_of(const Channel& channel);
+    void note_presence(const Pair& pair, int call);
+    Buffer& target_of(const Pair& pair);
     bool is_stalled(const Flight& flight) const;
     bool meets(Schedule::Kind hazard, const Flight& flight) const;
     void lose(std::uint32_t flight);
@@ -152,7 +152,7 @@ private:
     std::vector<RankState> ranks_;
     std::vector<Flight> flights_;
     std::vector<Announcement> announcements_;
-    std::vector<std::uint32_t> last_flight_;  // of every rail channel
+    std::vector<std::uint32_t> last_flight_;  // of every rail pair
     std::vector<Dependents> dependents_;      // by call and rank
 };
 

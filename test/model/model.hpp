@@ -3,10 +3,10 @@
 // plan.
 //
 // What it assumes of the transports is the least that they promise:
-//   - ready operations run in any order, except that the puts of a rail channel are issued in the
+//   - ready operations run in any order, except that the puts of a rail pair are issued in the
 //     order of their counts
-//   - a put lands piecewise, then its signal lands; on a rail channel payloads and signals each
-//     keep their order; on a node channel nothing does, and the receiver sees only how many came,
+//   - a put lands piecewise, then its signal lands; on a rail pair payloads and signals each
+//     keep their order; on a node pair nothing does, and the receiver sees only how many came,
 //     but a put that was issued when another one was done is seen after it
 //   - a put is done (its source may be reused) at any time after it was issued, before or after it
 //     lands; a rank returns when all of its operations are done
@@ -68,7 +68,7 @@ enum class Fault : std::uint8_t {
     // Seen in a plan alone.
     bad_dependency,  // on an operation that is not an earlier one
     wrong_peer,      // itself, or a rank that is no peer at that level
-    wrong_count,     // the counts of a channel are not 1, 2, ...; on a rail in this order
+    wrong_count,     // the counts of a pair are not 1, 2, ...; on a rail in this order
     outside_shards,
     wrong_source,  // the send buffer does not hold these bytes; or, in place, there is none
     wrong_place,   // a buffer that the rank has not, or that this kind of operation must not use
@@ -99,31 +99,31 @@ struct Verdict {
     std::string text() const;
 };
 
-struct Channel {
+struct Pair {
     Level level;
     int from;
     int to;
-    bool operator==(const Channel&) const = default;
+    bool operator==(const Pair&) const = default;
 };
 
 // Which of the legal orders is taken.
 struct Schedule {
     enum class Kind : std::uint8_t {
-        uniform,       // any event, with equal chance
-        priorities,    // ranks and channels of random, very different speed
-        slow_rank,     // `channel.from` runs an operation only when nothing else can happen
-        slow_op,       // the same for its operation `number` alone
-        slow_channel,  // puts of `channel` land only when nothing else can happen
-        // Only the first `number` puts of `channel` land; these must be forwarded nevertheless.
+        uniform,     // any event, with equal chance
+        priorities,  // ranks and pairs of random, very different speed
+        slow_rank,   // `pair.from` runs an operation only when nothing else can happen
+        slow_op,     // the same for its operation `number` alone
+        slow_pair,   // puts of `pair` land only when nothing else can happen
+        // Only the first `number` puts of `pair` land; these must be forwarded nevertheless.
         stalled,
-        // The network breaks its promise: of put `number` of `channel`
+        // The network breaks its promise: of put `number` of `pair`
         signal_first,  // the signal lands before the data
         data_lost,     // the signal lands, the data never
-        chunk_lost,    // nothing lands; what follows on the channel does
+        chunk_lost,    // nothing lands; what follows on the pair does
     };
     Kind kind = Kind::uniform;
     unsigned seed = 0;
-    Channel channel{};
+    Pair pair{};
     std::uint32_t number = 0;
 };
 

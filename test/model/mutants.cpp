@@ -53,7 +53,7 @@ private:
         edit(change, i, [&](Draft& draft) { draft.at(i).op = changed; });
     }
 
-    static bool same_channel(const Op& a, const Op& b)
+    static bool same_pair(const Op& a, const Op& b)
     {
         return a.kind == b.kind && a.level == b.level && a.peer == b.peer;
     }
@@ -61,7 +61,7 @@ private:
     bool is_awaited_elsewhere(std::size_t i, const Op& op) const
     {
         for (std::size_t j = 0; j < plan_.ops.size(); j++) {
-            if (j != i && same_channel(op, plan_.ops[j]) && plan_.ops[j].count >= op.count)
+            if (j != i && same_pair(op, plan_.ops[j]) && plan_.ops[j].count >= op.count)
                 return true;
         }
         return false;
@@ -85,19 +85,19 @@ private:
         edit("operation left out", i, [&](Draft& draft) { draft.remove(i); });
     }
 
-    // Equivalent: put n of a rail channel is not issued before put n-1, and that one has a
+    // Equivalent: put n of a rail pair is not issued before put n-1, and that one has a
     // dependency which implies this one: the same operation, or an await of at least as many puts
-    // of the same channel.
+    // of the same pair.
     bool is_implied(const Op& op, std::uint32_t dependency) const
     {
         if (op.kind != Op::Kind::put || op.level != Level::rail) return false;
         const Op& awaited = plan_.ops[dependency];
         for (const Op& before : plan_.ops) {
-            if (!same_channel(before, op) || before.count + 1 != op.count) continue;
+            if (!same_pair(before, op) || before.count + 1 != op.count) continue;
             for (const std::uint32_t d : plan_.dependencies_of(before)) {
                 const Op& other = plan_.ops[d];
                 const bool as_much = awaited.kind == Op::Kind::await_data &&
-                                     same_channel(other, awaited) && other.count >= awaited.count;
+                                     same_pair(other, awaited) && other.count >= awaited.count;
                 if (d == dependency || as_much) return true;
             }
         }
@@ -237,7 +237,7 @@ private:
         const Op& op = plan_.ops[i];
         if (op.kind != Op::Kind::put || op.level != Level::rail) return;
         for (std::size_t j = i + 1; j < plan_.ops.size(); j++) {
-            if (!same_channel(op, plan_.ops[j])) continue;
+            if (!same_pair(op, plan_.ops[j])) continue;
             edit("numbers of two puts exchanged", i,
                  [&](Draft& draft) { std::swap(draft.at(i).op.count, draft.at(j).op.count); });
             if (is_order_free(op, plan_.ops[j])) return;

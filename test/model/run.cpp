@@ -30,7 +30,7 @@ Verdict Machine::run()
         }
     } else if (flying_ > 0) {
         for (const Flight& f : flights_) {
-            if (!f.signal_done) fail(Fault::stray, f.call, f.channel.from, static_cast<int>(f.op));
+            if (!f.signal_done) fail(Fault::stray, f.call, f.pair.from, static_cast<int>(f.op));
         }
     }
     return verdict_;

@@ -117,7 +117,7 @@ std::vector<bool> mixed_bounce(std::size_t ranks)
     return bounce;
 }
 
-// Each rank and each channel in turn is slower than everything else, and each rail channel stops
+// Each rank and each pair in turn is slower than everything else, and each rail pair stops
 // after each of its puts.
 std::string bear_laggards(const Topology& topology, const Call& call)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The model takes no broken network for a good one: right plans, one put of which meets a hazard,
-// each in turn, on every channel.
+// each in turn, on every pair.
 #include <random>
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ struct Met {
 
 std::string text_of(const Topology& topology, const Call& call, const Schedule& schedule)
 {
-    const Channel& c = schedule.channel;
+    const Pair& c = schedule.pair;
     return "put " + std::to_string(schedule.number) + " from " + std::to_string(c.from) + " to " +
            std::to_string(c.to) + (c.level == Level::rail ? " on the rail" : " on the node") +
            ", nodes of ranks " + describe(topology) + ", " + to_string(call.route);

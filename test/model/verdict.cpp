@@ -13,7 +13,7 @@ const char* to_string(Fault fault)
     case Fault::wrong_peer:
         return "not a peer at this level";
     case Fault::wrong_count:
-        return "the counts of a channel are not 1, 2, ... in order";
+        return "the counts of a pair are not 1, 2, ... in order";
     case Fault::outside_shards:
         return "bytes outside the shards";
     case Fault::wrong_source:

@@ -86,7 +86,7 @@ std::uint32_t FakeTransport::arrived(int peer)
                          binding_.sequence);
 }
 
-// Puts of one rail channel are done in their order, all else in any.
+// Puts of one rail pair are done in their order, all else in any.
 bool FakeTransport::may_go(std::size_t flight) const
 {
     const Flight& f = flights_[flight];

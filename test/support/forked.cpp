@@ -34,7 +34,7 @@ std::chrono::nanoseconds now()
 }
 
 // What one rank sends another: a message at a time.
-struct Channel {
+struct Pair {
     std::atomic<unsigned> sent, taken;
     std::size_t bytes;
     std::byte data[max_bytes];
@@ -62,7 +62,7 @@ public:
         if (at == MAP_FAILED) throw std::bad_alloc();
         return {static_cast<Exchange*>(at), [](Exchange* e) { munmap(e, sizeof(Exchange)); }};
     }
-    Channel channels[max_ranks][max_ranks];  // from, to
+    Pair pairs[max_ranks][max_ranks];  // from, to
     char reasons[max_ranks][1024];
 };
 
@@ -82,14 +82,14 @@ int ForkedRank::exchange(void* context, const void* out, std::size_t out_bytes, 
                       "hangs in an exchange with rank %d", peer);
         _exit(1);
     };
-    Channel& there = self.exchange_.channels[self.rank()][to];
+    Pair& there = self.exchange_.pairs[self.rank()][to];
     if (out_bytes > max_bytes) return message_too_long;
     wait_for(to, [&] { return there.taken.load(std::memory_order_acquire) == there.sent; });
     there.bytes = out_bytes;
     std::memcpy(there.data, out, out_bytes);
     there.sent.fetch_add(1, std::memory_order_release);
 
-    Channel& here = self.exchange_.channels[from][self.rank()];
+    Pair& here = self.exchange_.pairs[from][self.rank()];
     wait_for(from, [&] { return here.sent.load(std::memory_order_acquire) != here.taken; });
     const bool fits = here.bytes <= in_bytes;
     if (fits) std::memcpy(in, here.data, here.bytes);

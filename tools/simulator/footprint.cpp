@@ -19,13 +19,13 @@ std::size_t program_bytes(const hier::Program& program, std::size_t dependencies
     constexpr std::size_t index = sizeof(std::uint32_t);
     constexpr std::size_t cursor = 3 * sizeof(std::size_t);
     const std::size_t ops = program.size();
-    // Plan; pending, first successor, peer, channel; successors; pending and queue of the run.
+    // Plan; pending, first successor, peer, pair; successors; pending and queue of the run.
     std::size_t bytes = ops * sizeof(Op) + dependencies * index;
     bytes += ops * (3 * index + sizeof(std::size_t)) + dependencies * index + 2 * ops * index;
     for (const Level level : {Level::node, Level::rail}) {
-        for (const auto& channel : program.channels(level)) {
-            bytes += sizeof channel + cursor;
-            bytes += index * (channel.puts.size() + channel.awaits.size() + channel.readies.size());
+        for (const auto& pair : program.pairs(level)) {
+            bytes += sizeof pair + cursor;
+            bytes += index * (pair.puts.size() + pair.awaits.size() + pair.readies.size());
         }
     }
     return bytes;

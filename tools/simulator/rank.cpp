@@ -8,7 +8,7 @@ namespace bench::simulator {
 using hier::Level;
 using hier::Op;
 
-std::uint32_t Channel::complete() const
+std::uint32_t Pair::complete() const
 {
     const auto turns = static_cast<std::uint32_t>(arrived.size());
     std::uint32_t least = ~0u;  // after which one is missing
@@ -21,7 +21,7 @@ Rank::Rank(hier::Plan plan, int number, int turns)
     : remaining(static_cast<OpIndex>(plan.ops.size())), plan_(std::move(plan))
 {
     link_successors();
-    build_channels(number, turns);
+    build_pairs(number, turns);
     // Ops hold what is left to know.
     std::vector<OpIndex>().swap(plan_.dependencies);
 }
@@ -49,7 +49,7 @@ void Rank::link_successors()
     }
 }
 
-void Rank::build_channels(int number, int turns)
+void Rank::build_pairs(int number, int turns)
 {
     channel_.assign(size(), 0);
     for (OpIndex i = 0; i < size(); i++) {
@@ -64,17 +64,17 @@ void Rank::build_channels(int number, int turns)
                 o.level == Level::rail ? static_cast<std::size_t>(turns) : 1);
         }
         channel_[i] = it->second;
-        Channel& channel = channels_[it->second];
+        Pair& pair = channels_[it->second];
         if (o.kind == Op::Kind::put) {
-            channel.puts.push_back(i);
+            pair.puts.push_back(i);
         } else if (o.kind == Op::Kind::await_data) {
-            channel.awaits.push_back(i);
+            pair.awaits.push_back(i);
         } else if (o.kind == Op::Kind::await_ready) {
-            channel.readies.push_back(i);
+            pair.readies.push_back(i);
         }
     }
     const auto by_count = [&](OpIndex a, OpIndex b) { return op(a).count < op(b).count; };
-    for (Channel& c : channels_) {
+    for (Pair& c : channels_) {
         std::stable_sort(c.puts.begin(), c.puts.end(), by_count);
         std::stable_sort(c.awaits.begin(), c.awaits.end(), by_count);
     }
@@ -83,13 +83,13 @@ void Rank::build_channels(int number, int turns)
 std::uint32_t Rank::find(Level level, int peer) const
 {
     const auto it = known_.find(key(level, peer));
-    return it == known_.end() ? no_channel : it->second;
+    return it == known_.end() ? no_pair : it->second;
 }
 
 void Rank::refresh(std::uint32_t number)
 {
-    const Channel& channel = channels_[number];
-    if (channel.next_put < channel.puts.size() && pending[channel.puts[channel.next_put]] == 0) {
+    const Pair& pair = channels_[number];
+    if (pair.next_put < pair.puts.size() && pending[pair.puts[pair.next_put]] == 0) {
         can_put_.insert(number);
     } else {
         can_put_.erase(number);
@@ -103,8 +103,8 @@ bool Rank::next_on_rail(OpIndex& i) const
     if (can_put_.empty()) {
         return false;
     }
-    const Channel& channel = channels_[*can_put_.begin()];
-    i = channel.puts[channel.next_put];
+    const Pair& pair = channels_[*can_put_.begin()];
+    i = pair.puts[pair.next_put];
     return true;
 }
 

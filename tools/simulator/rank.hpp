@@ -15,7 +15,7 @@ namespace bench::simulator {
 using Time = std::int64_t;  // picoseconds: equal times stay equal
 using OpIndex = std::uint32_t;
 
-struct Channel {
+struct Pair {
     std::vector<OpIndex> puts;    // by count
     std::vector<OpIndex> awaits;  // by count
     std::vector<OpIndex> readies;
@@ -39,20 +39,20 @@ public:
         return std::span(successors_)
             .subspan(first_successor_[i], first_successor_[i + 1] - first_successor_[i]);
     }
-    static constexpr std::uint32_t no_channel = ~0u;  // the plan does nothing with that peer
+    static constexpr std::uint32_t no_pair = ~0u;  // the plan does nothing with that peer
     [[nodiscard]] std::uint32_t find(hier::Level level, int peer) const;
-    [[nodiscard]] Channel& channel(std::uint32_t number) { return channels_[number]; }
+    [[nodiscard]] Pair& pair(std::uint32_t number) { return channels_[number]; }
     // The next put of the rail, or nothing.
     [[nodiscard]] bool next_on_rail(OpIndex& i) const;
     void put_on_rail(OpIndex i);
-    // An op whose dependencies are done; a rail put may become the next of its channel.
+    // An op whose dependencies are done; a rail put may become the next of its pair.
     void mark_runnable(OpIndex i);
 
     std::vector<std::uint32_t> pending;  // dependencies left, by op
     OpIndex remaining;
     int in_flight = 0;  // rail puts
     bool has_entered = false;
-    std::set<std::uint32_t> early;                        // channels announced before that
+    std::set<std::uint32_t> early;                        // pairs announced before that
     std::vector<std::pair<int, OpIndex>> early_messages;  // whose puts were there before
 
     static constexpr int nobody = -1;
@@ -77,15 +77,15 @@ private:
         return static_cast<std::uint64_t>(peer) << 1 | static_cast<std::uint64_t>(level);
     }
     void link_successors();
-    void build_channels(int number, int turns);
-    void refresh(std::uint32_t channel);
+    void build_pairs(int number, int turns);
+    void refresh(std::uint32_t pair);
 
     hier::Plan plan_;
     std::vector<OpIndex> first_successor_, successors_;
     std::vector<std::uint32_t> channel_;  // by op
-    std::vector<Channel> channels_;       // in order of appearance
+    std::vector<Pair> channels_;          // in order of appearance
     std::unordered_map<std::uint64_t, std::uint32_t> known_;
-    std::set<std::uint32_t> can_put_;  // rail channels
+    std::set<std::uint32_t> can_put_;  // rail pairs
 };
 
 }  // namespace bench::simulator

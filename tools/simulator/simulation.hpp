@@ -20,7 +20,7 @@ private:
     // In the order in which they are looked at when several are due.
     enum class Kind : std::uint8_t {
         enter,      // rank
-        announced,  // at rank, on its channel `op`
+        announced,  // at rank, on its pair `op`
         at_nic,     // the first byte at the ingress of rank's NIC: peer's op
         landed,     // at rank: peer's op, from another node
         taken,      // by rank's core, likewise
@@ -52,7 +52,7 @@ private:
     void run_op(int number, OpIndex i);
     void finish(int number, OpIndex i);
     void announce(int number, OpIndex i);
-    void announced(int number, std::uint32_t channel);
+    void announced(int number, std::uint32_t pair);
     void arrived(int from, int to, OpIndex i);
     void take_message(int number, int from, OpIndex i);
     void issue_rail(int number);

@@ -15,7 +15,7 @@ using hier::Op;
 
 // Ties go by the receiver's place, never by the sender's: so a node that is run alone and one that
 // is run among all see the same order. Announcements of one moment are met in the order of the
-// channels, as one pass of the executor does.
+// pairs, as one pass of the executor does.
 bool Simulation::Event::operator>(const Event& other) const
 {
     return std::tie(at, kind, rank, op, peer) >
@@ -163,8 +163,8 @@ void Simulation::enter(int number)
         run_op(number, i);
     }
     rank(number).has_entered = true;
-    for (const std::uint32_t channel : rank(number).early) {
-        announced(number, channel);
+    for (const std::uint32_t pair : rank(number).early) {
+        announced(number, pair);
     }
     for (const auto& [from, op] : rank(number).early_messages) {
         take_message(number, from, op);
@@ -220,9 +220,9 @@ void Simulation::announce(int number, OpIndex i)
     const Time at = now_ + from_seconds(is_rail ? machine_.nic_latency : machine_.link_latency);
     const auto tell = [&](int peer) {
         const Delivery d = deliver(number, peer);
-        const std::uint32_t channel = rank(d.receiver).find(op.level, d.source);
-        if (channel != Rank::no_channel) {
-            schedule(at, Kind::announced, d.receiver, d.source, channel);
+        const std::uint32_t pair = rank(d.receiver).find(op.level, d.source);
+        if (pair != Rank::no_pair) {
+            schedule(at, Kind::announced, d.receiver, d.source, pair);
         }
     };
     if (op.peer != Op::every_peer) {
@@ -236,11 +236,11 @@ void Simulation::announce(int number, OpIndex i)
     }
 }
 
-void Simulation::announced(int number, std::uint32_t channel)
+void Simulation::announced(int number, std::uint32_t pair)
 {
-    Channel& c = rank(number).channel(channel);
+    Pair& c = rank(number).pair(pair);
     if (!rank(number).has_entered) {
-        rank(number).early.insert(channel);
+        rank(number).early.insert(pair);
         return;
     }
     if (c.is_ready) {
@@ -259,13 +259,13 @@ void Simulation::arrived(int from, int to, OpIndex i)
     const Delivery d = deliver(from, to);
     Rank& receiver = rank(d.receiver);
     const std::uint32_t number = receiver.find(op.level, d.source);
-    if (number == Rank::no_channel) {
+    if (number == Rank::no_pair) {
         throw std::runtime_error("rank " + std::to_string(d.receiver) +
                                  " is written to by a rank that it does not expect");
     }
     // Who has put something is in the call, announced or not.
     announced(d.receiver, number);
-    Channel& c = receiver.channel(number);
+    Pair& c = receiver.pair(number);
     c.arrived[hier::turn_of(op.count, c.arrived.size())]++;
     while (c.next_await < c.awaits.size() &&
            receiver.op(c.awaits[c.next_await]).count <= c.complete()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs the plans of all ranks in virtual time, as the executor would (src/exec/executor.cpp).
 //
-// What is the executor's: the rail's puts go in the order of their channels, `depth` of them in
+// What is the executor's: the rail's puts go in the order of their pairs, `depth` of them in
 // flight; node puts and copies in the order in which they become runnable; a wait ends when the
 // peer has announced, or when as many puts have come. What is assumed: a core has time for the
 // network whenever there is something to do, an announcement takes one latency, a put on the rail

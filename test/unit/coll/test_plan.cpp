@@ -165,12 +165,12 @@ const char* chunks_cut_each_shard()
             starts[{r, op.peer}].insert(op.slice.offset);
         });
         if (longest != std::min<std::size_t>(chunk, 7)) return "the longest put is not one chunk";
-        for (const auto& [channel, offsets] : starts) {
+        for (const auto& [pair, offsets] : starts) {
             const bool same_node =
-                team.topology.node_of(channel.first) == team.topology.node_of(channel.second);
+                team.topology.node_of(pair.first) == team.topology.node_of(pair.second);
             // Inside the node: the own shard and the one that came in.
             if (offsets.size() != (same_node ? 2 : 1) * ((7 + chunk - 1) / chunk)) {
-                return "a channel does not carry one put for each chunk";
+                return "a pair does not carry one put for each chunk";
             }
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who talks to whom in the plans of a team, in which order, and that both ends of a channel agree.
+// Who talks to whom in the plans of a team, in which order, and that both ends of a pair agree.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -176,9 +176,9 @@ void test_sources(void**)
 
 using RailChannel = std::pair<int, int>;  // from, to
 
-// Announced are exactly the rail channels that carry something; their last await is for as much as
+// Announced are exactly the rail pairs that carry something; their last await is for as much as
 // they carry, and they are drained.
-std::string fault_of_channels(const Team& team)
+std::string fault_of_pair(const Team& team)
 {
     std::map<RailChannel, std::uint32_t> puts, awaited;
     std::set<RailChannel> announced, ready, drained, used;
@@ -201,11 +201,11 @@ std::string fault_of_channels(const Team& team)
     for_each_op(team, Op::Kind::drain, on_rail([&](int r, const Op& op) {
                     drained.insert({r, op.peer});
                 }));
-    for (const auto& [channel, n] : puts) used.insert(channel);
-    if (announced != used) return "announced rail channels are not those that are used";
-    if (ready != used) return "awaited announcements are not those of the channels that are used";
-    if (drained != used) return "drained channels are not those that are used";
-    if (awaited != puts) return "not all puts of a rail channel are awaited";
+    for (const auto& [pair, n] : puts) used.insert(pair);
+    if (announced != used) return "announced rail pairs are not those that are used";
+    if (ready != used) return "awaited announcements are not those of the pairs that are used";
+    if (drained != used) return "drained pairs are not those that are used";
+    if (awaited != puts) return "not all puts of a rail pair are awaited";
     return "";
 }
 
@@ -216,7 +216,7 @@ const char* channels_agree()
             for (const Route route : all_routes) {
                 auto shards = equal_shards(ranks, 7);
                 shards[0].length = 0;
-                const auto fault = fault_of_channels(team_of(nodes, shards, 3, route));
+                const auto fault = fault_of_pair(team_of(nodes, shards, 3, route));
                 if (!fault.empty()) return keep(fault + ", nodes of ranks: " + text_of(nodes));
             }
         }
@@ -224,7 +224,7 @@ const char* channels_agree()
     return nullptr;
 }
 
-void test_channels(void**) { expect_no_reason(channels_agree()); }
+void test_pair(void**) { expect_no_reason(channels_agree()); }
 
 }  // namespace
 
@@ -233,7 +233,7 @@ int main()
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_hops),         cmocka_unit_test(test_partners),
         cmocka_unit_test(test_few_partners), cmocka_unit_test(test_staggered_peers),
-        cmocka_unit_test(test_sources),      cmocka_unit_test(test_channels),
+        cmocka_unit_test(test_sources),      cmocka_unit_test(test_pair),
     };
     return cmocka_run_group_tests_name("plan_peers", tests, nullptr, nullptr);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan made ready to run: what is refused, who follows whom, what each channel holds.
+// A plan made ready to run: what is refused, who follows whom, what each pair holds.
 #include <cstring>
 #include <set>
 #include <string>
@@ -149,14 +149,14 @@ std::string fault_of_edges(const Plan& plan, const Program& program)
     return forward == backward ? "" : "successors are not the dependencies turned round";
 }
 
-// Every op with a peer is in its channel's list, by growing count, and in no other.
-std::string fault_of_channels(const Plan& plan, const Program& program, const Topology& t, int rank)
+// Every op with a peer is in its pair's list, by growing count, and in no other.
+std::string fault_of_pair(const Plan& plan, const Program& program, const Topology& t, int rank)
 {
     std::size_t listed = 0, to_list = 0;
     for (const Level level : {Level::node, Level::rail}) {
         std::set<int> met;
-        for (const auto& c : program.channels(level)) {
-            if (!met.insert(c.rank).second) return "two channels to one rank";
+        for (const auto& c : program.pairs(level)) {
+            if (!met.insert(c.rank).second) return "two pairs to one rank";
             const auto group = level == Level::node ? t.ranks_on(t.node_of(rank))
                                                     : t.ranks_on_rail(t.rail_of(rank));
             if (group[static_cast<std::size_t>(c.peer)] != c.rank)
@@ -169,8 +169,7 @@ std::string fault_of_channels(const Plan& plan, const Program& program, const To
                     listed++;
                     if (op.kind != kind || op.level != level || op.peer != c.rank)
                         return "an op is in a foreign list";
-                    if (program.peer_of(list[i]) != c.peer)
-                        return "peer_of contradicts the channel";
+                    if (program.peer_of(list[i]) != c.peer) return "peer_of contradicts the pair";
                     if (i > 0 && plan.ops[list[i - 1]].count > op.count)
                         return "a list is not in the order of counts";
                 }
@@ -194,7 +193,7 @@ const char* tables_fit_plans()
                         plan_allgather(t, r, {shards, 3, route, r % 2 == 0, r % 3 == 0});
                     const Program program(plan, t, r);
                     auto fault = fault_of_edges(plan, program);
-                    if (fault.empty()) fault = fault_of_channels(plan, program, t, r);
+                    if (fault.empty()) fault = fault_of_pair(plan, program, t, r);
                     if (!fault.empty()) return keep(fault + ", nodes of ranks " + text_of(nodes));
                 }
             }
@@ -205,14 +204,14 @@ const char* tables_fit_plans()
 
 void test_tables(void**) { expect_no_reason(tables_fit_plans()); }
 
-// Plans list ops in the order in which they are preferred; a channel's order is that of its counts.
+// Plans list ops in the order in which they are preferred; a pair's order is that of its counts.
 const char* puts_are_sorted_by_count()
 {
     const Program program(plan_of({{put, Level::rail, 2, 3, {}},
                                    {put, Level::rail, 2, 1, {}},
                                    {put, Level::rail, 2, 2, {}}}),
                           Topology(machine("2,2")), 0);
-    const auto& puts = program.channels(Level::rail)[0].puts;
+    const auto& puts = program.pairs(Level::rail)[0].puts;
     return puts == std::vector<std::uint32_t>{1, 2, 0} ? nullptr : "not by count";
 }
 

@@ -60,7 +60,7 @@ struct FailingExchange {
     }
 };
 
-// Nobody may then take the caller's other ways on these ranks' channels: messages of ours may still come.
+// Nobody may then take the caller's other ways on these ranks' pairs: messages of ours may still come.
 std::string break_off(ForkedRank& self, int exchanges)
 {
     FailingExchange failing{self.bootstrap(), exchanges};
