@@ -19,8 +19,8 @@
 #include "gpu/runtime.hpp"
 #include "memory/host_memory.hpp"
 #include "memory/readable.hpp"
-#include "net/ucx/retired_rails.hpp"
-#include "net/ucx/ucx_signals.hpp"
+#include "net/ucx/posix_signals.hpp"
+#include "net/ucx/retired_lanes.hpp"
 #include "net/ucx/ucx_worker.hpp"
 #include "node/device/lent_memory.hpp"
 #include "node/device/peer_mappings.hpp"
@@ -175,7 +175,7 @@ void hier_quiesce(void) { hier::UcxWorker::quiesce(); }
 void hier_finalize(void)
 {
     (void)guarded(HIER_OK, [] {
-        hier::drop_retired_rails();
+        hier::drop_retired_lanes();
         hier::UcxWorker::finalize();
         hier::PeerMappings::instance().clear();
         hier::PeerPieces::instance().clear();

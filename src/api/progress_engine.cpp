@@ -7,7 +7,7 @@
 #include <new>
 
 #include "base/log.hpp"
-#include "net/ucx/retired_rails.hpp"
+#include "net/ucx/retired_lanes.hpp"
 #include "net/ucx/ucx_worker.hpp"
 #include "team/team.hpp"
 
@@ -61,7 +61,7 @@ int ProgressEngine::progress()
     if (count_.load(std::memory_order_relaxed) == 0) {
         if (is_time_for_idle_progress()) {
             UcxWorker::progress_all();
-            sweep_retired_rails();
+            sweep_retired_lanes();
             const std::unique_lock lock(mutex_, std::try_to_lock);
             if (lock.owns_lock()) answer_failures();
         }

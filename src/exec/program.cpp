@@ -85,7 +85,7 @@ void Program::build_pairs(const Topology& topology, int rank)
         peer_[i] =
             o.level == Level::node ? topology.local_of(o.peer) : topology.rail_index_of(o.peer);
 
-        auto& pairs = channels_[static_cast<std::size_t>(o.level)];
+        auto& pairs = pairs_[static_cast<std::size_t>(o.level)];
         const auto [it, is_new] = known.try_emplace({o.level, o.peer}, pairs.size());
         if (is_new) pairs.push_back({peer_[i], o.peer, {}, {}, {}});
         Pair& pair = pairs[it->second];
@@ -98,7 +98,7 @@ void Program::build_pairs(const Topology& topology, int rank)
     const auto by_count = [&](std::uint32_t a, std::uint32_t b) {
         return op(a).count < op(b).count;
     };
-    for (auto& level : channels_) {
+    for (auto& level : pairs_) {
         for (Pair& c : level) {
             std::stable_sort(c.puts.begin(), c.puts.end(), by_count);
             std::stable_sort(c.awaits.begin(), c.awaits.end(), by_count);

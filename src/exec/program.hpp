@@ -36,7 +36,7 @@ public:
     }
     std::span<const Pair> pairs(Level level) const
     {
-        return channels_[static_cast<std::size_t>(level)];
+        return pairs_[static_cast<std::size_t>(level)];
     }
     // Is there a put on the rail that waits for nothing of the node?
     bool opens_the_rail() const;
@@ -51,7 +51,7 @@ private:
     std::vector<std::uint32_t> first_successor_;
     std::vector<std::uint32_t> successors_;
     std::vector<int> peer_;
-    std::vector<Pair> channels_[2];
+    std::vector<Pair> pairs_[2];
 };
 
 }  // namespace hier

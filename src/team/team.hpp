@@ -18,7 +18,7 @@
 #include "hier/hier.h"
 #include "hier/topology.hpp"
 #include "memory/host_memory.hpp"
-#include "net/rail_lanes.hpp"
+#include "net/rail.hpp"
 #include "team/group.hpp"
 #include "team/rates.hpp"
 
@@ -93,7 +93,7 @@ private:
     Topology topology_;
     bool oversubscribed_ = false;
     std::unique_ptr<NodeTransport> node_;
-    std::unique_ptr<RailLanes> rail_;
+    std::unique_ptr<Rail> rail_;
     std::unique_ptr<Executor> executor_;
     std::optional<AllgatherCost> cost_;
     std::vector<Prepared> prepared_;

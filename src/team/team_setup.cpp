@@ -114,7 +114,7 @@ void Team::make_rail(const Group& rail, const std::vector<PeerRecord>& records)
     rail.agree("choosing network devices",
                [&] { choices = network_choices(config_, records, topology_, rank_); });
     const int depth = config_.depth > 0 ? config_.depth : AllgatherCost::max_depth;
-    rail_ = std::make_unique<RailLanes>(
+    rail_ = std::make_unique<Rail>(
         rail, choices, rail_partners(topology_, rank_),
         RailSettings{depth, config_.gpu_direct, gpu::runtime(), config_.progress});
     // (The rank's own affair. 0 stays 0.)

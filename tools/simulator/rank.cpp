@@ -51,20 +51,20 @@ void Rank::link_successors()
 
 void Rank::build_pairs(int number, int turns)
 {
-    channel_.assign(size(), 0);
+    pair_.assign(size(), 0);
     for (OpIndex i = 0; i < size(); i++) {
         const Op& o = op(i);
         if (o.peer == Op::every_peer || o.peer == number) {
             continue;
         }
-        const auto next = static_cast<std::uint32_t>(channels_.size());
+        const auto next = static_cast<std::uint32_t>(pairs_.size());
         const auto [it, is_new] = known_.try_emplace(key(o.level, o.peer), next);
         if (is_new) {
-            channels_.emplace_back().arrived.resize(
+            pairs_.emplace_back().arrived.resize(
                 o.level == Level::rail ? static_cast<std::size_t>(turns) : 1);
         }
-        channel_[i] = it->second;
-        Pair& pair = channels_[it->second];
+        pair_[i] = it->second;
+        Pair& pair = pairs_[it->second];
         if (o.kind == Op::Kind::put) {
             pair.puts.push_back(i);
         } else if (o.kind == Op::Kind::await_data) {
@@ -74,7 +74,7 @@ void Rank::build_pairs(int number, int turns)
         }
     }
     const auto by_count = [&](OpIndex a, OpIndex b) { return op(a).count < op(b).count; };
-    for (Pair& c : channels_) {
+    for (Pair& c : pairs_) {
         std::stable_sort(c.puts.begin(), c.puts.end(), by_count);
         std::stable_sort(c.awaits.begin(), c.awaits.end(), by_count);
     }
@@ -88,7 +88,7 @@ std::uint32_t Rank::find(Level level, int peer) const
 
 void Rank::refresh(std::uint32_t number)
 {
-    const Pair& pair = channels_[number];
+    const Pair& pair = pairs_[number];
     if (pair.next_put < pair.puts.size() && pending[pair.puts[pair.next_put]] == 0) {
         can_put_.insert(number);
     } else {
@@ -96,23 +96,23 @@ void Rank::refresh(std::uint32_t number)
     }
 }
 
-void Rank::mark_runnable(OpIndex i) { refresh(channel_[i]); }
+void Rank::mark_runnable(OpIndex i) { refresh(pair_[i]); }
 
 bool Rank::next_on_rail(OpIndex& i) const
 {
     if (can_put_.empty()) {
         return false;
     }
-    const Pair& pair = channels_[*can_put_.begin()];
+    const Pair& pair = pairs_[*can_put_.begin()];
     i = pair.puts[pair.next_put];
     return true;
 }
 
 void Rank::put_on_rail(OpIndex i)
 {
-    channels_[channel_[i]].next_put++;
+    pairs_[pair_[i]].next_put++;
     in_flight++;
-    refresh(channel_[i]);
+    refresh(pair_[i]);
 }
 
 }  // namespace bench::simulator

@@ -41,7 +41,7 @@ public:
     }
     static constexpr std::uint32_t no_pair = ~0u;  // the plan does nothing with that peer
     [[nodiscard]] std::uint32_t find(hier::Level level, int peer) const;
-    [[nodiscard]] Pair& pair(std::uint32_t number) { return channels_[number]; }
+    [[nodiscard]] Pair& pair(std::uint32_t number) { return pairs_[number]; }
     // The next put of the rail, or nothing.
     [[nodiscard]] bool next_on_rail(OpIndex& i) const;
     void put_on_rail(OpIndex i);
@@ -82,8 +82,8 @@ private:
 
     hier::Plan plan_;
     std::vector<OpIndex> first_successor_, successors_;
-    std::vector<std::uint32_t> channel_;  // by op
-    std::vector<Pair> channels_;          // in order of appearance
+    std::vector<std::uint32_t> pair_;  // by op
+    std::vector<Pair> pairs_;          // in order of appearance
     std::unordered_map<std::uint64_t, std::uint32_t> known_;
     std::set<std::uint32_t> can_put_;  // rail pairs
 };

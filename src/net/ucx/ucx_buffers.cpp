@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// UcxRail's buffers of a call: registered before it, or refused, and then the call needs a bounce
+// UcxLane's buffers of a call: registered before it, or refused, and then the call needs a bounce
 // buffer.
 #include "base/log.hpp"
-#include "net/ucx/ucx_rail.hpp"
+#include "net/ucx/ucx_lane.hpp"
 
 namespace hier {
 
-bool UcxRail::register_buffers(const Binding& binding)
+bool UcxLane::register_buffers(const Binding& binding)
 {
     const std::lock_guard lock(worker_->mutex());
     const char* const cause = why_out_of_reach(binding);
@@ -17,7 +17,7 @@ bool UcxRail::register_buffers(const Binding& binding)
 
 // What is as small as this UCX copies when it sends it; up to the size from which it takes registering
 // for cheaper it does so with more, but that size is its own affair.
-bool UcxRail::register_sources(const Binding& binding, bool is_passed_on)
+bool UcxLane::register_sources(const Binding& binding, bool is_passed_on)
 {
     constexpr std::size_t always_copied = 256;
     const std::size_t most = is_passed_on ? binding.receive.length : binding.send.length;
@@ -29,7 +29,7 @@ bool UcxRail::register_sources(const Binding& binding, bool is_passed_on)
     return cause == nullptr || give_up(cause);
 }
 
-bool UcxRail::give_up(const char* cause)
+bool UcxLane::give_up(const char* cause)
 {
     memory_.reset();
     source_.reset();
@@ -43,7 +43,7 @@ bool UcxRail::give_up(const char* cause)
 }
 
 // Null: it can reach all. "": not the device memory, of which all has been said.
-const char* UcxRail::why_out_of_reach(const Binding& binding)
+const char* UcxLane::why_out_of_reach(const Binding& binding)
 {
     const Region &receive = binding.receive, &send = binding.send;
     const bool has_device = is_of_device(receive.memory) || is_of_device(send.memory);
@@ -61,7 +61,7 @@ const char* UcxRail::why_out_of_reach(const Binding& binding)
     return cause;
 }
 
-const char* UcxRail::enter(UcxMemory& memory, const Region& region)
+const char* UcxLane::enter(UcxMemory& memory, const Region& region)
 {
     const QuietUcx quiet;
     const ucs_status_t status =

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// UcxRail with device memory that the network reads and writes itself.
+// UcxLane with device memory that the network reads and writes itself.
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "gpu/runtime.hpp"
 #include "hier/hier.h"
 #include "net/ucx/device/gpu_direct.hpp"
-#include "net/ucx/ucx_rail.hpp"
+#include "net/ucx/ucx_lane.hpp"
 
 namespace hier {
 
-void UcxRail::allow_direct(int setting, const gpu::Runtime& runtime)
+void UcxLane::allow_direct(int setting, const gpu::Runtime& runtime)
 {
     const bool is_wanted = setting == HIER_GPU_DIRECT_ON;
     const char* memory = runtime.platform() == gpu::Platform::cuda ? "CUDA" : "ROCm";
@@ -45,7 +45,7 @@ void UcxRail::allow_direct(int setting, const gpu::Runtime& runtime)
 }
 
 // One flush covers what has landed from all peers.
-std::uint32_t UcxRail::flushed(std::size_t peer)
+std::uint32_t UcxLane::flushed(std::size_t peer)
 {
     RailFlush& flush = direct_->flush();
     if (landed(peer) != flush.visible(peer) && flush.is_idle()) {
@@ -56,7 +56,7 @@ std::uint32_t UcxRail::flushed(std::size_t peer)
 }
 
 // One that fails is not repeated: the call ends by it.
-void UcxRail::start_flush()
+void UcxLane::start_flush()
 {
     RailFlush& flush = direct_->flush();
     flush.start();
@@ -68,7 +68,7 @@ void UcxRail::start_flush()
 }
 
 // Writes a word to the device and reads it back, both over the network device.
-void UcxRail::probe()
+void UcxLane::probe()
 {
     const std::lock_guard lock(worker_->mutex());
     FlushProbe& probe = direct_->probe();
@@ -94,7 +94,7 @@ void UcxRail::probe()
 }
 
 // Where nothing keeps the two in order, the read may be the first: then both are done again.
-void UcxRail::probe_done(Flight& flight)
+void UcxLane::probe_done(Flight& flight)
 {
     RailFlush& flush = direct_->flush();
     if (failed(flight.status)) {

@@ -16,11 +16,11 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "net/ucx/ucx_rail.hpp"
+#include "net/ucx/ucx_lane.hpp"
 
 namespace hier {
 
-Status UcxRail::send_message(int peer_index, std::uint32_t op, MessageHead head,
+Status UcxLane::send_message(int peer_index, std::uint32_t op, MessageHead head,
                              const std::byte* data, std::size_t bytes)
 {
     Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
@@ -54,7 +54,7 @@ Status UcxRail::send_message(int peer_index, std::uint32_t op, MessageHead head,
 // interfaces first, and one over TCP knows what it has buffered). Where it does not, it may have to
 // wait for peers to acknowledge puts of earlier calls, and nobody waits for it. (A flush of the
 // endpoint would send a request for an acknowledgement in any case.)
-Status UcxRail::drain_messages(int peer, std::uint32_t op)
+Status UcxLane::drain_messages(int peer, std::uint32_t op)
 {
     if (!is_flushing_) {
         Flight& flush = take_flight(peer, no_op);
@@ -69,7 +69,7 @@ Status UcxRail::drain_messages(int peer, std::uint32_t op)
     return send_message(peer, op, {}, nullptr, 0);
 }
 
-void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::size_t bytes)
+void UcxLane::take_message(const MessageHead& head, const std::byte* data, std::size_t bytes)
 {
     if (head.from >= peers_.size()) return;
     if (head.sequence == MessageHead::goodbye) {
@@ -100,7 +100,7 @@ void UcxRail::take_message(const MessageHead& head, const std::byte* data, std::
 }
 
 // UCX calls, which knows no exceptions. What is lost fails the call that runs, or else the next.
-void UcxRail::keep_early(const MessageHead& head, const std::byte* data, std::size_t bytes)
+void UcxLane::keep_early(const MessageHead& head, const std::byte* data, std::size_t bytes)
 {
     try {
         if (early_used_ == early_.size()) early_.emplace_back();
@@ -115,7 +115,7 @@ void UcxRail::keep_early(const MessageHead& head, const std::byte* data, std::si
 }
 
 // What came before begin(). Of a call that is later still nothing can have come.
-void UcxRail::take_early()
+void UcxLane::take_early()
 {
     std::swap(early_, taken_);
     const std::size_t kept = std::exchange(early_used_, std::size_t{0});

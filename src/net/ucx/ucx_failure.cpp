@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// UcxRail after a failure: who is told, and who may still write.
+// UcxLane after a failure: who is told, and who may still write.
 //
 //   raise   -- failure ------------------>  every peer, at once
 //   stop    -- the puts before, stopped ->  this rank's puts have all landed
 #include <cstddef>
 
-#include "net/ucx/ucx_rail.hpp"
+#include "net/ucx/ucx_lane.hpp"
 
 namespace hier {
 
 // As data: a signal would be held back where a put has failed.
-void UcxRail::put_word(int peer_index, std::uint64_t to, const std::uint64_t& word)
+void UcxLane::put_word(int peer_index, std::uint64_t to, const std::uint64_t& word)
 {
     Flight& flight = take_flight(peer_index, no_op);
     (void)launch(flight, &word, sizeof word, to,
                  peers_[static_cast<std::size_t>(peer_index)].board_key);
 }
 
-void UcxRail::raise(Status status)
+void UcxLane::raise(Status status)
 {
     raised_ = true;
     const std::lock_guard lock(worker_->mutex());
@@ -30,7 +30,7 @@ void UcxRail::raise(Status status)
 
 // Nothing is in flight. Over TCP the word is sent twice, as only what comes behind shows that it has
 // gone: who has failed makes no more calls.
-void UcxRail::stop()
+void UcxLane::stop()
 {
     static const std::uint64_t yes = 1;
     const std::lock_guard lock(worker_->mutex());
@@ -43,7 +43,7 @@ void UcxRail::stop()
 }
 
 // (Messages are not taken any more after the call, and a bounce buffer stays.)
-bool UcxRail::may_write(int peer_index, std::uint32_t count)
+bool UcxLane::may_write(int peer_index, std::uint32_t count)
 {
     const auto i = static_cast<std::size_t>(peer_index);
     if (peers_[i].let_in < binding_.sequence || binding_.bounce.base != nullptr) return false;

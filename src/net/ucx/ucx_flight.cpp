@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What UcxRail has on its way: requests, their order, their completion. All of it under the
+// What UcxLane has on its way: requests, their order, their completion. All of it under the
 // worker's mutex.
 #include "base/log.hpp"
-#include "net/ucx/ucx_rail.hpp"
+#include "net/ucx/ucx_lane.hpp"
 
 namespace hier {
 
-UcxRail::Flight& UcxRail::take_flight(int peer, std::uint32_t op)
+UcxLane::Flight& UcxLane::take_flight(int peer, std::uint32_t op)
 {
     if (free_flights_.empty()) {
         free_flights_.reserve(flights_.size() + 1);  // release() must not throw into UCX
@@ -22,14 +22,14 @@ UcxRail::Flight& UcxRail::take_flight(int peer, std::uint32_t op)
     return flight;
 }
 
-void UcxRail::release(Flight& flight)
+void UcxLane::release(Flight& flight)
 {
     in_flight_--;
     free_flights_.push_back(&flight);
 }
 
 // Signals count: after a chunk that failed, no later one may be signalled.
-bool UcxRail::may_signal(Flight& flight)
+bool UcxLane::may_signal(Flight& flight)
 {
     Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
     if (failed(flight.status)) peer.lost = true;
@@ -38,7 +38,7 @@ bool UcxRail::may_signal(Flight& flight)
 }
 
 // `bytes` bytes of data (none for 0), then the flight's signal behind them, if it has one.
-Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
+Status UcxLane::launch(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
                        const UcxRemoteKey& key)
 {
     const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
@@ -63,7 +63,7 @@ Status UcxRail::launch(Flight& flight, const void* data, std::size_t bytes, std:
     return status;
 }
 
-void UcxRail::fence(Flight& flight)
+void UcxLane::fence(Flight& flight)
 {
     track(flight, UCS_STATUS_PTR(ucp_worker_fence(worker_->handle())), "fence");
 }
@@ -71,7 +71,7 @@ void UcxRail::fence(Flight& flight)
 // What was flushed has been acknowledged, but a host that orders loosely what devices write (PCI's
 // relaxed ordering) may still see the word before it: a word behind a fence is a strict write. True:
 // nothing of the flight is on its way.
-bool UcxRail::signal_flushed(Flight& flight)
+bool UcxLane::signal_flushed(Flight& flight)
 {
     flight.signal_after_flush = false;
     fence(flight);
@@ -81,7 +81,7 @@ bool UcxRail::signal_flushed(Flight& flight)
 }
 
 // One word into our slot on the peer's board.
-Status UcxRail::send_word(int peer_index, std::uint32_t op, std::size_t offset, std::uint64_t word)
+Status UcxLane::send_word(int peer_index, std::uint32_t op, std::size_t offset, std::uint64_t word)
 {
     const Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
     Flight& flight = take_flight(peer_index, op);
@@ -91,7 +91,7 @@ Status UcxRail::send_word(int peer_index, std::uint32_t op, std::size_t offset, 
 }
 
 // True when it is complete at once.
-bool UcxRail::post(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
+bool UcxLane::post(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
                    const UcxRemoteKey& key)
 {
     ucp_request_param_t param{};
@@ -105,7 +105,7 @@ bool UcxRail::post(Flight& flight, const void* data, std::size_t bytes, std::uin
     return track(flight, ucp_put_nbx(peer.endpoint, data, bytes, to, key.get(), &param), "put");
 }
 
-bool UcxRail::post_flush(Flight& flight)
+bool UcxLane::post_flush(Flight& flight)
 {
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -118,7 +118,7 @@ bool UcxRail::post_flush(Flight& flight)
                  "flush");
 }
 
-bool UcxRail::track(Flight& flight, ucs_status_ptr_t request, const char* what)
+bool UcxLane::track(Flight& flight, ucs_status_ptr_t request, const char* what)
 {
     if (UCS_PTR_IS_PTR(request)) {
         flight.parts++;
@@ -134,13 +134,13 @@ bool UcxRail::track(Flight& flight, ucs_status_ptr_t request, const char* what)
 
 // Not by anybody when the rail is leaving, for a process that was spawned may have ended; nor when it
 // is a word by a connection that is known to be broken.
-bool UcxRail::is_missed(const Flight& flight) const
+bool UcxLane::is_missed(const Flight& flight) const
 {
     const Peer& peer = peers_[static_cast<std::size_t>(flight.peer)];
     return leaving_ == Leaving::no && (flight.op != no_op || !worker_->is_broken(peer.endpoint));
 }
 
-void UcxRail::report(const Flight& flight, const char* what, ucs_status_t status)
+void UcxLane::report(const Flight& flight, const char* what, ucs_status_t status)
 {
     // What was not acknowledged any more, a goodbye say, before the process left.
     if (status == UCS_ERR_CANCELED && UcxWorker::is_quiet()) return;
@@ -157,7 +157,7 @@ void UcxRail::report(const Flight& flight, const char* what, ucs_status_t status
     }
 }
 
-void UcxRail::on_complete(void* request, ucs_status_t status, void* user_data)
+void UcxLane::on_complete(void* request, ucs_status_t status, void* user_data)
 {
     Flight& flight = *static_cast<Flight*>(user_data);
     if (status != UCS_OK) {
@@ -168,7 +168,7 @@ void UcxRail::on_complete(void* request, ucs_status_t status, void* user_data)
     if (flight.rail != nullptr) flight.rail->part_done(flight);
 }
 
-void UcxRail::part_done(Flight& flight)
+void UcxLane::part_done(Flight& flight)
 {
     if (--flight.parts > 0) return;
     if (flight.is_worker_flush) {  // nobody waits for it, and it may be another team's that failed

@@ -8,7 +8,7 @@
 #include "base/log.hpp"
 #include "net/devices/tcp_probe.hpp"
 #include "net/ucx/ucx_config.hpp"
-#include "net/ucx/ucx_rail.hpp"
+#include "net/ucx/ucx_lane.hpp"
 
 namespace hier {
 namespace {
@@ -40,7 +40,7 @@ std::vector<std::byte> worker_address(const std::vector<std::byte>& told)
 
 }  // namespace
 
-void UcxRail::connect(const Group& group, void (*keep_alive)())
+void UcxLane::connect(const Group& group, void (*keep_alive)())
 {
     try {
         exchange_boards(group);
@@ -51,7 +51,7 @@ void UcxRail::connect(const Group& group, void (*keep_alive)())
     }
 }
 
-void UcxRail::exchange_boards(const Group& group)
+void UcxLane::exchange_boards(const Group& group)
 {
     std::vector<std::byte> mine;
     const TcpProbe probe(is_tcp(worker_->choice()) ? worker_->choice().devices : "");
@@ -97,7 +97,7 @@ void UcxRail::exchange_boards(const Group& group)
 }
 
 // Over TCP a connection takes a descriptor at each end, and both ends may make one.
-void UcxRail::require_room(const std::vector<std::vector<std::byte>>& all) const
+void UcxLane::require_room(const std::vector<std::vector<std::byte>>& all) const
 {
     constexpr std::size_t of_connection = 2, of_ours = 8;
     if (!is_tcp(worker_->choice())) return;
@@ -109,7 +109,7 @@ void UcxRail::require_room(const std::vector<std::vector<std::byte>>& all) const
 }
 
 // The next partner stands for all.
-void UcxRail::reach_next(std::size_t self, const std::vector<std::vector<std::byte>>& all) const
+void UcxLane::reach_next(std::size_t self, const std::vector<std::vector<std::byte>>& all) const
 {
     constexpr std::chrono::seconds bound{10};
     for (std::size_t i = 1; i < peers_.size(); i++) {
@@ -130,7 +130,7 @@ void UcxRail::reach_next(std::size_t self, const std::vector<std::vector<std::by
 
 // A first signal to and from every peer: what cannot be reached shows here, while there still is a
 // fallback.
-void UcxRail::greet(const Group& group, void (*keep_alive)())
+void UcxLane::greet(const Group& group, void (*keep_alive)())
 {
     constexpr std::chrono::seconds bound{30};
     group.agree("sending a first signal on the rail", [&] { send_greetings(); });
@@ -157,7 +157,7 @@ void UcxRail::greet(const Group& group, void (*keep_alive)())
     });
 }
 
-void UcxRail::send_greetings()
+void UcxLane::send_greetings()
 {
     constexpr std::uint64_t greeting = Signal::encode(0, 1);
     for (std::size_t i = 0; i < peers_.size(); i++) {
@@ -176,7 +176,7 @@ void UcxRail::send_greetings()
     }
 }
 
-NetworkRate UcxRail::network_rate() const
+NetworkRate UcxLane::network_rate() const
 {
     const auto seconds = [](ucp_ep_h endpoint, std::size_t bytes) {
         ucp_ep_evaluate_perf_param_t message{};

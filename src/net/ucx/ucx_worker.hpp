@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // UCX for the whole process: one context, one device and one worker for each network choice (a rank
-// has one for each of its devices: rail_lanes.hpp), shared by all teams; and the connections to
+// has one for each of its devices: rail.hpp), shared by all teams; and the connections to
 // other processes, each opened once.
 //
 // Connections stay until finalize(): closing one while its peer lives would be an error over there,

@@ -9,9 +9,10 @@ namespace hier {
 
 HostTransport::HostTransport(std::shared_ptr<NodeSegment> segment,
                              std::unique_ptr<CmaTransport> cma, std::unique_ptr<ShmTransport> cells,
-                             std::unique_ptr<NodePublish> publish, std::size_t max_through_cells)
+                             std::unique_ptr<NodePublish> publish,
+                             std::size_t max_bytes_through_cells)
     : NodeTransport(std::move(segment)), cma_(std::move(cma)), cells_(std::move(cells)),
-      publish_(std::move(publish)), max_through_cells_(max_through_cells),
+      publish_(std::move(publish)), max_through_cells_(max_bytes_through_cells),
       name_(cma_ ? format("copies between processes (CMA; up to %zu KiB: %s)",
                           max_through_cells >> 10, cells_->name())
                  : cells_->name()),

@@ -36,11 +36,11 @@ public:
     static constexpr CellShape small_cells = {4, 16 << 10};
     static constexpr CellShape shared_core_cells = {4, 64 << 10};
 
-    // `cma` may be null: everything goes through cells then. `max_through_cells`: bytes of a first put that does.
+    // `cma` may be null: everything goes through cells then. `max_bytes_through_cells`: bytes of a first put that does.
     // `publish` may be null: none is published.
     HostTransport(std::shared_ptr<NodeSegment> segment, std::unique_ptr<CmaTransport> cma,
                   std::unique_ptr<ShmTransport> cells, std::unique_ptr<NodePublish> publish,
-                  std::size_t max_through_cells);
+                  std::size_t max_bytes_through_cells);
 
     Status begin(const Binding& binding) override;
     Status ready(int peer) override;

@@ -174,14 +174,14 @@ void test_sources(void**)
     assert_true(sources_are_right(true));
 }
 
-using RailChannel = std::pair<int, int>;  // from, to
+using RailPair = std::pair<int, int>;  // from, to
 
 // Announced are exactly the rail pairs that carry something; their last await is for as much as
 // they carry, and they are drained.
 std::string fault_of_pair(const Team& team)
 {
-    std::map<RailChannel, std::uint32_t> puts, awaited;
-    std::set<RailChannel> announced, ready, drained, used;
+    std::map<RailPair, std::uint32_t> puts, awaited;
+    std::set<RailPair> announced, ready, drained, used;
     const auto on_rail = [](auto f) {
         return [f](int r, const Op& op) {
             if (op.level == Level::rail) f(r, op);
@@ -209,7 +209,7 @@ std::string fault_of_pair(const Team& team)
     return "";
 }
 
-const char* channels_agree()
+const char* pairs_agree()
 {
     for (int ranks = 1; ranks <= 6; ranks++) {
         for (const auto& nodes : every_machine(ranks)) {
@@ -224,7 +224,7 @@ const char* channels_agree()
     return nullptr;
 }
 
-void test_pair(void**) { expect_no_reason(channels_agree()); }
+void test_pair(void**) { expect_no_reason(pairs_agree()); }
 
 }  // namespace
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "net/ucx/retired_rails.hpp"
-#include "net/ucx/ucx_rail.hpp"
+#include "net/ucx/retired_lanes.hpp"
+#include "net/ucx/ucx_lane.hpp"
 #include "team/group.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
@@ -32,7 +32,7 @@ struct Completed final : Completions {
 std::string drain_to_a_peer_that_computes(ForkedRank& self)
 {
     const auto worker = UcxWorker::get({.devices = "lo", .transports = "tcp"});
-    const RailPointer rail(new UcxRail(worker, RailBoard(worker->context(), 2),
+    const LanePointer rail(new UcxLane(worker, RailBoard(worker->context(), 2),
                                        {self.rank() == 1, self.rank() == 0}, 1));
     rail->connect(self.group(), nullptr);
     meet(self);

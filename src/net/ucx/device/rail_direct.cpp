@@ -3,8 +3,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "net/ucx/rail_board.hpp"
 #include "memory/piece_digest.hpp"
+#include "net/ucx/rail_board.hpp"
 
 namespace hier {
 namespace {
@@ -58,7 +58,7 @@ bool RailDirect::enter(const Region& region, UcxMemory& memory, std::vector<std:
 bool RailDirect::may_try()
 {
     constexpr unsigned attempts = 4, every = 64;
-    return has_registered_ || refusals_ < attempts || ++left_out_ % every == 0;
+    return has_registered_ || refusals_ < attempts || ++skipped_ % every == 0;
 }
 
 // Of the allocations that an application has mapped one behind the other, any may be freed.

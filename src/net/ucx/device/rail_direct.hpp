@@ -55,7 +55,7 @@ private:
     int log_level_;
     bool is_hopeless_ = false;  // the network device registers no device memory
     bool has_registered_ = false;
-    unsigned refusals_ = 0, left_out_ = 0;
+    unsigned refusals_ = 0, skipped_ = 0;
     DeviceKeys keys_;
     std::vector<gpu::Piece> pieces_;  // of a region
     UcxMemory send_;

@@ -13,7 +13,7 @@ namespace hier {
 
 // Devices that could not be connected, of the process: the communicators that come next do not wait
 // for them again.
-class LeftOut {
+class Quarantine {
 public:
     static constexpr std::chrono::minutes duration{10};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/ucx/ucx_rail.hpp"
+#include "net/ucx/ucx_lane.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace hier {
 
-UcxRail::UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_partner,
+UcxLane::UcxLane(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_partner,
                  int depth)
     : worker_(std::move(worker)), board_(std::move(board)), is_partner_(std::move(is_partner)),
       peers_(is_partner_.size())
@@ -26,7 +26,7 @@ UcxRail::UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector
 }
 
 // What is in flight now was given up: UCX may still report it when we are gone.
-UcxRail::~UcxRail()
+UcxLane::~UcxLane()
 {
     const std::lock_guard lock(worker_->mutex());
     worker_->remove_sink(sink_);
@@ -38,7 +38,7 @@ UcxRail::~UcxRail()
     direct_.reset();
 }
 
-void UcxRail::abandon_flights()
+void UcxLane::abandon_flights()
 {
     for (auto& flight : flights_) {
         flight->rail = nullptr;
@@ -46,7 +46,7 @@ void UcxRail::abandon_flights()
     }
 }
 
-bool UcxRail::leave()
+bool UcxLane::leave()
 {
     if (!is_known_) return true;
     const std::lock_guard lock(worker_->mutex());
@@ -79,13 +79,13 @@ bool UcxRail::leave()
     return all_gone;
 }
 
-bool UcxRail::idle()
+bool UcxLane::idle()
 {
     const std::lock_guard lock(worker_->mutex());
     return awaited() == 0;
 }
 
-Status UcxRail::begin(const Binding& binding)
+Status UcxLane::begin(const Binding& binding)
 {
     const std::lock_guard lock(worker_->mutex());
     // A failure that has come is seen before anything is put into the buffer of who raised it.
@@ -129,7 +129,7 @@ Status UcxRail::begin(const Binding& binding)
     return Status::ok;
 }
 
-void UcxRail::end()
+void UcxLane::end()
 {
     const std::lock_guard lock(worker_->mutex());
     // After a failure a peer may still be writing, and would break the connection of the processes if
@@ -142,7 +142,7 @@ void UcxRail::end()
     if (direct_) direct_->end();
 }
 
-Status UcxRail::announce(int peer_index)
+Status UcxLane::announce(int peer_index)
 {
     const std::lock_guard lock(worker_->mutex());
     Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
@@ -158,7 +158,7 @@ Status UcxRail::announce(int peer_index)
     return failed(status) ? status : Status::ok;
 }
 
-Status UcxRail::ready(int peer_index)
+Status UcxLane::ready(int peer_index)
 {
     Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
     RailSlot& slot = board_.slot(static_cast<std::size_t>(peer_index));
@@ -189,7 +189,7 @@ Status UcxRail::ready(int peer_index)
     return Status::ok;
 }
 
-Status UcxRail::put(const Transfer& transfer)
+Status UcxLane::put(const Transfer& transfer)
 {
     const std::lock_guard lock(worker_->mutex());
     Peer& peer = peers_[static_cast<std::size_t>(transfer.peer)];
@@ -215,7 +215,7 @@ Status UcxRail::put(const Transfer& transfer)
 // still be stuck when this one is taken is of no use to anybody. (No put: UCX's new protocols, seen
 // with 1.18, complete each of them when its target has answered.) A NIC needs no help at all. On lanes that we do not
 // know, a message may go by another one than puts: the last signal once more.
-Status UcxRail::drain(int peer, std::uint32_t op)
+Status UcxLane::drain(int peer, std::uint32_t op)
 {
     if (worker_->signal_order() == SignalOrder::by_fence) return Status::ok;
     const std::lock_guard lock(worker_->mutex());
@@ -228,7 +228,7 @@ Status UcxRail::drain(int peer, std::uint32_t op)
 
 // Over TCP it may be another thread that stores words, behind their data, by plain copies: whoever
 // sees a new one sees what came before it when he has had the lock.
-std::uint64_t UcxRail::read(std::uint64_t& word, std::uint64_t& seen)
+std::uint64_t UcxLane::read(std::uint64_t& word, std::uint64_t& seen)
 {
     const std::uint64_t now = RailBoard::read(word);
     if (now != seen) {
@@ -238,27 +238,27 @@ std::uint64_t UcxRail::read(std::uint64_t& word, std::uint64_t& seen)
     return now;
 }
 
-std::uint32_t UcxRail::landed(std::size_t peer)
+std::uint32_t UcxLane::landed(std::size_t peer)
 {
     return Signal::count(read(board_.slot(peer).arrivals, peers_[peer].seen_arrivals),
                          binding_.sequence);
 }
 
-std::uint32_t UcxRail::arrived(int peer)
+std::uint32_t UcxLane::arrived(int peer)
 {
     const auto i = static_cast<std::size_t>(peer);
     if (binding_.eager) return Signal::count(RailBoard::read(peers_[i].got), binding_.sequence);
     return needs_flush_ ? flushed(i) : landed(i);
 }
 
-bool UcxRail::is_lost(int peer)
+bool UcxLane::is_lost(int peer)
 {
     if (!worker_->has_broken()) return false;
     const std::lock_guard lock(worker_->mutex());
     return worker_->is_broken(peers_[static_cast<std::size_t>(peer)].endpoint);
 }
 
-Status UcxRail::progress(Completions& completions)
+Status UcxLane::progress(Completions& completions)
 {
     Status failure = Status::ok;
     {
@@ -278,13 +278,13 @@ Status UcxRail::progress(Completions& completions)
     return has_failed() ? Status::peer_failed : Status::ok;
 }
 
-void UcxRail::progress_worker(int most)
+void UcxLane::progress_worker(int most)
 {
     for (int i = 0; i < most && ucp_worker_progress(worker_->handle()) != 0; i++) {
     }
 }
 
-void UcxRail::tell(std::uint32_t heartbeat)
+void UcxLane::tell(std::uint32_t heartbeat)
 {
     const std::lock_guard lock(worker_->mutex());
     for (std::size_t i = 0; i < peers_.size(); i++) {
@@ -294,7 +294,7 @@ void UcxRail::tell(std::uint32_t heartbeat)
     }
 }
 
-std::uint32_t UcxRail::heard()
+std::uint32_t UcxLane::heard()
 {
     std::uint32_t highest = 0;
     for (std::size_t i = 0; i < peers_.size(); i++) {

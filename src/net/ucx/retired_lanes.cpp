@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/ucx/retired_rails.hpp"
+#include "net/ucx/retired_lanes.hpp"
 
 #include <atomic>
 #include <mutex>
 #include <new>
 #include <type_traits>
 
-#include "net/ucx/ucx_rail.hpp"
+#include "net/ucx/ucx_lane.hpp"
 
 namespace hier {
 namespace {
@@ -14,17 +14,17 @@ namespace {
 // A list that needs no memory: rails come from destructors.
 struct Retired {
     std::mutex mutex;
-    std::atomic<UcxRail*> first{nullptr};
+    std::atomic<UcxLane*> first{nullptr};
 };
 
 constinit Retired all;  // there is nothing to destroy, as little as of the workers' registry
 static_assert(std::is_trivially_destructible_v<Retired>);
 
 // Without memory for a goodbye it is asked again.
-bool has_left(UcxRail& rail)
+bool has_left(UcxLane& lane)
 {
     try {
-        return rail.leave();
+        return lane.leave();
     } catch (const std::bad_alloc&) {
         return false;
     }
@@ -32,41 +32,41 @@ bool has_left(UcxRail& rail)
 
 template <class IsOver> void remove_locked(IsOver is_over)
 {
-    UcxRail* left = nullptr;
-    for (UcxRail* rail = all.first; rail != nullptr;) {
-        UcxRail* const next = rail->next_retired;
-        if (is_over(*rail)) {
-            delete rail;
+    UcxLane* left = nullptr;
+    for (UcxLane* lane = all.first; lane != nullptr;) {
+        UcxLane* const next = lane->next_retired;
+        if (is_over(*lane)) {
+            delete lane;
         } else {
-            rail->next_retired = left;
-            left = rail;
+            lane->next_retired = left;
+            left = lane;
         }
-        rail = next;
+        lane = next;
     }
     all.first = left;
 }
 
 }  // namespace
 
-void RetireRail::operator()(UcxRail* rail) const
+void RetireLane::operator()(UcxLane* lane) const
 {
     const std::lock_guard lock(all.mutex);
-    rail->next_retired = all.first;
-    all.first = rail;
+    lane->next_retired = all.first;
+    all.first = lane;
     remove_locked(has_left);
 }
 
-void sweep_retired_rails()
+void sweep_retired_lanes()
 {
     if (all.first.load(std::memory_order_relaxed) == nullptr) return;
     const std::unique_lock lock(all.mutex, std::try_to_lock);
     if (lock.owns_lock()) remove_locked(has_left);
 }
 
-void drop_retired_rails()
+void drop_retired_lanes()
 {
     const std::lock_guard lock(all.mutex);
-    remove_locked([](UcxRail&) { return true; });
+    remove_locked([](UcxLane&) { return true; });
 }
 
 }  // namespace hier

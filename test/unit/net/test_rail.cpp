@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "net/rail_lanes.hpp"
+#include "net/rail.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
 #include "test/support/wrap_ucx.hpp"
@@ -220,5 +220,5 @@ int main()
         cmocka_unit_test(test_a_first_device_that_fails_is_not_tried_again),
         cmocka_unit_test(test_a_lane_that_fails_later),
     };
-    return cmocka_run_group_tests_name("rail_lanes", tests, nullptr, nullptr);
+    return cmocka_run_group_tests_name("rail", tests, nullptr, nullptr);
 }

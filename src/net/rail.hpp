@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rail level over all network devices of a rank: a UcxRail, with a context, a worker and a board
+// The rail level over all network devices of a rank: a UcxLane, with a context, a worker and a board
 // of its own, on each. UCX itself could stripe a put over several devices; then its signal, which
 // goes over one of them, may overtake a part of it, and only a flush of all keeps it behind: a round
 // trip for every chunk, that over TCP needs the receiver's help. So no chunk is cut, and each is
@@ -22,7 +22,7 @@
 #include "hier/transport.hpp"
 #include "net/joined_parts.hpp"
 #include "net/lane_counts.hpp"
-#include "net/ucx/retired_rails.hpp"
+#include "net/ucx/retired_lanes.hpp"
 #include "net/ucx/ucx_devices.hpp"
 #include "team/group.hpp"
 
@@ -35,16 +35,16 @@ struct RailSettings {
     void (*keep_alive)() = nullptr;  // called while set-up waits
 };
 
-class RailLanes final : public Transport {
+class Rail final : public Transport {
 public:
     // Collective over the rail's group. `choices` is not empty; as many become lanes as every member
     // has and can connect. `is_partner[i]`: this rank exchanges anything with rank i of the group, which
     // is on another node. Throws on all ranks or on none.
-    RailLanes(const Group& group, const std::vector<NetworkChoice>& choices,
-              const std::vector<bool>& is_partner, const RailSettings& settings);
-    ~RailLanes() override;
+    Rail(const Group& group, const std::vector<NetworkChoice>& choices,
+         const std::vector<bool>& is_partner, const RailSettings& settings);
+    ~Rail() override;
 
-    // As UcxRail's.
+    // As UcxLane's.
     void keep(const std::shared_ptr<const void>& memory);
     bool register_buffers(const Binding& binding);
     bool register_sources(const Binding& binding, bool is_passed_on);
@@ -80,9 +80,9 @@ public:
     bool may_write(int peer, std::uint32_t count) override;
 
 private:
-    RailPointer open(const Group& group, const NetworkChoice& choice,
+    LanePointer open(const Group& group, const NetworkChoice& choice,
                      const std::vector<bool>& is_partner, const RailSettings& settings) const;
-    RailPointer connect(const Group& group, const NetworkChoice& choice,
+    LanePointer connect(const Group& group, const NetworkChoice& choice,
                         const std::vector<bool>& is_partner, const RailSettings& settings) const;
     std::size_t turns_for(const Binding& binding) const;
     std::size_t lanes_for(const Binding& binding) const;
@@ -93,7 +93,7 @@ private:
     bool joins(int peer, std::size_t lane) const;
 
     std::size_t me_, members_;  // of the rail
-    std::vector<RailPointer> lanes_;
+    std::vector<LanePointer> lanes_;
     std::size_t turns_ = 1;   // of the running call, to and from a peer
     std::size_t active_ = 1;  // the lanes that it uses: the first ones
     JoinedParts drains_;

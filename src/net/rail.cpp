@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/rail_lanes.hpp"
+#include "net/rail.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,16 +8,16 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "hier/hier.h"
-#include "net/left_out.hpp"
+#include "net/quarantine.hpp"
 #include "net/ucx/ucx_config.hpp"
-#include "net/ucx/ucx_rail.hpp"
+#include "net/ucx/ucx_lane.hpp"
 
 namespace hier {
 namespace {
 
-LeftOut& left_out()
+Quarantine& quarantine()
 {
-    static LeftOut instance;
+    static Quarantine instance;
     return instance;
 }
 
@@ -26,14 +26,14 @@ std::size_t usable(const std::vector<NetworkChoice>& choices)
 {
     if (max_registered(choices[0]) < std::numeric_limits<std::size_t>::max()) return 1;
     const auto end = std::find_if(choices.begin() + 1, choices.end(),
-                                  [](const auto& choice) { return left_out().contains(choice); });
+                                  [](const auto& choice) { return quarantine().contains(choice); });
     return static_cast<std::size_t>(end - choices.begin());
 }
 
 }  // namespace
 
-RailLanes::RailLanes(const Group& group, const std::vector<NetworkChoice>& choices,
-                     const std::vector<bool>& is_partner, const RailSettings& settings)
+Rail::Rail(const Group& group, const std::vector<NetworkChoice>& choices,
+           const std::vector<bool>& is_partner, const RailSettings& settings)
     : me_(static_cast<std::size_t>(group.rank())), members_(static_cast<std::size_t>(group.size()))
 {
     const auto counts = group.allgather(usable(choices));
@@ -51,32 +51,31 @@ RailLanes::RailLanes(const Group& group, const std::vector<NetworkChoice>& choic
     }
 }
 
-RailLanes::~RailLanes() = default;
+Rail::~Rail() = default;
 
-RailPointer RailLanes::open(const Group& group, const NetworkChoice& choice,
-                            const std::vector<bool>& is_partner, const RailSettings& settings) const
+LanePointer Rail::open(const Group& group, const NetworkChoice& choice,
+                       const std::vector<bool>& is_partner, const RailSettings& settings) const
 {
     try {
         return connect(group, choice, is_partner, settings);
     } catch (const SetupError&) {  // on all of the group
-        left_out().add(choice);
+        quarantine().add(choice);
         UcxWorker::drop_unused(choice);
         throw;
     }
 }
 
-RailPointer RailLanes::connect(const Group& group, const NetworkChoice& choice,
-                               const std::vector<bool>& is_partner,
-                               const RailSettings& settings) const
+LanePointer Rail::connect(const Group& group, const NetworkChoice& choice,
+                          const std::vector<bool>& is_partner, const RailSettings& settings) const
 {
     std::shared_ptr<UcxWorker> worker;
     RailBoard board;
     try {
         group.agree("opening the network", [&] {
-            if (left_out().contains(choice))
+            if (quarantine().contains(choice))
                 throw KnownFailure(format("device \"%s\" could not be connected in the last %d min",
                                           choice.devices.c_str(),
-                                          static_cast<int>(LeftOut::duration.count())));
+                                          static_cast<int>(Quarantine::duration.count())));
             worker = UcxWorker::get(choice);
             const std::lock_guard lock(worker->mutex());
             board = RailBoard(worker->context(), is_partner.size());
@@ -88,9 +87,9 @@ RailPointer RailLanes::connect(const Group& group, const NetworkChoice& choice,
         }
         throw;
     }
-    RailPointer lane;
+    LanePointer lane;
     group.agree("making a rail", [&] {
-        lane.reset(new UcxRail(worker, std::move(board), is_partner, settings.depth));
+        lane.reset(new UcxLane(worker, std::move(board), is_partner, settings.depth));
         if (settings.gpu != nullptr) lane->allow_direct(settings.gpu_direct, *settings.gpu);
     });
     lane->connect(group, settings.keep_alive);
@@ -98,7 +97,7 @@ RailPointer RailLanes::connect(const Group& group, const NetworkChoice& choice,
 }
 
 // Puts of ours, or announcements of where the peer may put.
-bool RailLanes::joins(int peer, std::size_t lane) const
+bool Rail::joins(int peer, std::size_t lane) const
 {
     for (std::size_t turn = 0; turn < turns_; turn++) {
         if (lane_to(peer, turn) == lane || lane_from(peer, turn) == lane) return true;
@@ -106,34 +105,34 @@ bool RailLanes::joins(int peer, std::size_t lane) const
     return false;
 }
 
-void RailLanes::keep(const std::shared_ptr<const void>& memory)
+void Rail::keep(const std::shared_ptr<const void>& memory)
 {
     for (const auto& lane : lanes_) lane->keep(memory);
 }
 
-std::size_t RailLanes::turns_for(const Binding& binding) const
+std::size_t Rail::turns_for(const Binding& binding) const
 {
     return binding.eager ? 1 : std::clamp<std::size_t>(binding.chunks, 1, lanes_.size());
 }
 
-std::size_t RailLanes::lanes_for(const Binding& binding) const
+std::size_t Rail::lanes_for(const Binding& binding) const
 {
     return binding.eager ? 1 : lanes_in_use(members_, turns_for(binding), lanes_.size());
 }
 
-std::size_t RailLanes::lane_to(int peer, std::size_t turn) const
+std::size_t Rail::lane_to(int peer, std::size_t turn) const
 {
     const auto to = static_cast<std::size_t>(peer);
     return (first_lane(me_, to, members_, active_) + turn) % active_;
 }
 
-std::size_t RailLanes::lane_from(int peer, std::size_t turn) const
+std::size_t Rail::lane_from(int peer, std::size_t turn) const
 {
     const auto from = static_cast<std::size_t>(peer);
     return (first_lane(from, me_, members_, active_) + turn) % active_;
 }
 
-bool RailLanes::register_buffers(const Binding& binding)
+bool Rail::register_buffers(const Binding& binding)
 {
     const auto used = static_cast<std::ptrdiff_t>(lanes_for(binding));
     return std::all_of(lanes_.begin(), lanes_.begin() + used,
@@ -141,22 +140,22 @@ bool RailLanes::register_buffers(const Binding& binding)
 }
 
 // Messages take the first lane.
-bool RailLanes::register_sources(const Binding& binding, bool is_passed_on)
+bool Rail::register_sources(const Binding& binding, bool is_passed_on)
 {
     return lanes_.front()->register_sources(binding, is_passed_on);
 }
 
-const std::string& RailLanes::device_memory() const { return lanes_.front()->device_memory(); }
+const std::string& Rail::device_memory() const { return lanes_.front()->device_memory(); }
 
-bool RailLanes::reaches_devices() const
+bool Rail::reaches_devices() const
 {
     return std::all_of(lanes_.begin(), lanes_.end(),
                        [](const auto& lane) { return lane->reaches_devices(); });
 }
 
-bool RailLanes::is_in_order() const { return lanes_.front()->is_in_order(); }
+bool Rail::is_in_order() const { return lanes_.front()->is_in_order(); }
 
-NetworkChoice RailLanes::choice() const
+NetworkChoice Rail::choice() const
 {
     NetworkChoice all = lanes_.front()->choice();
     for (std::size_t i = 1; i < lanes_.size(); i++)
@@ -164,13 +163,13 @@ NetworkChoice RailLanes::choice() const
     return all;
 }
 
-std::string RailLanes::name() const
+std::string Rail::name() const
 {
     const NetworkChoice all = choice();
     return "UCX " + all.transports + " on " + all.devices;
 }
 
-NetworkRate RailLanes::network_rate() const
+NetworkRate Rail::network_rate() const
 {
     NetworkRate slowest = lanes_.front()->network_rate();
     for (const auto& lane : lanes_) {
@@ -181,7 +180,7 @@ NetworkRate RailLanes::network_rate() const
     return slowest;
 }
 
-Status RailLanes::begin(const Binding& binding)
+Status Rail::begin(const Binding& binding)
 {
     turns_ = turns_for(binding);
     active_ = lanes_for(binding);
@@ -195,7 +194,7 @@ Status RailLanes::begin(const Binding& binding)
     return all;
 }
 
-Status RailLanes::announce(int peer)
+Status Rail::announce(int peer)
 {
     for (std::size_t turn = 0; turn < turns_; turn++) {
         const Status status = lanes_[lane_from(peer, turn)]->announce(peer);
@@ -204,7 +203,7 @@ Status RailLanes::announce(int peer)
     return Status::ok;
 }
 
-Status RailLanes::ready(int peer)
+Status Rail::ready(int peer)
 {
     Status all = Status::ok;
     for (std::size_t turn = 0; turn < turns_; turn++) {
@@ -215,12 +214,12 @@ Status RailLanes::ready(int peer)
     return all;
 }
 
-Status RailLanes::put(const Transfer& transfer)
+Status Rail::put(const Transfer& transfer)
 {
     return lanes_[lane_to(transfer.peer, turn_of(transfer.count, turns_))]->put(transfer);
 }
 
-Status RailLanes::drain(int peer, std::uint32_t op)
+Status Rail::drain(int peer, std::uint32_t op)
 {
     int left = 0;
     for (std::size_t i = 0; i < active_; i++) {
@@ -233,7 +232,7 @@ Status RailLanes::drain(int peer, std::uint32_t op)
     return left > 0 ? Status::in_progress : Status::ok;
 }
 
-std::uint32_t RailLanes::arrived(int peer)
+std::uint32_t Rail::arrived(int peer)
 {
     const auto turns = static_cast<std::uint32_t>(turns_);
     std::uint32_t all = std::numeric_limits<std::uint32_t>::max();
@@ -242,14 +241,14 @@ std::uint32_t RailLanes::arrived(int peer)
     return all;
 }
 
-bool RailLanes::is_lost(int peer)
+bool Rail::is_lost(int peer)
 {
     return std::any_of(lanes_.begin(), lanes_.begin() + static_cast<std::ptrdiff_t>(active_),
                        [&](const auto& lane) { return lane->is_lost(peer); });
 }
 
 // Now and then those, too, that this call does not use: a peer may need an answer there.
-Status RailLanes::progress(Completions& completions)
+Status Rail::progress(Completions& completions)
 {
     constexpr unsigned passes_per_turn = 64;
     const std::size_t turned = ++passes_ % passes_per_turn == 0 ? lanes_.size() : active_;
@@ -262,39 +261,39 @@ Status RailLanes::progress(Completions& completions)
     return all;
 }
 
-bool RailLanes::has_failed()
+bool Rail::has_failed()
 {
     return std::any_of(lanes_.begin(), lanes_.end(),
                        [](const auto& lane) { return lane->has_failed(); });
 }
 
-bool RailLanes::idle()
+bool Rail::idle()
 {
     return std::all_of(lanes_.begin(), lanes_.begin() + static_cast<std::ptrdiff_t>(active_),
                        [](const auto& lane) { return lane->idle(); });
 }
 
-void RailLanes::end()
+void Rail::end()
 {
     for (const auto& lane : lanes_) lane->end();
 }
 
-void RailLanes::tell(std::uint32_t heartbeat) { lanes_.front()->tell(heartbeat); }
+void Rail::tell(std::uint32_t heartbeat) { lanes_.front()->tell(heartbeat); }
 
-std::uint32_t RailLanes::heard() { return lanes_.front()->heard(); }
+std::uint32_t Rail::heard() { return lanes_.front()->heard(); }
 
 // On all: the first, at which every call looks, may be the one that has failed.
-void RailLanes::raise(Status status)
+void Rail::raise(Status status)
 {
     for (const auto& lane : lanes_) lane->raise(status);
 }
 
-void RailLanes::stop()
+void Rail::stop()
 {
     for (const auto& lane : lanes_) lane->stop();
 }
 
-bool RailLanes::may_write(int peer, std::uint32_t count)
+bool Rail::may_write(int peer, std::uint32_t count)
 {
     const auto turns = static_cast<std::uint32_t>(turns_);
     for (std::uint32_t i = 0; i < turns; i++) {

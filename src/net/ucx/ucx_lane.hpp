@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rail level over one network device, a lane (rail_lanes.hpp): UCP puts from our buffers straight into
+// The rail level over one network device, a lane (rail.hpp): UCP puts from our buffers straight into
 // the rail peers' receive buffers, each followed by a signal.
 //
 // Every rank owns a board: for each rail peer a slot that only this peer writes.
@@ -32,11 +32,11 @@
 
 namespace hier {
 
-class UcxRail final : private MessageSink {
+class UcxLane final : private MessageSink {
 public:
     // `is_partner[i]`: this rank exchanges anything with rank i of the rail's group, which is on another
     // node, and i with it. `board` has a slot for each.
-    UcxRail(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_partner,
+    UcxLane(std::shared_ptr<UcxWorker> worker, RailBoard board, std::vector<bool> is_partner,
             int depth);
     // Collective over the rail's group: connects to every partner and proves it with
     // a first signal, within a bound. Throws on all ranks or on none. `keep_alive` is called while
@@ -55,10 +55,10 @@ public:
     // The same for one that is eager, in memory of the host: only what is sent, which is in the
     // receive buffer, too, if others' shards are passed on.
     bool register_sources(const Binding& binding, bool is_passed_on);
-    // One step of taking leave (retired_rails.hpp). True: nobody writes to our board any more.
+    // One step of taking leave (retired_lanes.hpp). True: nobody writes to our board any more.
     bool leave();
-    UcxRail* next_retired = nullptr;  // likewise
-    ~UcxRail();
+    UcxLane* next_retired = nullptr;  // likewise
+    ~UcxLane();
 
     // As Transport's.
     Status begin(const Binding& binding);
@@ -108,7 +108,7 @@ private:
     };
     // Something on its way: data and its signal, an announcement and its ready word, or a drain.
     struct Flight {
-        UcxRail* rail = nullptr;
+        UcxLane* rail = nullptr;
         std::uint32_t op = no_op;
         int peer = 0;
         int parts = 0;  // requests not yet completed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/ucx/ucx_signals.hpp"
+#include "net/ucx/posix_signals.hpp"
 
 #include <dlfcn.h>
 #include <link.h>

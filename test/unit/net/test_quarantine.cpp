@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Networks that could not be connected are tried again after a while, by a clock that the test sets.
+#include "net/quarantine.hpp"
+#include "test/support/fake_clock.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+const char* each_has_its_time()
+{
+    const NetworkChoice first{.devices = "eth0", .transports = "tcp"};
+    const NetworkChoice second{.devices = "eth1", .transports = "tcp"};
+    Quarantine quarantine;
+    quarantine.add(first);
+    if (!quarantine.contains(first)) return "not left out";
+    if (quarantine.contains(second)) return "another one is left out";
+    fake_now += Quarantine::duration;
+    quarantine.add(second);
+    quarantine.add(first);
+    if (!quarantine.contains(first)) return "too soon";
+    fake_now += std::chrono::seconds(1);
+    if (quarantine.contains(first)) return "left out for good";
+    if (!quarantine.contains(second)) return "the second with the first";
+    quarantine.add(first);
+    return quarantine.contains(first) ? nullptr : "not left out once more";
+}
+
+void test_time(void**) { expect_no_reason(each_has_its_time()); }
+
+}  // namespace
+
+int main()
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_time),
+    };
+    return cmocka_run_group_tests_name("quarantine", tests, nullptr, nullptr);
+}
