@@ -53,7 +53,7 @@ typedef struct {
     void* base;
     size_t count;
     struct ompi_datatype_t* type;
-    bool is_reachable;           /* by the CPU; if not, it is a device's */
+    hier_memory memory;          /* that the first byte lies in */
     mca_coll_hier_plan_t** plan; /* that of the last such elements is kept here */
 } mca_coll_hier_elements_t;
 

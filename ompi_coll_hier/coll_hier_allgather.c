@@ -24,14 +24,14 @@ static void progress(void)
     }
 }
 
-static int run(const mca_coll_hier_call_t* call, const hier_allgather_args* args)
+static int run(const mca_coll_hier_call_t* call, const hier_call* args)
 {
-    hier_team* team = call->module->team;
-    int rc = hier_allgather_start(team, args);
+    hier_request* request;
+    int rc = hier_start(call->module->team, args, &request);
     while (HIER_IN_PROGRESS == rc) {
         progress();
         mca_coll_hier_end_if_broken(call);
-        rc = hier_team_test(team);
+        rc = hier_test(request);
     }
     return mca_coll_hier_error_of_call(call, rc);
 }
@@ -43,7 +43,7 @@ static bool is_direct(const mca_coll_hier_call_t* call, const mca_coll_hier_elem
     ptrdiff_t offset;
     const bool is_direct =
         mca_coll_hier_is_dense(elements->type, elements->count, &offset) &&
-        (elements->is_reachable || hier_team_takes_device_memory(call->module->team));
+        (elements->memory.is_reachable || hier_team_takes_device_memory(call->module->team));
     *start = mca_coll_hier_at(elements->base, offset);
     return is_direct;
 }
@@ -62,7 +62,7 @@ static void choose_staging(const mca_coll_hier_call_t* call,
 {
     mca_coll_hier_module_t* module = call->module;
     staged->staging = kept;
-    if (elements->is_reachable || module->lacks_device_memory ||
+    if (elements->memory.is_reachable || module->lacks_device_memory ||
         !hier_team_takes_device_memory(module->team) || bytes > HIER_MAX_LENT ||
         bytes > mca_coll_hier_bytes_of(elements) || !mca_coll_hier_is_regular(elements, bytes)) {
         return;
@@ -74,29 +74,45 @@ static void choose_staging(const mca_coll_hier_call_t* call,
     }
 }
 
-static int place_receive(const mca_coll_hier_call_t* call, staged_t* staged, void** recv)
+static void use_staging(const staged_t* staged, hier_buffer* buffer)
 {
-    if (is_direct(call, &call->receive, recv)) {
+    buffer->base = staged->staging->base;
+    if (NULL != buffer->base) { /* else the call fails */
+        hier_memory_inspect(buffer->base, &buffer->memory);
+    }
+}
+
+static int place_receive(const mca_coll_hier_call_t* call, staged_t* staged, hier_buffer* recv)
+{
+    recv->bytes = call->total;
+    recv->memory = call->receive.memory;
+    if (is_direct(call, &call->receive, &recv->base)) {
         return OMPI_SUCCESS;
     }
     choose_staging(call, &call->receive, call->total, &call->module->receive_staging, staged);
     const int rc = mca_coll_hier_stage_receive(call, staged->staging);
-    *recv = staged->staging->base;
+    use_staging(staged, recv);
     return rc;
 }
 
-static int place_send(const mca_coll_hier_call_t* call, staged_t* staged, const void** send)
+static int place_send(const mca_coll_hier_call_t* call, staged_t* staged, hier_buffer* send)
 {
-    void* start;
-    if (is_direct(call, &call->send, &start) &&
+    send->bytes = call->shard_bytes;
+    send->memory = call->send.memory;
+    if (is_direct(call, &call->send, &send->base) &&
         mca_coll_hier_bytes_of(&call->send) >= call->shard_bytes) {
-        *send = start;
         return OMPI_SUCCESS;
     }
     choose_staging(call, &call->send, call->shard_bytes, &call->module->send_staging, staged);
     const int rc = mca_coll_hier_pack_send(call, staged->staging);
-    *send = staged->staging->base;
+    use_staging(staged, send);
     return rc;
+}
+
+static hier_buffer own_block(const mca_coll_hier_call_t* call, const hier_buffer* recv)
+{
+    const size_t offset = call->shard_bytes * (size_t)ompi_comm_rank(call->comm);
+    return (hier_buffer){(char*)recv->base + offset, call->shard_bytes, recv->memory};
 }
 
 static void abandon(staged_t* staged)
@@ -108,13 +124,16 @@ static void abandon(staged_t* staged)
 
 static int by_team_staged(const mca_coll_hier_call_t* call, staged_t* send, staged_t* receive)
 {
-    hier_allgather_args args = {NULL, NULL, call->shard_bytes};
+    hier_call args = {
+        .collective = HIER_ALLGATHER, .bytes = call->shard_bytes, .in_place = call->in_place};
     int rc = place_receive(call, receive, &args.recv);
     if (OMPI_SUCCESS == rc && !call->in_place) {
         rc = place_send(call, send, &args.send);
+    } else if (OMPI_SUCCESS == rc) {
+        args.send = own_block(call, &args.recv);
     }
     if (OMPI_SUCCESS != rc) {
-        hier_allgather_refuse(call->module->team);
+        hier_refuse(call->module->team);
         return rc;
     }
     rc = run(call, &args);
@@ -125,7 +144,7 @@ static int by_team_staged(const mca_coll_hier_call_t* call, staged_t* send, stag
     } else if (NULL != receive->staging) {
         rc = mca_coll_hier_unpack(receive->staging, call->total, &call->receive);
         if (OMPI_SUCCESS != rc) {
-            hier_allgather_refuse(call->module->team); /* the next: whoever fails may not come */
+            hier_refuse(call->module->team); /* the next: whoever fails may not come */
         }
     }
     return rc;
@@ -147,7 +166,7 @@ static void find_memory(mca_coll_hier_elements_t* elements)
 {
     ptrdiff_t offset, true_extent;
     ompi_datatype_get_true_extent(elements->type, &offset, &true_extent);
-    elements->is_reachable = 0 < hier_memory_is_reachable(mca_coll_hier_at(elements->base, offset));
+    hier_memory_inspect(mca_coll_hier_at(elements->base, offset), &elements->memory);
 }
 
 /* Set-up takes milliseconds and memory, and many communicators never have a call but those that
@@ -189,7 +208,7 @@ static void tell_of_small_call(mca_coll_hier_call_t* call)
         call->comm->c_name, call->total,
         is_stated ? "coll_hier_min_bytes" : "what the cost model finds worth it",
         is_stated ? mca_coll_hier_component.min_bytes : module->min_bytes,
-        call->receive.is_reachable ? "" : ", through memory of the host");
+        call->receive.memory.is_reachable ? "" : ", through memory of the host");
 }
 
 /* Threads may be at it on several communicators. */
@@ -207,8 +226,8 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
         .module = hier,
         .comm = comm,
         .in_place = in_place,
-        .send = {(void*)sbuf, (size_t)scount, sdtype, true, &hier->send_plan},
-        .receive = {rbuf, (size_t)rcount * size, rdtype, true, &hier->receive_plan}};
+        .send = {(void*)sbuf, (size_t)scount, sdtype, {.is_reachable = 1}, &hier->send_plan},
+        .receive = {rbuf, (size_t)rcount * size, rdtype, {.is_reachable = 1}, &hier->receive_plan}};
     ompi_datatype_type_size(rdtype, &call.shard_bytes);
     call.shard_bytes *= (size_t)rcount;
     call.total = call.shard_bytes * size;
@@ -226,7 +245,7 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     ompi_datatype_get_extent(rdtype, &lower_bound, &extent);
     call.own = (mca_coll_hier_elements_t){
         mca_coll_hier_at(rbuf, (ptrdiff_t)rcount * extent * ompi_comm_rank(comm)), (size_t)rcount,
-        rdtype, call.receive.is_reachable, &hier->send_plan};
+        rdtype, call.receive.memory, &hier->send_plan};
 
     if (1 < size && MCA_COLL_HIER_FRESH == hier->state && is_worth_a_team(hier, call.total)) {
         mca_coll_hier_build_team(hier, comm);

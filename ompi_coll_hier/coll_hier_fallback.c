@@ -48,8 +48,8 @@ int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_bu
                               mca_coll_hier_buffer_t receive)
 {
     mca_coll_hier_module_t* module = call->module;
-    const bool stages_send = !call->in_place && !call->send.is_reachable;
-    const bool stages_result = !call->receive.is_reachable;
+    const bool stages_send = !call->in_place && !call->send.memory.is_reachable;
+    const bool stages_result = !call->receive.memory.is_reachable;
     int rc = stages_send ? stage(call, true, &send) : OMPI_SUCCESS;
     const int rc_receive = stages_result ? stage(call, false, &receive) : OMPI_SUCCESS;
     rc = OMPI_SUCCESS == rc ? rc_receive : rc;

@@ -103,7 +103,7 @@ static int convert(opal_convertor_t* convertor, convert_fn_t step, char* packed,
 static int convert_elements(char* packed, size_t bytes, const mca_coll_hier_elements_t* elements,
                             bool is_pack)
 {
-    if (!elements->is_reachable) {
+    if (!elements->memory.is_reachable) {
         return mca_coll_hier_convert_on_device(packed, bytes, elements, is_pack);
     }
     opal_convertor_t convertor;

@@ -105,7 +105,7 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
     module->state = MCA_COLL_HIER_READY;
     module->min_bytes = 0 < mca_coll_hier_component.min_bytes
                               ? mca_coll_hier_component.min_bytes
-                              : hier_team_min_bytes(module->team);
+                              : hier_team_min_bytes(module->team, HIER_ALLGATHER);
     module->max_bytes = hier_team_max_bytes(module->team);
     if (0 == ompi_comm_rank(comm)) {
         opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: communicator %s: %s",

@@ -5,6 +5,9 @@ import csv
 COLUMNS = "op kind level peer from to count offset bytes runnable_ns started_ns ended_ns".split()
 
 
+AWAITS_PEER = ("await_announced", "await_entered")  # waits for a peer to come into the call
+
+
 class TraceError(Exception):
     pass
 
@@ -68,7 +71,7 @@ class Call:
             for op in rank.ops:
                 if op.kind == "put" and op.level == "rail" and op.is_over:
                     op.landed = max(op.ended, seen.get((op.peer, rank.rank, op.count), op.ended))
-                if op.kind == "await_ready" and op.level == "rail" and op.is_over:
+                if op.kind in AWAITS_PEER and op.level == "rail" and op.is_over:
                     op.told = min(op.ended, max(op.started, told.get((op.peer, rank.rank), op.ended)))
 
     def title(self):

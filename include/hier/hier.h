@@ -96,43 +96,76 @@ void hier_team_destroy(hier_team* team);
 /* One line on the groups and transports of a team. Valid until the team is destroyed. */
 const char* hier_team_description(const hier_team* team);
 
-/* Bytes of all ranks together below which the caller's own allgather is expected to be faster, by
- * the cost model; equal on all ranks. Such calls are served all the same. */
-size_t hier_team_min_bytes(const hier_team* team);
+/* Bytes of all ranks together below which the caller's own function for this collective is expected to
+ * be faster, by the cost model; equal on all ranks. Such calls are served all the same. */
+size_t hier_team_min_bytes(const hier_team* team, int collective);
 
 /* Bytes of all ranks together up to which the network can be sure to have the memory of a call; equal
- * on all ranks. Larger ones are the caller's own. (RDMA under a limit on locked memory; else SIZE_MAX) */
+ * on all ranks. Larger calls are the caller's own. (RDMA under a limit on locked memory; else SIZE_MAX) */
 size_t hier_team_max_bytes(const hier_team* team);
 
 /* May a call's buffers be memory that the CPU cannot reach? Without that, as in a team made before
  * the process used its GPU, such buffers have to be staged. */
 int hier_team_takes_device_memory(const hier_team* team);
 
-typedef struct hier_allgather_args {
-    /* Each of any kind of memory, whatever the other ranks' are. */
-    const void* send; /* bytes_per_rank bytes; NULL: in place, they are in `recv` already */
-    void* recv;       /* size * bytes_per_rank bytes */
-    size_t bytes_per_rank;
-} hier_allgather_args;
+enum { HIER_ALLGATHER = 0 }; /* collectives; the same order as shipped_collectives() */
 
-/* Starts an allgather. One at a time on a team; every rank of the team starts the same ones in the
- * same order. The buffers must stay as they are until hier_team_test says that it is done.
- * HIER_ERR_ARGUMENT: nothing was started, and nobody else hears of it. After any other error the team is
- * broken and every later start returns that error. Nobody writes into `recv` then, unless a line
- * "not safe to reuse" was logged: a peer has not answered within 5 s. */
-int hier_allgather_start(hier_team* team, const hier_allgather_args* args);
-/* In place of a start, where this rank cannot take part: the others' allgather fails as after an
- * error, and the team is broken. */
-void hier_allgather_refuse(hier_team* team);
-/* The caller knows that the running allgather cannot end well: a rank's process has ended, or the users
- * gave the communicator up. If it has not failed yet, it does, with HIER_ERR_PEER, and the others hear of
- * it; hier_team_test says when it has ended. `is_dead` has a byte for each rank: not 0: its process has
- * ended. Without a running allgather nothing happens. */
-void hier_allgather_interrupt(hier_team* team, const unsigned char* is_dead);
+enum { HIER_MEMORY_HOST = 0, HIER_MEMORY_PINNED, HIER_MEMORY_MANAGED, HIER_MEMORY_DEVICE };
+
+/* The allocation that an address belongs to. */
+typedef struct hier_memory {
+    int kind;      /* HIER_MEMORY_* */
+    int device;    /* of device and managed memory; -1: none, or the CPU has its pages */
+    void* base;    /* of device memory: where the allocation begins */
+    size_t length; /* bytes from `base` */
+    unsigned long long id; /* of this allocation alone, even when its address comes back; 0: none */
+    int is_exportable;     /* 0: the runtime cannot show it to other processes */
+    int is_reachable;      /* 1: the CPU reads and writes it; 0: it is a device's */
+    int error; /* HIER_OK, or why the GPU's runtime could not tell, which has been logged. No call takes
+                * such memory. */
+} hier_memory;
+
+/* Asks once for each buffer of a call: the core does not ask again. */
+void hier_memory_inspect(const void* address, hier_memory* memory);
+
+typedef struct hier_buffer {
+    void* base;
+    size_t bytes;
+    hier_memory memory; /* that `base` lies in */
+} hier_buffer;
+
+/* One rank's part in a collective call. Each buffer is of any kind of memory, whatever the other ranks'
+ * are. */
+typedef struct hier_call {
+    int collective; /* HIER_ALLGATHER */
+    size_t bytes;   /* of one rank's block; equal on all ranks */
+    int in_place;   /* 1: `send` is a part of `recv` */
+    hier_buffer send; /* never written, but in place */
+    hier_buffer recv;
+} hier_call;
+
+typedef struct hier_request hier_request;
+
+/* Starts a call. Every rank of the team starts the same calls in the same order; a team runs them one
+ * after the other. The buffers must stay as they are until hier_test says that the call is over.
+ * HIER_IN_PROGRESS: `*request` stands for the call. HIER_ERR_ARGUMENT: nothing was started, and no other
+ * rank hears of it. After any other error the team is broken: every later start returns that error.
+ * Nobody writes into `recv` then, unless a line "not safe to reuse" was logged: a peer has not answered
+ * within 5 s. */
+int hier_start(hier_team* team, const hier_call* call, hier_request** request);
+/* HIER_IN_PROGRESS, HIER_OK or the call's error. Does not wait. After anything but HIER_IN_PROGRESS the
+ * request is gone. */
+int hier_test(hier_request* request);
+/* In place of a start, where this rank cannot take part: the others' call fails as after an error, and
+ * the team is broken. */
+void hier_refuse(hier_team* team);
+/* The caller knows that the running call cannot end well: a rank's process has ended, or the users gave
+ * the communicator up. If the call has not failed yet, it does, with HIER_ERR_PEER, and the others hear
+ * of it; hier_test says when it has ended. `is_dead` has a byte for each rank, which is not 0 if the
+ * rank's process has ended. Without a running call nothing happens. */
+void hier_interrupt(hier_team* team, const unsigned char* is_dead);
 /* HIER_OK, or the error that has broken the team, which every start returns. */
 int hier_team_error(const hier_team* team);
-/* HIER_IN_PROGRESS, HIER_OK or the collective's error. Does not wait. */
-int hier_team_test(hier_team* team);
 /* Moves all running collectives of the process. Returns how many moved, for opal_progress. */
 int hier_progress(void);
 /* Peers may leave from now on: nothing is sent to them any more but by collectives. Local. */
@@ -140,10 +173,6 @@ void hier_quiesce(void);
 /* After the last team is gone: releases what the process shares (network workers and connections).
  * Local. */
 void hier_finalize(void);
-
-/* 1: the CPU reaches this memory; 0: it is a device's. Where the GPU's runtime fails to tell, which
- * has been logged, the kernel does. */
-int hier_memory_is_reachable(const void* address);
 
 /* `rows` times `bytes` bytes, a pitch apart at either end, which is at least `bytes`. */
 typedef struct hier_memory_piece {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A transport moves slices between registered memory of some kind. It knows nothing of the
-// algorithm.
+// A transport moves slices between buffers of the ranks of one group: a node, or a rail. It knows no
+// collective and no algorithm.
 //
-// One object serves one level of one team: the ranks of a node, or of a rail. Peers are named by
-// their index in that group. All calls come from one thread at a time, and none of them waits.
+// One object serves one level of one team. Peers are named by their index in that group. All calls
+// come from one thread at a time, and none of them waits.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Region {
     Allocation memory = {};  // that it lies in
 };
 
-// Of `length` bytes, are there so many from `offset` on? The first two may be another process's words.
+// Do `bytes` bytes from `offset` on lie within `length`? The first two may be another process's words.
 inline bool fits(std::size_t offset, std::size_t bytes, std::size_t length)
 {
     return offset <= length && bytes <= length - offset;
@@ -33,23 +33,18 @@ inline bool contains(const Region& outer, const Region& inner)
     return inner.base >= outer.base && inner.base + inner.length <= outer.base + outer.length;
 }
 
-// What one collective works on.
+// What one call works on.
 struct Binding {
-    std::uint64_t sequence;   // of the collective on its team, from 1, equal on all ranks; < 2^40
-    Region send;              // the own shard; in place it lies in `receive`
-    Region receive;           // all shards
-    std::size_t send_offset;  // where the first byte of `send` belongs in `receive`
-    Region bounce = {};       // Place::bounce, as long as `receive`; none where the network reaches
-                              // `receive` itself
-    bool eager = false;       // rail peers put without waiting until this rank is in the call
-    bool publish = false;     // puts on the node are to all of its ranks, who wait for nobody
-    std::size_t chunks = 1;   // that a shard is cut into between nodes; equal on all ranks
+    std::uint64_t sequence;  // of the call on its team, from 1, equal on all ranks; < 2^40
+    Region send;             // Place::send; in place the part of `receive` that the rank sends
+    Region receive;          // Place::receive
+    Region bounce = {};      // Place::bounce, as long as `receive`; none where the network reaches
+                             // `receive` itself
+    bool eager = false;      // rail peers put without waiting until this rank is in the call
+    bool publish = false;    // puts on the node go to all of its ranks and wait for none
+    std::size_t chunks = 1;  // that a shard is cut into between nodes; equal on all ranks
 
-    std::byte* at(Place place, std::size_t offset) const
-    {
-        if (place == Place::send) return send.base + (offset - send_offset);
-        return (place == Place::bounce ? bounce.base : receive.base) + offset;
-    }
+    std::byte* at(Place place, std::size_t offset) const { return region(place).base + offset; }
     const Region& region(Place place) const
     {
         return place == Place::send ? send : place == Place::bounce ? bounce : receive;
@@ -59,8 +54,8 @@ struct Binding {
 };
 
 struct Transfer {
-    int peer;             // index in the group; Op::every_peer: of a published call
-    Slice slice;          // in the receive buffers, ours and the peer's
+    int peer;             // index in the group; Op::every_peer: in a published call
+    Slice slice;
     Place from;           // which of our buffers is read
     Place to;             // copy: which of our buffers is written
     std::uint32_t count;  // signal this many arrivals at the peer, after the data
@@ -85,12 +80,16 @@ public:
     // Takes the buffers of the next collective: registers what needs it. peer_failed: somebody has
     // raised a failure. Every begin is followed by one end.
     virtual Status begin(const Binding& binding) = 0;
-    // Lets `peer` (Op::every_peer: all of the group) write into the receive buffer.
+    // Lets `peer` (Op::every_peer: all of the group) write into the receive buffer, and so tells it
+    // that this rank is in the call.
     virtual Status announce(int peer) = 0;
-    // Has `peer` let us write? in_progress: not yet. mismatch: it has, for a buffer of another
-    // size. Of an eager call: is it in it, as far as its puts or its heartbeat tell? Of a published call: as
-    // far as its puts tell.
-    virtual Status ready(int peer) = 0;
+    // Tells `peer` (likewise) that this rank is in the call, in which nobody announces.
+    virtual Status enter(int peer) = 0;
+    // Has `peer` let us write? in_progress: not yet. mismatch: it has, for a buffer of another size.
+    virtual Status announced(int peer) = 0;
+    // Is `peer` known to be in the call, in which nobody announces? Its word, its puts and its
+    // heartbeat count. in_progress, mismatch: as above.
+    virtual Status entered(int peer) = 0;
     // Starts a transfer. ok: done at once; in_progress: `op` is completed later. Done means that
     // the source may be reused.
     virtual Status put(const Transfer& transfer) = 0;
@@ -114,9 +113,9 @@ public:
     // in_progress: ask again.
     virtual Status settle() { return Status::ok; }
     virtual void end() = 0;
-    // A sign of life of ranks that wait for one which has not entered the call: `heartbeat` grows while
-    // there is any such rank, and everybody hands on the highest that he has heard. heard() is the
-    // highest of the group's others in this collective, 0 for none.
+    // A sign of life of ranks that wait for one which has not entered the call: `heartbeat` grows
+    // while there is any such rank, and every rank hands on the highest that it has heard. heard() is
+    // the highest of the group's others in this call, 0 for none.
     virtual void tell(std::uint32_t heartbeat) = 0;
     virtual std::uint32_t heard() = 0;
     // Tells the group that the team has failed; they see it in begin() and progress().

@@ -16,12 +16,11 @@
 #include "api/progress_engine.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "coll/registry.hpp"
 #include "gpu/runtime.hpp"
 #include "memory/host_memory.hpp"
 #include "memory/readable.hpp"
-#include "net/ucx/posix_signals.hpp"
-#include "net/ucx/retired_lanes.hpp"
-#include "net/ucx/ucx_worker.hpp"
+#include "net/network.hpp"
 #include "node/device/lent_memory.hpp"
 #include "node/device/peer_mappings.hpp"
 #include "node/device/peer_pieces.hpp"
@@ -30,7 +29,7 @@
 
 struct hier_team {
     hier_team(const hier_config& config, const hier_bootstrap& bootstrap, const hier::Group& all)
-        : team(config, bootstrap, all)
+        : team(config, bootstrap, all, hier::shipped_collectives())
     {
         hier::ProgressEngine::instance().add(team);
     }
@@ -54,6 +53,44 @@ constexpr int codes[] = {HIER_OK,         HIER_IN_PROGRESS,  HIER_ERR_ARGUMENT,
 static_assert(std::size(codes) == static_cast<std::size_t>(hier::Status::timed_out) + 1);
 
 int code_of(hier::Status status) { return codes[static_cast<std::size_t>(status)]; }
+
+hier::Status status_of(int code)
+{
+    const auto* const found = std::find(std::begin(codes), std::end(codes), code);
+    return static_cast<hier::Status>(found - std::begin(codes));
+}
+
+// hier_memory's kinds are those of MemoryKind.
+static_assert(static_cast<int>(hier::MemoryKind::host) == HIER_MEMORY_HOST &&
+              static_cast<int>(hier::MemoryKind::pinned) == HIER_MEMORY_PINNED &&
+              static_cast<int>(hier::MemoryKind::managed) == HIER_MEMORY_MANAGED &&
+              static_cast<int>(hier::MemoryKind::device) == HIER_MEMORY_DEVICE);
+
+hier::Region region_of(const hier_buffer& buffer)
+{
+    const hier_memory& m = buffer.memory;
+    return {static_cast<std::byte*>(buffer.base),
+            buffer.bytes,
+            {.kind = static_cast<hier::MemoryKind>(m.kind),
+             .device = m.device,
+             .base = static_cast<std::byte*>(m.base),
+             .length = m.length,
+             .id = m.id,
+             .is_exportable = m.is_exportable != 0}};
+}
+
+hier::Call call_of(const hier_call& call)
+{
+    const int error = call.recv.memory.error != HIER_OK ? call.recv.memory.error
+                      : call.in_place != 0              ? HIER_OK
+                                                        : call.send.memory.error;
+    return {.collective = static_cast<std::size_t>(call.collective),
+            .bytes = call.bytes,
+            .in_place = call.in_place != 0,
+            .send = region_of(call.send),
+            .receive = region_of(call.recv),
+            .memory_error = status_of(error)};
+}
 
 template <class F> int guarded(int on_exception, F f) noexcept
 {
@@ -128,7 +165,10 @@ const char* hier_team_description(const hier_team* team)
     return team->team.description().c_str();
 }
 
-size_t hier_team_min_bytes(const hier_team* team) { return team->team.min_bytes(); }
+size_t hier_team_min_bytes(const hier_team* team, int collective)
+{
+    return team->team.min_bytes(static_cast<std::size_t>(collective));
+}
 
 size_t hier_team_max_bytes(const hier_team* team) { return team->team.max_bytes(); }
 
@@ -139,14 +179,23 @@ int hier_team_takes_device_memory(const hier_team* team)
     return static_cast<int>(team->team.takes_device_memory());
 }
 
-int hier_allgather_start(hier_team* team, const hier_allgather_args* args)
+int hier_start(hier_team* team, const hier_call* call, hier_request** request)
 {
     return guarded(HIER_ERR_MEMORY, [&] {
-        return code_of(hier::ProgressEngine::instance().start(team->team, *args));
+        hier::Request* started = nullptr;
+        const hier::Status status =
+            hier::ProgressEngine::instance().start(team->team, call_of(*call), started);
+        *request = reinterpret_cast<hier_request*>(started);
+        return code_of(status);
     });
 }
 
-void hier_allgather_refuse(hier_team* team)
+int hier_test(hier_request* request)
+{
+    return code_of(reinterpret_cast<hier::Request*>(request)->test());
+}
+
+void hier_refuse(hier_team* team)
 {
     (void)guarded(HIER_ERR_TRANSPORT, [&] {
         hier::ProgressEngine::instance().refuse(team->team);
@@ -154,7 +203,7 @@ void hier_allgather_refuse(hier_team* team)
     });
 }
 
-void hier_allgather_interrupt(hier_team* team, const unsigned char* is_dead)
+void hier_interrupt(hier_team* team, const unsigned char* is_dead)
 {
     (void)guarded(HIER_ERR_MEMORY, [&] {
         const std::vector<bool> dead(is_dead, is_dead + team->team.size());
@@ -163,20 +212,17 @@ void hier_allgather_interrupt(hier_team* team, const unsigned char* is_dead)
     });
 }
 
-int hier_team_test(hier_team* team) { return code_of(team->team.status()); }
-
 int hier_progress(void)
 {
     return guarded(0, [] { return hier::ProgressEngine::instance().progress(); });
 }
 
-void hier_quiesce(void) { hier::UcxWorker::quiesce(); }
+void hier_quiesce(void) { hier::quiesce_networks(); }
 
 void hier_finalize(void)
 {
     (void)guarded(HIER_OK, [] {
-        hier::drop_retired_lanes();
-        hier::UcxWorker::finalize();
+        hier::finalize_networks();
         hier::PeerMappings::instance().clear();
         hier::PeerPieces::instance().clear();
         hier::LentMemory::instance().clear();
@@ -185,13 +231,23 @@ void hier_finalize(void)
     });
 }
 
-int hier_memory_is_reachable(const void* address)
+void hier_memory_inspect(const void* address, hier_memory* memory)
 {
-    return guarded(0, [&] {
-        hier::Allocation allocation;
-        if (hier::failed(hier::gpu::inspect(address, allocation)))
-            return hier::is_readable(address) ? 1 : 0;
-        return allocation.kind == hier::MemoryKind::device ? 0 : 1;
+    *memory = {};
+    memory->error = guarded(HIER_ERR_TRANSPORT, [&] {
+        hier::Allocation found;
+        const hier::Status status = hier::gpu::inspect(address, found);
+        *memory = {.kind = static_cast<int>(found.kind),
+                   .device = found.device,
+                   .base = found.base,
+                   .length = found.length,
+                   .id = found.id,
+                   .is_exportable = found.is_exportable ? 1 : 0,
+                   .is_reachable = found.kind != hier::MemoryKind::device ? 1 : 0,
+                   .error = HIER_OK};
+        // Where the GPU's runtime fails to tell, the kernel knows.
+        if (hier::failed(status)) memory->is_reachable = hier::is_readable(address) ? 1 : 0;
+        return code_of(status);
     });
 }
 

@@ -7,8 +7,7 @@
 #include <new>
 
 #include "base/log.hpp"
-#include "net/ucx/retired_lanes.hpp"
-#include "net/ucx/ucx_worker.hpp"
+#include "net/network.hpp"
 #include "team/team.hpp"
 
 namespace hier {
@@ -26,18 +25,19 @@ void ProgressEngine::add(Team& team)
     answering_.push_back(&team);
 }
 
-Status ProgressEngine::start(Team& team, const hier_allgather_args& args)
+Status ProgressEngine::start(Team& team, const Call& call, Request*& request)
 {
     const std::lock_guard lock(mutex_);
     Status status = Status::ok;
     try {
         running_.reserve(running_.size() + 1);
-        status = team.start(args);
-    } catch (const std::exception& e) {  // the others would wait for us
-        log(HIER_LOG_ERROR, "an allgather cannot be started: %s", e.what());
+        status = team.start(call, request);
+    } catch (const std::exception& e) {  // the others would wait for this rank
+        log(HIER_LOG_ERROR, "a collective call cannot be started: %s", e.what());
         status = team.refuse(Status::out_of_memory);
     }
-    if (status == Status::in_progress) {
+    const bool is_known = std::find(running_.begin(), running_.end(), &team) != running_.end();
+    if (status == Status::in_progress && !is_known) {
         running_.push_back(&team);
         count_ = running_.size();
     }
@@ -60,8 +60,8 @@ int ProgressEngine::progress()
 {
     if (count_.load(std::memory_order_relaxed) == 0) {
         if (is_time_for_idle_progress()) {
-            UcxWorker::progress_all();
-            sweep_retired_lanes();
+            progress_networks();
+            sweep_networks();
             const std::unique_lock lock(mutex_, std::try_to_lock);
             if (lock.owns_lock()) answer_failures();
         }
@@ -87,7 +87,7 @@ int ProgressEngine::progress()
     // another communicator may wait for an answer (over TCP, UCX 1.18 completes a put only when its
     // target has answered).
     if (is_time_for_idle_progress()) {
-        UcxWorker::progress_all();
+        progress_networks();
         answer_failures();
     }
     if (moved == 0 && should_yield) sched_yield();
@@ -99,7 +99,7 @@ int ProgressEngine::progress()
 void ProgressEngine::answer_failures()
 {
     constexpr std::size_t at_once = 8;
-    if (UcxWorker::is_quiet()) return;
+    if (networks_are_quiet()) return;
     for (std::size_t i = std::min(at_once, answering_.size()); i > 0; i--) {
         next_answer_ = (next_answer_ + 1) % answering_.size();
         answering_[next_answer_]->answer_failure();

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The running collectives of the process, moved from one place.
+// The running calls of the process, moved from one place.
 #pragma once
 
 #include <atomic>
 #include <mutex>
 #include <vector>
 
-#include "hier/status.hpp"
+#include "hier/call.hpp"
 
 namespace hier {
 
+class Request;
 class Team;
-}
-struct hier_allgather_args;
-
-namespace hier {
 
 class ProgressEngine {
 public:
     static ProgressEngine& instance();
 
-    // Until forget(): while the team runs no collective, it answers peers that have failed.
+    // Until forget(): while the team runs no call, it answers peers that have failed.
     void add(Team& team);
-    Status start(Team& team, const ::hier_allgather_args& args);
+    // As Team::start.
+    Status start(Team& team, const Call& call, Request*& request);
     void refuse(Team& team);
     void interrupt(Team& team, const std::vector<bool>& is_dead);
     // How many teams moved. Returns at once when another thread is at it.

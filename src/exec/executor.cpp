@@ -43,7 +43,7 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
         try {
             status = t->begin(binding);
         } catch (const std::bad_alloc&) {
-            log(HIER_LOG_ERROR, "no memory to begin an allgather");
+            log(HIER_LOG_ERROR, "no memory to begin a collective call");
         }
         if (failed(status)) fail(status);
     }
@@ -55,7 +55,7 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
         if (binding.publish && !failed(failure_)) issue_rail();
         if (binding.publish && !failed(failure_)) work_on_node();
     } catch (const std::bad_alloc&) {  // peers may be writing already
-        log(HIER_LOG_ERROR, "no memory for an operation of an allgather");
+        log(HIER_LOG_ERROR, "no memory for an operation of a collective call");
         fail(Status::out_of_memory);
     }
     return status_;
@@ -68,7 +68,7 @@ Status Executor::progress()
     try {
         advance();
     } catch (const std::bad_alloc&) {  // an operation may be lost, and nothing may count behind it
-        if (!failed(failure_)) log(HIER_LOG_ERROR, "no memory to go on with an allgather");
+        if (!failed(failure_)) log(HIER_LOG_ERROR, "no memory to go on with a collective call");
         fail(Status::out_of_memory);
     }
     conclude();
@@ -103,6 +103,10 @@ void Executor::run(std::uint32_t i)
         started(i);
         take(i, transport(op.level)->announce(program_->peer_of(i)));
         break;
+    case Op::Kind::enter:
+        started(i);
+        take(i, transport(op.level)->enter(program_->peer_of(i)));
+        break;
     case Op::Kind::drain:
         started(i);
         take(i, transport(op.level)->drain(program_->peer_of(i), i));
@@ -113,7 +117,8 @@ void Executor::run(std::uint32_t i)
     case Op::Kind::put:
         if (op.level == Level::node) node_queue_.push_back(i);
         break;  // rail puts go in the order of their pair: issue_rail
-    case Op::Kind::await_ready:
+    case Op::Kind::await_announced:
+    case Op::Kind::await_entered:
     case Op::Kind::await_data:
         break;  // poll
     }
@@ -163,6 +168,13 @@ bool Executor::is_due(const Program::Pair& pair, const Cursor& cursor)
     return cursor.ready < pair.readies.size() || cursor.await < pair.awaits.size();
 }
 
+Status Executor::is_in_call(Level level, const Program::Pair& pair, std::uint32_t op) const
+{
+    Transport& t = *transport(level);
+    return program_->op(op).kind == Op::Kind::await_announced ? t.announced(pair.peer)
+                                                              : t.entered(pair.peer);
+}
+
 void Executor::poll(Level level)
 {
     const auto pairs = program_->pairs(level);
@@ -174,7 +186,7 @@ void Executor::poll(Level level)
         // Before looking what is here: nothing more comes afterwards.
         const bool is_lost = transport(level)->is_lost(pair.peer);
         while (cursor.ready < pair.readies.size()) {
-            const Status status = transport(level)->ready(pair.peer);
+            const Status status = is_in_call(level, pair, pair.readies[cursor.ready]);
             if (failed(status)) return fail(status);
             if (status == Status::in_progress) break;
             not_ready_--;

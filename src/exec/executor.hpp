@@ -79,6 +79,7 @@ private:
 
     void progress_transports();
     static bool is_due(const Program::Pair& pair, const Cursor& cursor);
+    Status is_in_call(Level level, const Program::Pair& pair, std::uint32_t op) const;
     void poll(Level level);
     void issue_rail();
     void work_on_node();

@@ -69,7 +69,7 @@ void Executor::report_late() const
             if (cursors_[static_cast<std::size_t>(level)][c].ready == pairs[c].readies.size())
                 continue;
             log(HIER_LOG_ERROR,
-                "still waiting: rank %d has not entered the allgather after %lld s "
+                "still waiting: rank %d has not entered the call after %lld s "
                 "(coll_hier_timeout)",
                 pairs[c].rank, static_cast<long long>(limits_.timeout.count()));
         }

@@ -58,7 +58,7 @@ bool Program::opens_the_rail() const
     const auto is_at_hand = [&](std::uint32_t d) {
         const Op& o = op(d);
         const bool feeds_the_rail = o.kind == Op::Kind::copy && o.to == Place::bounce;
-        return o.kind == Op::Kind::await_ready || (feeds_the_rail && o.dependencies == 0);
+        return awaits_peer(o.kind) || (feeds_the_rail && o.dependencies == 0);
     };
     return std::any_of(plan_.ops.begin(), plan_.ops.end(), [&](const Op& o) {
         const auto after = plan_.dependencies_of(o);
@@ -72,7 +72,7 @@ void Program::build_pairs(const Topology& topology, int rank)
     std::map<std::pair<Level, int>, std::size_t> known;
     for (std::uint32_t i = 0; i < size(); i++) {
         const Op& o = op(i);
-        const bool waits = o.kind == Op::Kind::await_ready || o.kind == Op::Kind::await_data;
+        const bool waits = awaits_peer(o.kind) || o.kind == Op::Kind::await_data;
         if (waits && o.dependencies > 0)
             throw SetupError(format("op %u waits, but only after another op", i));
         if (o.peer == Op::every_peer || o.peer == rank) continue;
@@ -91,7 +91,7 @@ void Program::build_pairs(const Topology& topology, int rank)
         Pair& pair = pairs[it->second];
         if (o.kind == Op::Kind::put) pair.puts.push_back(i);
         if (o.kind == Op::Kind::await_data) pair.awaits.push_back(i);
-        if (o.kind == Op::Kind::await_ready) pair.readies.push_back(i);
+        if (awaits_peer(o.kind)) pair.readies.push_back(i);
         if (o.count > Signal::max_count)
             throw SetupError(format("op %u: more than %u chunks", i, Signal::max_count));
     }

@@ -28,8 +28,12 @@ const char* to_string(Op::Kind kind)
         return "copy";
     case Op::Kind::announce:
         return "announce";
-    case Op::Kind::await_ready:
-        return "await_ready";
+    case Op::Kind::enter:
+        return "enter";
+    case Op::Kind::await_announced:
+        return "await_announced";
+    case Op::Kind::await_entered:
+        return "await_entered";
     case Op::Kind::put:
         return "put";
     case Op::Kind::drain:
@@ -89,7 +93,7 @@ void print_op(std::FILE* file, std::uint32_t i, const Op& op, const Trace::Times
     std::fprintf(file, "%u,%s,%s,%d,%s,%s,%u,%zu,%zu", i, to_string(op.kind),
                  op.level == Level::rail ? "rail" : "node", op.peer,
                  moves ? to_string(op.from) : "", is_copy ? to_string(op.to) : "", op.count,
-                 op.slice.offset, op.slice.length);
+                 op.slice.target, op.slice.length);
     print_time(file, times.runnable, begin);
     print_time(file, times.started, begin);
     print_time(file, times.ended, begin);

@@ -36,7 +36,7 @@ Rail::Rail(const Group& group, const std::vector<NetworkChoice>& choices,
            const std::vector<bool>& is_partner, const RailSettings& settings)
     : me_(static_cast<std::size_t>(group.rank())), members_(static_cast<std::size_t>(group.size()))
 {
-    const auto counts = group.allgather(usable(choices));
+    const auto counts = group.collect(usable(choices));
     const std::size_t most = *std::min_element(counts.begin(), counts.end());
     drains_.reserve(is_partner.size());
     lanes_.push_back(open(group, choices[0], is_partner, settings));
@@ -163,6 +163,12 @@ NetworkChoice Rail::choice() const
     return all;
 }
 
+bool Rail::is_rdma() const { return hier::is_rdma(choice()); }
+
+int Rail::max_in_flight() const { return hier::max_in_flight(choice()); }
+
+std::size_t Rail::max_bytes() const { return max_registered(choice()); }
+
 std::string Rail::name() const
 {
     const NetworkChoice all = choice();
@@ -203,11 +209,16 @@ Status Rail::announce(int peer)
     return Status::ok;
 }
 
-Status Rail::ready(int peer)
+// Messages take the first lane, and only calls with messages have ranks that enter.
+Status Rail::enter(int peer) { return lanes_.front()->enter(peer); }
+
+Status Rail::entered(int peer) { return lanes_.front()->entered(peer); }
+
+Status Rail::announced(int peer)
 {
     Status all = Status::ok;
     for (std::size_t turn = 0; turn < turns_; turn++) {
-        const Status status = lanes_[lane_to(peer, turn)]->ready(peer);
+        const Status status = lanes_[lane_to(peer, turn)]->announced(peer);
         if (failed(status)) return status;
         if (status == Status::in_progress) all = status;
     }

@@ -54,6 +54,11 @@ public:
     int lanes() const { return static_cast<int>(lanes_.size()); }
     // Does a message arrive in the order in which it went?
     bool is_in_order() const;
+    bool is_rdma() const;
+    // Puts in flight from a rank that the network can have at most.
+    int max_in_flight() const;
+    // Bytes of a call that the network can be sure to have.
+    std::size_t max_bytes() const;
     // All devices, comma-separated.
     NetworkChoice choice() const;
     std::string name() const;
@@ -62,7 +67,9 @@ public:
 
     Status begin(const Binding& binding) override;
     Status announce(int peer) override;
-    Status ready(int peer) override;
+    Status enter(int peer) override;
+    Status announced(int peer) override;
+    Status entered(int peer) override;
     Status put(const Transfer& transfer) override;
     Status copy(const Transfer&) override { return Status::bad_argument; }
     Status drain(int peer, std::uint32_t op) override;

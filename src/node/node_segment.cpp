@@ -14,7 +14,7 @@ SharedMemory share(const Group& group, std::size_t bytes, SharedMemory (*create)
     group.agree("creating the node's shared memory", [&] {
         if (group.rank() == 0) memory = create(bytes);
     });
-    const auto addresses = group.allgather(memory.address());
+    const auto addresses = group.collect(memory.address());
     group.agree("mapping the node's shared memory", [&] {
         if (group.rank() != 0) memory = SharedMemory::open(addresses[0], bytes);
     });

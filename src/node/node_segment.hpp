@@ -28,9 +28,10 @@ enum class Way : std::uint64_t {
     by_device_cells,  // by copy engines into cells of device memory, or through cells
 };
 
-// Published by its rank: the receive buffer of collective `ready`.
+// Published by its rank: the receive buffer of call `ready`.
 struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> ready;
+    std::atomic<std::uint64_t> entered;    // the rank is in this call, and has ended the one before
     std::atomic<std::uint64_t> heartbeat;  // a Signal
     std::atomic<std::uint64_t> stopped;    // not 0: has failed, writes into no buffer any more
     std::uint64_t address;

@@ -28,19 +28,32 @@ Status NodeTransport::announce(int)
     slot.address = reinterpret_cast<std::uint64_t>(binding_.receive.base);
     slot.length = binding_.receive.length;
     slot.ready.store(binding_.sequence, std::memory_order_release);
+    slot.entered.store(binding_.sequence, std::memory_order_release);
     // Either who fails sees that we are in the call, or we see, before we write, that he has failed.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return Status::ok;
 }
 
-Status NodeTransport::ready(int peer)
+Status NodeTransport::enter(int)
+{
+    segment().slot(segment().rank()).entered.store(binding_.sequence, std::memory_order_release);
+    return Status::ok;
+}
+
+Status NodeTransport::entered(int peer)
+{
+    const std::uint64_t word = segment().slot(peer).entered.load(std::memory_order_acquire);
+    return word < binding_.sequence ? Status::in_progress : Status::ok;
+}
+
+Status NodeTransport::announced(int peer)
 {
     const NodeSlot& slot = segment().slot(peer);
     const std::uint64_t sequence = slot.ready.load(std::memory_order_acquire);
     if (sequence < binding_.sequence) return Status::in_progress;
     if (sequence == binding_.sequence && slot.length != binding_.receive.length) {
         log(HIER_LOG_ERROR,
-            "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at node rank "
+            "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank "
             "%d",
             binding_.receive.length, static_cast<std::size_t>(slot.length), peer);
         return Status::mismatch;
@@ -50,12 +63,12 @@ Status NodeTransport::ready(int peer)
 
 const std::byte* NodeTransport::source(const Transfer& transfer) const
 {
-    return binding_.at(transfer.from, transfer.slice.offset);
+    return binding_.at(transfer.from, transfer.slice.source);
 }
 
 Status NodeTransport::copy(const Transfer& transfer)
 {
-    std::memcpy(binding_.at(transfer.to, transfer.slice.offset), source(transfer),
+    std::memcpy(binding_.at(transfer.to, transfer.slice.target), source(transfer),
                 transfer.slice.length);
     return Status::ok;
 }
@@ -155,7 +168,7 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
         group, ranks.have_devices ? DeviceCells::shared_bytes(group.size()) : 0);
     auto cma = make_cma(segment, group, ranks.pids, intra);
     if (cma && !ranks.have_devices && intra == HIER_INTRA_CMA) return cma;
-    const auto shared = group.allgather(static_cast<int>(ranks.share_cores));
+    const auto shared = group.collect(static_cast<int>(ranks.share_cores));
     const bool share_cores = std::find(shared.begin(), shared.end(), 1) != shared.end();
     std::unique_ptr<ShmTransport> cells;
     try {
@@ -176,7 +189,7 @@ std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const Nod
     if (!ranks.have_devices) return host;
     return std::make_unique<SdmaTransport>(segment, std::move(host),
                                            std::make_unique<DeviceCells>(segment),
-                                           group.allgather(PieceSocket::instance().address()));
+                                           group.collect(PieceSocket::instance().address()));
 }
 
 }  // namespace hier

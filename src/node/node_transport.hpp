@@ -17,7 +17,9 @@ class NodeTransport : public Transport {
 public:
     Status begin(const Binding& binding) override;
     Status announce(int peer) override;
-    Status ready(int peer) override;
+    Status enter(int peer) override;
+    Status announced(int peer) override;
+    Status entered(int peer) override;
     Status copy(const Transfer& transfer) override;
     Status drain(int, std::uint32_t) override { return Status::ok; }
     std::uint32_t arrived(int peer) override;

@@ -93,9 +93,9 @@ void Group::gather(const void* in, std::byte* out, std::size_t bytes) const
         std::memcpy(out + (me + i) % n * bytes, blocks + i * bytes, bytes);
 }
 
-std::vector<std::vector<std::byte>> Group::allgather_bytes(const std::vector<std::byte>& in) const
+std::vector<std::vector<std::byte>> Group::collect_bytes(const std::vector<std::byte>& in) const
 {
-    const auto sizes = allgather(in.size());
+    const auto sizes = collect(in.size());
     const std::size_t widest = *std::max_element(sizes.begin(), sizes.end());
     std::vector<std::byte> padded(in);
     padded.resize(widest);

@@ -29,14 +29,14 @@ public:
     int size() const { return size_; }
 
     // `in` of every rank, in rank order. T is sent as bytes.
-    template <class T> std::vector<T> allgather(const T& in) const
+    template <class T> std::vector<T> collect(const T& in) const
     {
         std::vector<T> out(static_cast<std::size_t>(size()));
         gather(&in, reinterpret_cast<std::byte*>(out.data()), sizeof(T));
         return out;
     }
     // As above for byte strings of any length.
-    std::vector<std::vector<std::byte>> allgather_bytes(const std::vector<std::byte>& in) const;
+    std::vector<std::vector<std::byte>> collect_bytes(const std::vector<std::byte>& in) const;
 
     // Runs `step`, and throws SetupError on every rank when it threw anything on any, with the rank's
     // own cause or the number of a rank that failed; ExchangeFailure where an exchange itself has failed,

@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 
-#include "coll/allgather/cost.hpp"
+#include "coll/common/rates.hpp"
 #include "hier/hier.h"
 #include "hier/topology.hpp"
 #include "net/ucx/ucx_devices.hpp"

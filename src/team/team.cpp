@@ -1,86 +1,90 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "team/team.hpp"
 
-#include <algorithm>
-
+#include "base/error.hpp"
 #include "base/log.hpp"
-#include "gpu/runtime.hpp"
 #include "memory/resident.hpp"
-#include "net/ucx/ucx_config.hpp"
-#include "node/node_transport.hpp"
+#include "team/tracing.hpp"
 
 namespace hier {
-namespace {
 
-constexpr std::size_t max_prepared = 8;  // programs kept
-
-}  // namespace
-
-const Team::Prepared& Team::prepare(const Call& call, const AllgatherChoice& choice)
+Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
+           std::span<const MakeCollective> collectives)
+    : rank_(bootstrap.rank)
 {
-    for (Prepared& p : prepared_) {
-        if (p.call != call) continue;
-        p.used = sequence_;
-        return p;
-    }
-    const auto shards = equal_shards(topology_.size(), call.bytes_per_rank);
-    report(call, choice);
-    const AllgatherShape shape{
-        .shards = shards,
-        .chunk = choice.chunk,
-        .route = choice.route,
-        .in_place = call.in_place,
-        .bounce = call.has_bounce,
-        .depth = choice.depth,
-        .eager = choice.eager,
-        .publish = choice.publish,
-        .own_whole = choice.own_whole,
-        .copy_whole = choice.own_whole && call.is_on_device,
-    };
-    auto made =
-        std::make_unique<Program>(plan_allgather(topology_, rank_, shape), topology_, rank_);
-    if (tracer_) tracer_->reserve(made->size());
-    if (prepared_.size() == max_prepared) {
-        prepared_.erase(
-            std::min_element(prepared_.begin(), prepared_.end(),
-                             [](const auto& a, const auto& b) { return a.used < b.used; }));
-    }
-    return prepared_.emplace_back(Prepared{call, sequence_, choice, std::move(made)});
+    set_up_team(config, bootstrap, team, setup_, [&] {
+        executor_ = std::make_unique<Executor>(
+            setup_.node.get(), setup_.rail.get(),
+            Executor::Limits{
+                .timeout = std::chrono::seconds(config.timeout),
+                .rail_first = std::chrono::microseconds(setup_.oversubscribed ? 1000 : 0),
+            });
+        for (const MakeCollective make : collectives)
+            collectives_.push_back(make(setup_.topology, setup_.rates));
+        tracer_ = make_tracer(setup_, rank_);
+    });
 }
 
-bool Team::takes_device_memory() const { return node_->takes_device_memory(); }
+Team::~Team() = default;
 
-Status Team::inspect(const hier_allgather_args& args, Binding& binding) const
+Status Team::start(const Call& call, Request*& request)
 {
-    const std::size_t offset = static_cast<std::size_t>(rank_) * args.bytes_per_rank;
-    const auto ranks = static_cast<std::size_t>(topology_.size());
-    binding.receive = {static_cast<std::byte*>(args.recv), args.bytes_per_rank * ranks};
-    // Read only; a Region has one type for both directions.
-    binding.send = {args.send == nullptr
-                        ? binding.receive.base + offset
-                        : const_cast<std::byte*>(static_cast<const std::byte*>(args.send)),
-                    args.bytes_per_rank};
-    binding.send_offset = offset;
-    // Managed memory is the host's while the CPU has its pages, but for NICs, which may not have it.
-    const bool is_for_nics = rail_ && is_rdma(rail_->choice());
-    if (!takes_device_memory() && !is_for_nics) return Status::ok;  // the CPU reaches all of it
-    const auto look = [&](Region& region) {
-        const Status status = gpu::inspect(region.base, region.memory);
-        if (region.memory.kind == MemoryKind::managed &&
-            (!takes_device_memory() || (!is_for_nics && is_resident(region.base, region.length))))
-            region.memory.device = -1;
-        return status;
-    };
-    Status status = look(binding.receive);
-    if (args.send == nullptr) {
-        binding.send.memory = binding.receive.memory;
-    } else if (!failed(status)) {
-        status = look(binding.send);
-    }
+    if (failed(error())) return error();
+    const bool is_known = call.collective < collectives_.size() && call.receive.base != nullptr &&
+                          collectives_[call.collective]->eligible(call.bytes);
+    if (!is_known) return Status::bad_argument;
+    const bool is_first = requests_.empty();
+    request = &requests_.push(call);
+    if (!is_first) return Status::in_progress;
+    const Status status = launch(call);
+    if (failed(status)) requests_.withdraw();
     return status;
 }
 
-Status Team::reserve_bounce(Binding& binding)
+// Which memory belongs to a device, for this call.
+Status Team::place_memory(const Call& call, Binding& binding) const
+{
+    const bool is_for_nics = setup_.rail && setup_.rail->is_rdma();
+    if (!takes_device_memory() && !is_for_nics) {  // the CPU reaches all of it
+        binding.receive.memory = binding.send.memory = {};
+        return Status::ok;
+    }
+    if (failed(call.memory_error)) return call.memory_error;
+    // Managed memory is the host's while the CPU has its pages. But NICs may not have that.
+    const auto place = [&](Region& region) {
+        if (region.memory.kind == MemoryKind::managed &&
+            (!takes_device_memory() || (!is_for_nics && is_resident(region.base, region.length))))
+            region.memory.device = -1;
+    };
+    place(binding.receive);
+    if (call.in_place) {
+        binding.send.memory = binding.receive.memory;
+    } else {
+        place(binding.send);
+    }
+    return Status::ok;
+}
+
+// What the network does not reach goes through memory that it does. Eager messages are received by
+// the CPU; they are sent from the receive buffer, too, where a rank passes on what it received.
+Status Team::bind(const Call& call, const Choice& choice, Binding& binding)
+{
+    binding.send = call.send;
+    binding.receive = call.receive;
+    binding.eager = choice.eager;
+    binding.publish = choice.publish;
+    binding.chunks = (call.bytes + choice.chunk - 1) / choice.chunk;
+    const Status status = place_memory(call, binding);
+    if (failed(status) || !setup_.rail) return status;
+    const bool is_on_device =
+        is_of_device(binding.receive.memory) || is_of_device(binding.send.memory);
+    const bool is_reached =
+        choice.eager ? !is_on_device && setup_.rail->register_sources(binding, choice.passes_on())
+                     : setup_.rail->register_buffers(binding);
+    return is_reached || reserve_bounce(binding) ? Status::ok : Status::out_of_memory;
+}
+
+bool Team::reserve_bounce(Binding& binding)
 {
     const Allocation& receive = binding.receive.memory;
     const Allocation& send = binding.send.memory;
@@ -89,44 +93,53 @@ Status Team::reserve_bounce(Binding& binding)
                                              : -1;
     if (!bounce_) {
         bounce_ = std::make_shared<HostMemory>();
-        rail_->keep(bounce_);
+        setup_.rail->keep(bounce_);
     }
     binding.bounce = {bounce_->reserve(device, binding.receive.length), binding.receive.length};
-    if (binding.bounce.base == nullptr) return Status::out_of_memory;
     binding.bounce.memory.kind = bounce_->is_pinned() ? MemoryKind::pinned : MemoryKind::host;
-    return Status::ok;
+    return binding.bounce.base != nullptr;
 }
 
-Status Team::start(const hier_allgather_args& args)
+// Begins the first call of the queue. The other ranks hear of it if that fails, whatever the cause.
+Status Team::launch(const Call& call)
 {
-    if (failed(error())) return error();
-    if (status() == Status::in_progress || args.recv == nullptr || args.bytes_per_rank == 0)
-        return Status::bad_argument;
+    try {
+        return begin(call);
+    } catch (const std::exception& e) {
+        log(HIER_LOG_ERROR, "%s cannot be started: %s", collectives_[call.collective]->name(),
+            e.what());
+        return refuse(Status::out_of_memory);
+    }
+}
+
+Status Team::begin(const Call& call)
+{
+    const Choice choice = choose(call);
     Binding binding{};
-    Status status = inspect(args, binding);
-    const bool is_device =
-        is_of_device(binding.receive.memory) || is_of_device(binding.send.memory);
-    const AllgatherChoice choice = choose(args.bytes_per_rank);
-    binding.eager = choice.eager;
-    binding.publish = choice.publish;
-    binding.chunks = (args.bytes_per_rank + choice.chunk - 1) / choice.chunk;
-    // What the network does not reach goes through memory that it does. Eager messages land by the
-    // CPU, and are sent from the receive buffer, too, where others' shards go on.
-    const auto is_reached = [&] {
-        return choice.eager
-                   ? !is_device && rail_->register_sources(binding, choice.route != Route::direct)
-                   : rail_->register_buffers(binding);
-    };
-    const bool has_bounce = topology_.nodes() > 1 && !failed(status) && !is_reached();
-    if (has_bounce) status = reserve_bounce(binding);
-    if (failed(status)) return refuse(status);
+    const Status bound = bind(call, choice, binding);
+    if (failed(bound)) return refuse(bound);
     binding.sequence = ++sequence_;
-    const Call call{args.bytes_per_rank, args.send == nullptr, has_bounce, is_device};
+    const ProgramKey key{
+        call.collective, call.bytes, call.in_place, binding.bounce.base != nullptr,
+        is_of_device(binding.receive.memory) || is_of_device(binding.send.memory)};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
-    const Prepared& prepared = prepare(call, choice);
-    status = executor_->start(*prepared.program, binding, trace_of(prepared));
-    status_.store(status, std::memory_order_release);
-    return status;
+    const PreparedProgram& prepared = prepare(key, choice);
+    return executor_->start(*prepared.program, binding, trace_of(prepared));
+}
+
+const PreparedProgram& Team::prepare(const ProgramKey& key, const Choice& choice)
+{
+    if (const PreparedProgram* known = programs_.find(key, sequence_)) return *known;
+    report(key, choice);
+    Plan plan = collectives_[key.collective]->plan({.rank = rank_,
+                                                    .bytes = key.bytes,
+                                                    .choice = choice,
+                                                    .in_place = key.in_place,
+                                                    .has_bounce = key.has_bounce,
+                                                    .is_on_device = key.is_on_device});
+    auto program = std::make_unique<Program>(std::move(plan), setup_.topology, rank_);
+    if (tracer_) tracer_->reserve(program->size());
+    return programs_.add({key, sequence_, choice, std::move(program)});
 }
 
 Status Team::refuse(Status status)
@@ -139,26 +152,33 @@ Status Team::refuse(Status status)
 
 void Team::answer_failure()
 {
-    const bool is_idle = status() != Status::in_progress && !failed(error());
-    if (!is_idle || !rail_->has_failed()) return;
+    const bool is_idle = requests_.empty() && !failed(error());
+    if (!is_idle || !setup_.rail->has_failed()) return;
     (void)refuse(Status::peer_failed);
     log(HIER_LOG_ERROR,
-        "an allgather failed while rank %d of %d was in none; this communicator takes no more",
-        rank_, topology_.size());
+        "a call failed while rank %d of %d was in none; this communicator takes no more", rank_,
+        size());
 }
 
 Status Team::progress()
 {
-    const Status status = executor_->progress();
-    if (tracer_ && status != Status::in_progress) tracer_->end(status);
+    if (requests_.empty()) return Status::ok;
+    Status status = executor_->progress();
+    if (status == Status::in_progress) return status;
+    if (tracer_) tracer_->end(status);
     if (failed(status)) {
         broken_.store(status, std::memory_order_release);
-        log(HIER_LOG_ERROR,
-            "an allgather failed on rank %d of %d: %s; this communicator takes no more", rank_,
-            topology_.size(), to_string(status));
+        log(HIER_LOG_ERROR, "%s failed on rank %d of %d: %s; this communicator takes no more",
+            collectives_[requests_.front().collective]->name(), rank_, size(), to_string(status));
     }
-    if (status != Status::in_progress) status_.store(status, std::memory_order_release);
-    return status;
+    requests_.pop(status);
+    // After an error all that wait end with it.
+    while (!requests_.empty()) {
+        status = failed(error()) ? error() : launch(requests_.front());
+        if (status == Status::in_progress) return status;
+        requests_.pop(status);
+    }
+    return Status::ok;
 }
 
 }  // namespace hier

@@ -1,110 +1,86 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All that a communicator needs to run collectives: groups, transports, plans, the executor.
+// All that a communicator needs to run collective calls: groups, transports, plans, the executor.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "coll/allgather/cost.hpp"
+#include "coll/common/collective.hpp"
 #include "exec/executor.hpp"
-#include "exec/program.hpp"
 #include "exec/tracer.hpp"
+#include "hier/call.hpp"
 #include "hier/hier.h"
-#include "hier/topology.hpp"
 #include "memory/host_memory.hpp"
-#include "net/rail.hpp"
-#include "team/group.hpp"
-#include "team/rates.hpp"
+#include "team/programs.hpp"
+#include "team/request.hpp"
+#include "team/setup.hpp"
 
 namespace hier {
 
-class NodeTransport;
-
+// But for what is said to be for any thread, all under the progress engine's lock.
 class Team {
 public:
-    // Collective over the bootstrap's team, of which `team` is the group, in a step of whose it is made.
-    Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team);
+    // Collective over the bootstrap's team, of which `team` is the group, inside a step of the caller's
+    // (Group::agree). `collectives`: what may be called, by index.
+    Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
+         std::span<const MakeCollective> collectives);
     ~Team();
 
-    // Under the progress engine's lock, all of these.
-    Status start(const hier_allgather_args& args);
+    // in_progress: `request` stands for the call. bad_argument: nothing has started. Any other status:
+    // the error that has broken the team.
+    Status start(const Call& call, Request*& request);
     // In place of a start: the others hear that this rank has failed.
     Status refuse(Status status);
-    // Between two collectives, of a team that has a rail: a peer there that has failed hears that this
-    // rank writes no more.
+    // Between two calls, of a team that has a rail: a peer there that has failed hears that this rank
+    // writes no more.
     void answer_failure();
+    // Moves the call that runs, and begins the next one when it is over. ok: there is none any more.
     Status progress();
     // `is_dead`: by rank.
     void interrupt(const std::vector<bool>& is_dead) { executor_->interrupt(is_dead); }
     bool moved() const { return executor_->moved(); }
 
     // From any thread.
-    Status status() const { return status_.load(std::memory_order_acquire); }
-    bool takes_device_memory() const;
-    // More ranks on this host than cores: who waits should let others run.
-    bool oversubscribed() const { return oversubscribed_; }
-    int size() const { return topology_.size(); }
-    bool has_rail() const { return rail_ != nullptr; }
-    const std::string& description() const { return description_; }
-    // Of all ranks together, below which the caller's other ways are expected to be faster.
-    std::size_t min_bytes() const;
-    std::size_t max_bytes() const { return max_bytes_; }
     Status error() const { return broken_.load(std::memory_order_acquire); }
+    bool takes_device_memory() const { return setup_.node->takes_device_memory(); }
+    // There are more ranks on this host than cores: a rank that waits should let others run.
+    bool oversubscribed() const { return setup_.oversubscribed; }
+    int size() const { return setup_.topology.size(); }
+    bool has_rail() const { return setup_.rail != nullptr; }
+    const std::string& description() const { return setup_.description; }
+    // Bytes of all ranks together below which the caller's other ways are expected to be faster.
+    std::size_t min_bytes(std::size_t collective) const;
+    std::size_t max_bytes() const { return setup_.max_bytes; }
 
 private:
-    // What a program is made for.
-    struct Call {
-        std::size_t bytes_per_rank;
-        bool in_place;
-        bool has_bounce;
-        bool is_on_device;  // either buffer
-        bool operator==(const Call&) const = default;
-    };
-    struct Prepared {
-        Call call;
-        std::uint64_t used;  // sequence number of the last use
-        AllgatherChoice choice;
-        std::unique_ptr<Program> program;
-    };
+    Status launch(const Call& call);
+    Status begin(const Call& call);
+    Status place_memory(const Call& call, Binding& binding) const;
+    Status bind(const Call& call, const Choice& choice, Binding& binding);
+    bool reserve_bounce(Binding& binding);
+    Constraints constraints() const;
+    Choice choose(const Call& call) const;
+    const PreparedProgram& prepare(const ProgramKey& key, const Choice& choice);
+    void report(const ProgramKey& key, const Choice& choice);
+    Trace* trace_of(const PreparedProgram& prepared);
 
-    void make_node(const Group& node, const std::vector<PeerRecord>& records);
-    void make_rail(const Group& rail, const std::vector<PeerRecord>& records);
-    TeamRates measure(const Group& team, const std::vector<PeerRecord>& records);
-    void describe(const std::vector<PeerRecord>& records, const std::string& rates);
-    void make_tracer(const hier_bootstrap& bootstrap);
-    AllgatherConstraints constraints(std::size_t bytes_per_rank) const;
-    // That of a call whose program is still there, if there is one.
-    AllgatherChoice choose(std::size_t bytes_per_rank) const;
-    void report(const Call& call, const AllgatherChoice& choice);
-    const Prepared& prepare(const Call& call, const AllgatherChoice& choice);
-    Trace* trace_of(const Prepared& prepared);
-    Status inspect(const hier_allgather_args& args, Binding& binding) const;
-    Status reserve_bounce(Binding& binding);
-
-    hier_config config_;
-    std::string name_;
+    TeamSetup setup_;
     int rank_;
-    Topology topology_;
-    bool oversubscribed_ = false;
-    std::unique_ptr<NodeTransport> node_;
-    std::unique_ptr<Rail> rail_;
+    std::vector<std::unique_ptr<Collective>> collectives_;
     std::unique_ptr<Executor> executor_;
-    std::optional<AllgatherCost> cost_;
-    std::vector<Prepared> prepared_;
+    Programs programs_;
+    RequestQueue requests_;
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
     std::shared_ptr<HostMemory> bounce_;
     std::uint64_t sequence_ = 0;
-    std::size_t max_bytes_ = 0;               // of all ranks together
-    std::atomic<Status> broken_{Status::ok};  // the error of an earlier collective
-    std::atomic<Status> status_{Status::ok};
-    std::string description_;
-    std::set<std::tuple<std::size_t, bool, bool>> told_;  // bytes, bounce buffer, device memory
+    std::atomic<Status> broken_{Status::ok};  // the error of an earlier call
+    // Sizes that the user has been told of: collective, bytes, bounce buffer, device memory.
+    std::set<std::tuple<std::size_t, std::size_t, bool, bool>> told_;
 };
 
 }  // namespace hier

@@ -14,16 +14,16 @@ namespace hier::model {
 class Buffer {
 public:
     // Bytes that no shard covers count as there: nobody may write them, nobody waits for them.
-    void clear(std::span<const Slice> shards)
+    void clear(std::span<const Extent> shards)
     {
         std::size_t end = 0;
-        for (const Slice s : shards) end = s.offset + s.length > end ? s.offset + s.length : end;
+        for (const Extent s : shards) end = s.offset + s.length > end ? s.offset + s.length : end;
         bytes_.assign(end, State::known);
-        for (const Slice s : shards) set(s, State::absent);
+        for (const Extent s : shards) set(s, State::absent);
     }
 
     // False: a byte had been written before.
-    bool write(Slice s)
+    bool write(Extent s)
     {
         for (std::size_t i = s.offset; i < s.offset + s.length; i++) {
             if (bytes_[i] != State::absent) return false;
@@ -33,9 +33,9 @@ public:
     }
 
     // The owner has been told that these bytes are there.
-    void confirm(Slice s) { set(s, State::known); }
+    void confirm(Extent s) { set(s, State::known); }
 
-    bool has_landed(Slice s) const
+    bool has_landed(Extent s) const
     {
         for (std::size_t i = s.offset; i < s.offset + s.length; i++) {
             if (bytes_[i] == State::absent) return false;
@@ -44,7 +44,7 @@ public:
     }
 
     // Bytes that landed, but whose signal has not, are not held: that they are there is luck.
-    bool holds(Slice s) const
+    bool holds(Extent s) const
     {
         for (std::size_t i = s.offset; i < s.offset + s.length; i++) {
             if (bytes_[i] != State::known) return false;
@@ -56,7 +56,7 @@ public:
 private:
     enum class State : std::uint8_t { absent, landed, known };
 
-    void set(Slice s, State state)
+    void set(Extent s, State state)
     {
         for (std::size_t i = s.offset; i < s.offset + s.length; i++) bytes_[i] = state;
     }

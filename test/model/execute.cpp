@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a rank does in a call.
+#include <algorithm>
+#include <iterator>
+
 #include "machine.hpp"
 
 namespace hier::model {
@@ -85,9 +88,11 @@ bool Machine::is_ready(int rank, const Op& op) const
     switch (op.kind) {
     case Op::Kind::copy:
     case Op::Kind::announce:
+    case Op::Kind::enter:
     case Op::Kind::drain:
         return true;
-    case Op::Kind::await_ready:
+    case Op::Kind::await_announced:
+    case Op::Kind::await_entered:
         return me.announced[index(op.peer)][level] >= me.call;
     case Op::Kind::await_data:
         return me.peers[index(op.peer)].arrived[level] >= op.count;
@@ -105,9 +110,11 @@ void Machine::execute(int rank, std::uint32_t op)
     case Op::Kind::copy:
         return copy(rank, op);
     case Op::Kind::announce:
+    case Op::Kind::enter:
         announce(rank, what);
         return complete(rank, op);
-    case Op::Kind::await_ready:
+    case Op::Kind::await_announced:
+    case Op::Kind::await_entered:
     case Op::Kind::await_data:
         return complete(rank, op);
     case Op::Kind::put:
@@ -165,10 +172,11 @@ void Machine::put(int rank, std::uint32_t op)
 
 Fault Machine::fault_of_read(int rank, const Op& op) const
 {
-    if (op.from == Place::send || at(rank).buffer(op.from).holds(op.slice)) return Fault::none;
-    const Slice own = call_of(rank).shard(rank);
-    const bool is_own = op.slice.offset >= own.offset &&
-                        op.slice.offset + op.slice.length <= own.offset + own.length;
+    const Extent read{op.slice.source, op.slice.length};
+    if (op.from == Place::send || at(rank).buffer(op.from).holds(read)) return Fault::none;
+    const Extent own = call_of(rank).shard(rank);
+    const bool is_own =
+        read.offset >= own.offset && read.offset + read.length <= own.offset + own.length;
     return is_own ? Fault::own_not_copied : Fault::not_held;
 }
 
@@ -188,7 +196,7 @@ void Machine::go_on_with_copy(const Event& event)
     RankState::Copy& copy = me.copies[event.index];
     const Op& op = me.plan->ops[copy.op];
     const std::size_t part = next_part(op.slice.length, copy.moved);
-    if (!me.buffer(op.to).write({op.slice.offset + copy.moved, part})) {
+    if (!me.buffer(op.to).write({op.slice.target + copy.moved, part})) {
         return fail(Fault::written_twice, me.call, event.rank, static_cast<int>(copy.op));
     }
     copy.moved += part;
@@ -199,7 +207,7 @@ void Machine::go_on_with_copy(const Event& event)
 void Machine::done(int rank, std::uint32_t op)
 {
     const Op& what = at(rank).plan->ops[op];
-    if (what.kind == Op::Kind::copy) at(rank).buffer(what.to).confirm(what.slice);
+    if (what.kind == Op::Kind::copy) at(rank).buffer(what.to).confirm({what.slice.target, what.slice.length});
     const std::size_t flights = what.kind == Op::Kind::put ? targets_of(rank, what).size() : 0;
     for (std::size_t i = 0; i < flights; i++) flights_[at(rank).flights[op] + i].is_done = true;
     complete(rank, op);
@@ -209,6 +217,8 @@ void Machine::begin_drain(int rank, std::uint32_t op)
 {
     const Op& what = at(rank).plan->ops[op];
     const RankState::Peer& peer = at(rank).peers[index(what.peer)];
+    for (Announcement& a : announcements_)
+        a.is_drained = a.is_drained || a.pair == Pair{what.level, rank, what.peer};
     at(rank).drains.push_back({op, peer.issued[index(what.level)]});
     end_drains(rank);
 }
@@ -241,10 +251,23 @@ void Machine::complete(int rank, std::uint32_t op)
     if (--me.left == 0) leave(rank);
 }
 
+// Has the rank put to this peer without asking whether it is in the call?
+bool Machine::is_put_to_early(int rank, int peer) const
+{
+    const auto& issued = at(rank).peers[index(peer)].issued;
+    return std::any_of(std::begin(all_levels), std::end(all_levels), [&](Level level) {
+        return call_of(rank).keeps_early(level) && issued[index(level)] > 0;
+    });
+}
+
 void Machine::leave(int rank)
 {
     RankState& me = at(rank);
     if (!me.receive.complete()) return fail(Fault::returned_early, me.call, rank);
+    for (int peer = 0; peer < topo_.size(); peer++) {
+        if (is_put_to_early(rank, peer) && at(peer).call < me.call)
+            return fail(Fault::left_alone, me.call, rank);
+    }
     me.inside = false;
     if (index(me.call) + 1 < calls_.size()) {
         events_.push_by_rank({Event::Kind::enter, rank, 0});

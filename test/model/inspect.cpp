@@ -45,9 +45,11 @@ private:
             if (!has(op.from) || !has(op.to)) return Fault::wrong_place;
             return source_holds(op);
         case Op::Kind::announce:
+        case Op::Kind::enter:
             if (op.level == Level::node && op.peer == Op::every_peer) return Fault::none;
             return is_peer(op) ? Fault::none : Fault::wrong_peer;
-        case Op::Kind::await_ready:
+        case Op::Kind::await_announced:
+        case Op::Kind::await_entered:
         case Op::Kind::await_data:
         case Op::Kind::drain:
             return is_peer(op) ? Fault::none : Fault::wrong_peer;
@@ -84,21 +86,21 @@ private:
     }
 
     // Written so that an offset near the end of the range cannot wrap around.
-    static bool is_within(Slice part, Slice whole)
+    static bool is_within(Extent part, Extent whole)
     {
         return part.offset >= whole.offset && part.length <= whole.length &&
                part.offset - whole.offset <= whole.length - part.length;
     }
 
     // Of one shard or, in a bundle, of several that lie side by side.
-    bool inside_shards(Slice slice) const
+    bool inside_shards(Extent slice) const
     {
         if (call_.route != Route::bundles) {
             return std::any_of(call_.shards.begin(), call_.shards.end(),
-                               [&](Slice shard) { return is_within(slice, shard); });
+                               [&](Extent shard) { return is_within(slice, shard); });
         }
         std::size_t covered = 0;
-        for (const Slice shard : call_.shards) {
+        for (const Extent shard : call_.shards) {
             const std::size_t begin = std::max(slice.offset, shard.offset);
             const std::size_t end =
                 std::min(slice.offset + slice.length, shard.offset + shard.length);
@@ -107,12 +109,17 @@ private:
         return covered == slice.length;
     }
 
-    // Of the send buffer; what the others hold is seen when the plan runs.
+    // A byte has one home offset in all buffers but the send buffer, which holds the own shard alone.
+    // What the other buffers hold is seen when the plan runs.
     Fault source_holds(const Op& op) const
     {
-        if (!inside_shards(op.slice)) return Fault::outside_shards;
-        if (op.from != Place::send) return Fault::none;
-        const bool holds = !call_.in_place_at(rank_) && is_within(op.slice, call_.shard(rank_));
+        const Extent target{op.slice.target, op.slice.length};
+        if (!inside_shards(target)) return Fault::outside_shards;
+        if (op.from != Place::send)
+            return op.slice.source == op.slice.target ? Fault::none : Fault::wrong_source;
+        const Extent own = call_.shard(rank_);
+        const bool holds = !call_.in_place_at(rank_) && is_within(target, own) &&
+                           op.slice.source == op.slice.target - own.offset;
         return holds ? Fault::none : Fault::wrong_source;
     }
 

@@ -72,8 +72,10 @@ bool Machine::park(const Pair& pair, const Event& event)
         return true;
     }
     if (pair.level == Level::node) return false;
+    const bool is_drained = event.kind == Event::Kind::announcement &&
+                            announcements_[event.index].is_drained;
     for (const int end : {pair.from, pair.to}) {
-        if (at(end).inside) continue;
+        if (at(end).inside || (end == pair.from && is_drained)) continue;
         at(end).parked.push_back(event);
         return true;
     }
@@ -100,7 +102,7 @@ void Machine::land_payload(const Event& event)
     if (meets(Schedule::Kind::chunk_lost, flight)) return lose(event.index);
     const std::size_t part = next_part(flight.slice.length, flight.landed);
     const bool is_lost = meets(Schedule::Kind::data_lost, flight);
-    if (!is_lost && !target_of(flight.pair).write({flight.slice.offset + flight.landed, part})) {
+    if (!is_lost && !target_of(flight.pair).write({flight.slice.target + flight.landed, part})) {
         return fail(Fault::written_twice, flight.call, flight.pair.from, op);
     }
     flight.landed += part;
@@ -135,7 +137,7 @@ void Machine::land_signal(const Event& event)
     // On a rail a signal is the number of all chunks so far.
     const bool covers_a_loss =
         flight.before != Flight::none && meets(Schedule::Kind::chunk_lost, flights_[flight.before]);
-    if (covers_a_loss || !target_of(flight.pair).has_landed(flight.slice))
+    if (covers_a_loss || !target_of(flight.pair).has_landed(flight.target()))
         return fail(Fault::signal_without_data, flight.call, from, static_cast<int>(flight.op));
 
     flight.signal_done = true;
@@ -144,7 +146,7 @@ void Machine::land_signal(const Event& event)
         push(Event::Kind::signal, flight.after);
     }
     for (const std::uint32_t later : flight.later) push(Event::Kind::signal, later);
-    target_of(flight.pair).confirm(flight.slice);
+    target_of(flight.pair).confirm(flight.target());
     target.peers[index(from)].arrived[index(level)]++;
     if (call_of(to).keeps_early(level)) note_presence(flight.pair, flight.call);
     offer_blocked(to);
@@ -178,17 +180,17 @@ void Machine::check_forwarded()
         const int holder = flight.pair.to;
         const Call& call = calls_[index(flight.call)];
         for (const int peer : topo_.ranks_on(topo_.node_of(holder))) {
-            if (!at(peer).receive.holds(flight.slice)) {
+            if (!at(peer).receive.holds(flight.target())) {
                 return fail(Fault::not_forwarded, flight.call, holder);
             }
         }
         for (int source = 0; source < topo_.size() && call.route == Route::ring; source++) {
-            const Slice shard = call.shard(source);
+            const Extent shard = call.shard(source);
             const int next = (topo_.node_of(holder) + 1) % topo_.nodes();
-            const bool is_its = flight.slice.offset >= shard.offset &&
-                                flight.slice.offset < shard.offset + shard.length;
+            const bool is_its = flight.slice.target >= shard.offset &&
+                                flight.slice.target < shard.offset + shard.length;
             if (is_its && next != topo_.node_of(source) &&
-                !target_of({Level::rail, holder, topo_.entry(source, next)}).holds(flight.slice)) {
+                !target_of({Level::rail, holder, topo_.entry(source, next)}).holds(flight.target())) {
                 return fail(Fault::not_forwarded, flight.call, holder);
             }
         }

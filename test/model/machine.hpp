@@ -61,6 +61,7 @@ struct Flight {
     std::uint32_t number;
     Slice slice;
     std::size_t landed = 0;       // bytes
+    Extent target() const { return {slice.target, slice.length}; }
     std::uint32_t before = none;  // on the same rail pair
     std::uint32_t after = none;
     bool payload_done = false;
@@ -74,6 +75,7 @@ struct Flight {
 struct Announcement {
     Pair pair;
     int call;
+    bool is_drained = false;  // it lands without its sender
 };
 
 class Machine {
@@ -98,6 +100,7 @@ private:
     void begin_drain(int rank, std::uint32_t op);
     void end_drains(int rank);
     void complete(int rank, std::uint32_t op);
+    bool is_put_to_early(int rank, int peer) const;
     void leave(int rank);
 
     // land.cpp: what happens between ranks.
@@ -125,6 +128,7 @@ private:
     void happen(const Event& event);
     void fail(Fault fault, int call, int rank, int op = -1);
 
+    static constexpr Level all_levels[] = {Level::node, Level::rail};
     static std::size_t index(int i) { return static_cast<std::size_t>(i); }
     static std::size_t index(Level l) { return static_cast<std::size_t>(l); }
     RankState& at(int rank) { return ranks_[index(rank)]; }

@@ -20,7 +20,8 @@
 //     waits for its next call
 //   - a drain covers the puts that were issued before it. When these have landed it needs nothing
 //     more of the target: a transport whose acknowledgements need the target's progress must see
-//     to that itself
+//     to that itself. What was told to the target before then lands without the rank
+//   - in calls that take early puts, a rank may be one call behind those that put to it, not two
 //
 // A network that does not keep these promises is another kind of schedule, and rejected
 // (test_network.cpp). Not modelled: failing transfers. That every rank reports them is the executor's duty, not the
@@ -33,13 +34,14 @@
 #include <string>
 #include <vector>
 
+#include "coll/allgather/plan.hpp"
 #include "hier/plan.hpp"
 
 namespace hier::model {
 
 // One collective as all ranks call it.
 struct Call {
-    std::vector<Slice> shards;
+    std::vector<Extent> shards;
     std::size_t chunk = 1;
     Route route = Route::direct;
     std::vector<bool> in_place;  // by rank
@@ -52,7 +54,7 @@ struct Call {
     bool keeps_early(Level level) const { return level == Level::rail ? eager : publish; }
     bool in_place_at(int rank) const { return in_place[static_cast<std::size_t>(rank)]; }
     bool bounce_at(int rank) const { return bounce[static_cast<std::size_t>(rank)]; }
-    Slice shard(int rank) const { return shards[static_cast<std::size_t>(rank)]; }
+    Extent shard(int rank) const { return shards[static_cast<std::size_t>(rank)]; }
     Plan& plan(int rank) { return plans[static_cast<std::size_t>(rank)]; }
     const Plan& plan(int rank) const { return plans[static_cast<std::size_t>(rank)]; }
 };
@@ -78,6 +80,8 @@ enum class Fault : std::uint8_t {
     not_held,         // bytes are read that have not arrived
     written_twice,
     returned_early,  // a byte had not arrived
+    // A rank that it may write to in its next call, without asking, had not entered this one.
+    left_alone,
     stray,           // a put lands when its target is not in that collective
     deadlock,
     not_forwarded,  // a chunk that arrived stays until another one arrives

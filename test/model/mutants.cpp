@@ -80,9 +80,21 @@ private:
     void leave_out(std::size_t i)
     {
         if (is_idle_await(i, plan_.ops[i])) return;
-        // Equivalent: a wait for an announcement after which nothing follows.
-        if (plan_.ops[i].kind == Op::Kind::await_ready && !depended_[i]) return;
+        if (is_idle_wait(i)) return;
         edit("operation left out", i, [&](Draft& draft) { draft.remove(i); });
+    }
+
+    // Equivalent: a wait for a peer to come into the call after which nothing follows; in a call in
+    // which nobody announces, if the plan waits for data of that peer, too.
+    bool is_idle_wait(std::size_t i) const
+    {
+        const Op& op = plan_.ops[i];
+        if (!awaits_peer(op.kind) || depended_[i]) return false;
+        return op.kind == Op::Kind::await_announced ||
+               std::any_of(plan_.ops.begin(), plan_.ops.end(), [&](const Op& o) {
+                   return o.kind == Op::Kind::await_data && o.level == op.level &&
+                          o.peer == op.peer;
+               });
     }
 
     // Equivalent: put n of a rail pair is not issued before put n-1, and that one has a
@@ -168,8 +180,16 @@ private:
     {
         const Op& op = plan_.ops[i];
         if (op.kind != Op::Kind::put && op.kind != Op::Kind::copy) return;
-        edit_op("slice one byte further", i, [](Op& o) { o.slice.offset++; });
-        edit_op("slice one byte nearer", i, [](Op& o) { o.slice.offset--; });
+        const auto shift = [&](const char* change, std::size_t by) {
+            edit_op(change, i, [&](Op& o) {
+                o.slice.source += by;
+                o.slice.target += by;
+            });
+        };
+        shift("slice one byte further", 1);
+        shift("slice one byte nearer", std::size_t{0} - 1);
+        edit_op("source one byte further", i, [](Op& o) { o.slice.source++; });
+        edit_op("target one byte nearer", i, [](Op& o) { o.slice.target--; });
         edit_op("slice one byte shorter", i, [](Op& o) { o.slice.length--; });
         edit_op("slice one byte longer", i, [](Op& o) { o.slice.length++; });
     }
@@ -177,9 +197,7 @@ private:
     void change_peer(std::size_t i)
     {
         const Op& op = plan_.ops[i];
-        // Equivalent: a wait for an announcement after which nothing follows.
-        const bool is_idle = op.kind == Op::Kind::await_ready && !depended_[i];
-        for (int peer = 0; peer < topo_.size() && !is_idle; peer++) {
+        for (int peer = 0; peer < topo_.size() && !is_idle_wait(i); peer++) {
             if (peer == op.peer) continue;
             // Equivalent: all others of a node of two is the other one.
             const auto node = topo_.ranks_on(topo_.node_of(rank_));

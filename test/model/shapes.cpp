@@ -37,12 +37,12 @@ Topology shuffled(std::vector<int> node_of_rank, std::mt19937& random)
     return Topology(node_of_rank, order);
 }
 
-std::vector<Slice> uneven_shards(int ranks, std::size_t most, std::mt19937& random)
+std::vector<Extent> uneven_shards(int ranks, std::size_t most, std::mt19937& random)
 {
     std::vector<std::size_t> order(static_cast<std::size_t>(ranks));
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::shuffle(order.begin(), order.end(), random);
-    std::vector<Slice> shards(order.size());
+    std::vector<Extent> shards(order.size());
     std::size_t offset = 0;
     for (const std::size_t r : order) {
         offset += random() % 3;
@@ -84,7 +84,7 @@ std::string judge(const Topology& topology, const std::vector<Call>& calls,
         out += std::string("; ") + to_string(call.route);
         out += ", chunk " + std::to_string(call.chunk) + (call.publish ? ", publish" : "") +
                (call.own_whole ? ", own shards whole, shards" : ", shards");
-        for (const Slice s : call.shards) {
+        for (const Extent s : call.shards) {
             out += " " + std::to_string(s.offset) + "+" + std::to_string(s.length);
         }
         out += ", in place" + ranks_of(call.in_place) + ", bounce" + ranks_of(call.bounce);

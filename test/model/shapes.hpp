@@ -22,7 +22,7 @@ Topology shuffled(std::vector<int> node_of_rank, std::mt19937& random);
 
 // One shard for each rank, in any order in the buffer, of 0 to `most` bytes, with gaps between
 // them.
-std::vector<Slice> uneven_shards(int ranks, std::size_t most, std::mt19937& random);
+std::vector<Extent> uneven_shards(int ranks, std::size_t most, std::mt19937& random);
 
 // By rank: in place or not, with a bounce buffer or not.
 std::vector<bool> some_of(int ranks, std::mt19937& random);

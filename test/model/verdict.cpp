@@ -30,6 +30,8 @@ const char* to_string(Fault fault)
         return "byte written twice";
     case Fault::returned_early:
         return "returned before every byte had arrived";
+    case Fault::left_alone:
+        return "returned before a rank that it puts to had entered";
     case Fault::stray:
         return "put lands when its target is not in this collective";
     case Fault::deadlock:

@@ -330,7 +330,7 @@ case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says=
 # In a series of calls whose blocks nobody asks for. (Who is stopped there has not entered the next one: that is late.)
 for size in 0 2; do
     case_ "fault-counts-small-by-$size" ranks=4 node_size="$size" mca="coll_hier_timeout 3" status=error \
-        says="ranks disagree on the size of an allgather" limit=60 -- fault --mode counts --expect hier --bytes 200
+        says="ranks disagree on the size of a call" limit=60 -- fault --mode counts --expect hier --bytes 200
 done
 case_ fault-kill-small ranks=4 mca="coll_hier_timeout 3 coll_hier_verbose 1" status=error \
     says="200 bytes a rank: publish" limit=60 -- fault --mode kill --expect hier --bytes 200

@@ -28,7 +28,7 @@ hipIpcMemHandle_t exchange(const Group& group, std::byte* memory)
 {
     Handle own{};
     if (memory != nullptr) gives(hipIpcGetMemHandle(&own.bytes, memory));
-    return group.allgather(own)[0].bytes;
+    return group.collect(own)[0].bytes;
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ void test_ipc(void**)
             gives(hipIpcCloseMemHandle(mapped), hipErrorInvalidValue);
             require(live("mappings") == 0);
         }
-        (void)group.allgather(0);
+        (void)group.collect(0);
         if (is_owner) require(get(memory, bytes) == pattern(bytes, 2));
     }));
 }
@@ -81,21 +81,21 @@ void test_ipc_of_memory_that_was_freed(void**)
         const auto late_handle = exchange(group, late);
         void* mapped = nullptr;
         if (!is_owner) gives(hipIpcOpenMemHandle(&mapped, handle, 0));
-        (void)group.allgather(0);
+        (void)group.collect(0);
         if (is_owner) {
             gives(hipFree(late));
             gives(hipFree(memory));
             require(device_memory(bytes) == memory);
             require(device_memory(bytes) == late);
         }
-        (void)group.allgather(0);
+        (void)group.collect(0);
         if (!is_owner) {
             require(get(mapped, bytes) == pattern(bytes, 1));
             void* none = nullptr;
             gives(hipIpcOpenMemHandle(&none, late_handle, 0), hipErrorInvalidDevicePointer);
             require(none == nullptr);
         }
-        (void)group.allgather(0);
+        (void)group.collect(0);
     }));
 }
 
@@ -106,7 +106,7 @@ void test_ipc_refusals(void**)
         auto* const memory = device_memory(bytes);
         Handle own{};
         gives(hipIpcGetMemHandle(&own.bytes, memory));
-        const auto all = group.allgather(own);
+        const auto all = group.collect(own);
         void* mapped = nullptr;
         void* again = nullptr;
         gives(hipIpcOpenMemHandle(&again, own.bytes, 0), hipErrorInvalidContext);
@@ -121,12 +121,12 @@ void test_ipc_refusals(void**)
         gives(hipIpcGetMemHandle(&handle, &handle), hipErrorInvalidValue);
         gives(hipFree(mapped), hipErrorInvalidValue);
         gives(hipIpcCloseMemHandle(memory), hipErrorInvalidValue);
-        (void)group.allgather(0);
+        (void)group.collect(0);
 
         // Closed, it may be mapped once more.
         gives(hipIpcCloseMemHandle(mapped));
         gives(hipIpcOpenMemHandle(&mapped, other, 0));
-        (void)group.allgather(0);
+        (void)group.collect(0);
     }));
 }
 

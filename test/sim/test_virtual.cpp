@@ -119,8 +119,8 @@ void test_shared_pieces(void**)
                 hipMemExportToShareableHandle(&fd, again, hipMemHandleTypePosixFileDescriptor, 0));
             gives(hipMemRelease(again));
         }
-        const int owner = group.allgather(static_cast<int>(getpid()))[0];
-        const int number = group.allgather(fd)[0];
+        const int owner = group.collect(static_cast<int>(getpid()))[0];
+        const int number = group.collect(fd)[0];
         if (!is_owner) {
             fd = open_of(owner, number);
             hipMemGenericAllocationHandle_t handle{};
@@ -135,7 +135,7 @@ void test_shared_pieces(void**)
                 hipMemExportToShareableHandle(&fd, handle, hipMemHandleTypePosixFileDescriptor, 0),
                 hipErrorInvalidValue);
         }
-        (void)group.allgather(0);
+        (void)group.collect(0);
         if (is_owner) require(get(base, piece) == bytes);
     }));
 }

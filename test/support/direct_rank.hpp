@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "reachable.hpp"
 #include "gpu_rank.hpp"
 #include "team_rank.hpp"
 #include "wrap_ucx.hpp"
@@ -44,7 +45,7 @@ inline Ends run_direct(int ranks, const std::function<std::string(ForkedRank&)>&
 struct DirectRank {
     explicit DirectRank(ForkedRank& self, const hier_config& config = config_for_direct())
         : ranks(static_cast<std::size_t>(self.size())), send(device_memory(shard)),
-          receive(device_memory(ranks * shard)), is_seen(hier_memory_is_reachable(receive) == 0),
+          receive(device_memory(ranks * shard)), is_seen(!is_reachable(receive)),
           team(self, config)
     {
     }

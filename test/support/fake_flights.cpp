@@ -12,7 +12,7 @@ Status FakeTransport::start(const Flight& flight)
     if (!bound_) blame("a transfer outside of begin and end");
     if (raised_) blame("a transfer started after a failure");
     const Slice& slice = flight.transfer.slice;
-    if (slice.offset + slice.length > binding_.receive.length)
+    if (slice.target + slice.length > binding_.receive.length)
         blame("a transfer beyond the end of the buffer");
     const auto& w = network_.weather();
     if (flight.fails || !flights_.empty() || !network_.chance(w.immediate)) {
@@ -25,7 +25,7 @@ Status FakeTransport::start(const Flight& flight)
 
 const std::byte* FakeTransport::source(const Transfer& transfer) const
 {
-    return binding_.at(transfer.from, transfer.slice.offset);
+    return binding_.at(transfer.from, transfer.slice.source);
 }
 
 // The moment at which the source is read.
@@ -35,7 +35,7 @@ void FakeTransport::perform(const Flight& flight)
     const Slice slice = transfer.slice;
     switch (flight.call) {
     case Call::copy:
-        std::memmove(binding_.at(transfer.to, slice.offset), source(transfer), slice.length);
+        std::memmove(binding_.at(transfer.to, slice.target), source(transfer), slice.length);
         break;
     case Call::drain: {
         Lane& lane = to(transfer.peer);
@@ -70,7 +70,7 @@ void FakeTransport::send(const Flight& flight)
         if (is_gone && !lane->announced.stays) blame("a put to a rank that has left its call");
         auto& queue = level_ == Level::rail ? lane->road : lane->arriving;
         queue.push_back({{from, from + transfer.slice.length},
-                         transfer.slice.offset,
+                         transfer.slice.target,
                          binding_.sequence,
                          transfer.count,
                          binding_.receive.length,

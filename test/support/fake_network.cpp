@@ -97,15 +97,32 @@ Status FakeTransport::announce(int peer)
     return Status::ok;
 }
 
-Status FakeTransport::ready(int peer)
+Status FakeTransport::enter(int peer)
 {
-    if (!bound_) blame("ready outside of begin and end");
-    if (strikes(Call::ready)) return Status::mismatch;
-    if (is_publish()) {
-        const Lane& from = group_.lanes[me_][static_cast<std::size_t>(peer)];
-        if (arrived(peer) == 0) return Status::in_progress;
-        return from.differs ? Status::mismatch : Status::ok;
+    if (!bound_) blame("enter outside of begin and end");
+    if (!is_publish()) blame("enter in a call in which ranks announce");
+    auto& from = group_.lanes[me_];
+    for (std::size_t i = 0; i < from.size(); i++) {
+        if (peer == Op::every_peer || peer == static_cast<int>(i))
+            from[i].entered = binding_.sequence;
     }
+    return Status::ok;
+}
+
+Status FakeTransport::entered(int peer)
+{
+    if (!bound_) blame("entered outside of begin and end");
+    if (!is_publish()) blame("entered in a call in which ranks announce");
+    if (strikes(Call::ready)) return Status::mismatch;
+    const Lane& from = group_.lanes[me_][static_cast<std::size_t>(peer)];
+    if (arrived(peer) > 0) return from.differs ? Status::mismatch : Status::ok;
+    return to(peer).entered < binding_.sequence ? Status::in_progress : Status::ok;
+}
+
+Status FakeTransport::announced(int peer)
+{
+    if (!bound_) blame("announced outside of begin and end");
+    if (strikes(Call::ready)) return Status::mismatch;
     const auto& announced = to(peer).announced;
     if (announced.sequence < binding_.sequence) return Status::in_progress;
     return announced.into.length == binding_.receive.length ? Status::ok : Status::mismatch;

@@ -71,6 +71,7 @@ struct FakeGroup {
     };
     struct Lane {
         Announced announced;
+        std::uint64_t entered = 0;    // the last call that the receiver has said to be in
         std::uint64_t signal = 0;
         std::deque<Parcel> road;      // needs the sender
         std::deque<Parcel> arriving;  // needs nobody but the receiver
@@ -143,7 +144,9 @@ public:
 
     Status begin(const Binding& binding) override;
     Status announce(int peer) override;
-    Status ready(int peer) override;
+    Status enter(int peer) override;
+    Status announced(int peer) override;
+    Status entered(int peer) override;
     Status put(const Transfer& transfer) override;
     Status copy(const Transfer& transfer) override;
     Status drain(int peer, std::uint32_t op) override;

@@ -39,7 +39,7 @@ struct Buffers {
             }
         }
     }
-    bool is_sent(const Slice& s) const
+    bool is_sent(const Extent& s) const
     {
         return s.offset >= shard.offset && s.offset + s.length <= shard.offset + shard.length;
     }
@@ -47,8 +47,7 @@ struct Buffers {
     {
         return {sequence,
                 {send.data() + 1, shard.length},
-                {receive.data() + 3, receive.size() - 3},
-                shard.offset};
+                {receive.data() + 3, receive.size() - 3}};
     }
     std::string wrong_bytes(const Traffic& t, std::uint64_t sequence) const
     {
@@ -62,7 +61,7 @@ struct Buffers {
         return "";
     }
     int me;
-    Slice shard;
+    Extent shard;
     std::vector<std::byte> receive;
     std::vector<std::byte> send;
 };
@@ -77,9 +76,14 @@ Status put_all(Transport& transport, const Buffers& buffers, const Traffic& traf
             if (owner != buffers.me) continue;
             const bool is_copy = peer == buffers.me;
             if (is_copy && !buffers.is_sent(slice)) continue;
-            const Transfer transfer{
-                peer,           slice, buffers.is_sent(slice) ? Place::send : Place::receive,
-                Place::receive, 1,     op++};
+            const bool is_sent = buffers.is_sent(slice);
+            const std::size_t source = slice.offset - (is_sent ? buffers.shard.offset : 0);
+            const Transfer transfer{peer,
+                                    {source, slice.offset, slice.length},
+                                    is_sent ? Place::send : Place::receive,
+                                    Place::receive,
+                                    1,
+                                    op++};
             const Status status = is_copy ? transport.copy(transfer) : transport.put(transfer);
             if (failed(status)) return status;
             if (status == Status::in_progress) counter.done--;  // comes back
@@ -126,7 +130,7 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
 
     const bool are_ready = await([&] {
         return std::all_of(peers.begin() + 1, peers.end(),
-                           [&](int p) { return transport.ready(p) == Status::ok; });
+                           [&](int p) { return transport.announced(p) == Status::ok; });
     });
     if (!are_ready) return "a peer is never ready";
     if (failed(put_all(transport, buffers, traffic, peers, counter))) return "a put failed";
@@ -150,7 +154,7 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
 std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra)
 {
     const Group group = self.group();
-    return make_node_transport(group, {.pids = group.allgather(static_cast<int>(getpid()))}, intra);
+    return make_node_transport(group, {.pids = group.collect(static_cast<int>(getpid()))}, intra);
 }
 
 }  // namespace hier::test

@@ -16,10 +16,10 @@ namespace hier::test {
 struct Traffic {
     struct Piece {
         int owner;
-        Slice slice;
+        Extent slice;
     };
     std::size_t length = 0;
-    std::vector<Slice> shards;  // of each rank: what its send buffer holds
+    std::vector<Extent> shards;  // of each rank: what its send buffer holds
     std::vector<Piece> pieces;  // within shards, and behind them
 };
 

@@ -44,7 +44,7 @@ public:
     explicit Rank(ForkedRank& self, bool pool = false, std::size_t shard = some_bytes)
         : self_(self), shard_(shard), group_(self.group()),
           transport_(make_node_transport(
-              group_, {.pids = group_.allgather(static_cast<int>(getpid())), .have_devices = true},
+              group_, {.pids = group_.collect(static_cast<int>(getpid())), .have_devices = true},
               HIER_INTRA_AUTO)),
           send_(device_memory(2 * shard)),
           receive_(device_memory(shard * static_cast<std::size_t>(self.size()), pool))
@@ -60,13 +60,12 @@ public:
         b.receive = {receive_, shard_ * static_cast<std::size_t>(self_.size()),
                      allocation_of(receive_)};
         b.receive.memory.length -= unknown;
-        b.send_offset = at(self_.rank());
         return transport_->begin(b);
     }
     Status put_own(int peer, std::uint32_t op)
     {
         return transport_->put(
-            {peer, {at(self_.rank()), shard_}, Place::send, Place::receive, 1, op});
+            {peer, {0, at(self_.rank()), shard_}, Place::send, Place::receive, 1, op});
     }
     bool turn()
     {
@@ -75,7 +74,7 @@ public:
     }
     bool wait_for_peer(int peer)
     {
-        return await([&] { return turn() && transport_->ready(peer) == Status::ok; });
+        return await([&] { return turn() && transport_->announced(peer) == Status::ok; });
     }
     // What has been signalled is there, at once.
     std::string received(int peer, std::uint64_t sequence)
@@ -92,7 +91,7 @@ public:
     void submit() { transport_->submit(counter); }
     std::byte* receive() { return receive_; }
     void receive_into(std::byte* memory) { receive_ = memory; }
-    void meet() { (void)group_.allgather(0); }
+    void meet() { (void)group_.collect(0); }
 
     Counter counter;
     Status status = Status::ok;

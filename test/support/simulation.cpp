@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "fake_clock.hpp"
+#include "coll/allgather/plan.hpp"
 #include "machine.hpp"
 
 namespace hier::test {
@@ -97,7 +98,6 @@ private:
         binding.sequence = static_cast<std::uint64_t>(done_) + 1;
         binding.send = {own, bytes_};
         binding.receive = {receive_.data(), receive_.size()};
-        binding.send_offset = rank_ * bytes_;
         if (has_bounce()) binding.bounce = {bounce_.data(), bounce_.size()};
         binding.publish = is_publish();
         running_ = true;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/common/choice.hpp"
 #include "exec/executor.hpp"
 #include "exec/program.hpp"
 #include "fake_network.hpp"

@@ -44,10 +44,10 @@ inline Rates rdma()
     return r;
 }
 
-inline AllgatherChoice choose(const std::vector<int>& layout, const Rates& rates, std::size_t bytes,
+inline Choice choose(const std::vector<int>& layout, const Rates& rates, std::size_t bytes,
                               bool eager = true)
 {
-    AllgatherConstraints constraints;
+    Constraints constraints;
     constraints.eager_bytes = eager ? 32 * kilo : 0;
     return AllgatherCost(bench::simulator::make_topology(layout), rates).choose(bytes, constraints);
 }

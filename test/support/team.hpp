@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/allgather/plan.hpp"
 #include "hier/plan.hpp"
 #include "machine.hpp"
 
@@ -14,7 +15,7 @@ namespace hier::test {
 
 struct Team {
     Topology topology;
-    std::vector<Slice> shards;
+    std::vector<Extent> shards;
     std::vector<Plan> plans;
     std::size_t chunk;
     Route route;
@@ -22,7 +23,7 @@ struct Team {
     std::vector<bool> bounce;  // by rank
 };
 
-inline Team team_of(const std::vector<int>& nodes, std::vector<Slice> shards, std::size_t chunk,
+inline Team team_of(const std::vector<int>& nodes, std::vector<Extent> shards, std::size_t chunk,
                     Route route, bool in_place = false, std::vector<bool> bounce = {})
 {
     bounce.resize(nodes.size());
@@ -42,6 +43,9 @@ inline Team team_of(const char* text, std::size_t bytes, std::size_t chunk, Rout
     return team_of(nodes, equal_shards(static_cast<int>(nodes.size()), bytes), chunk, route,
                    in_place, std::move(bounce));
 }
+
+// Where an op writes.
+inline Extent target_of(const Op& op) { return {op.slice.target, op.slice.length}; }
 
 using Visit = std::function<void(int rank, const Op& op)>;
 
@@ -80,7 +84,7 @@ inline std::size_t bytes_of_node(const Team& team, int node)
 inline std::size_t bytes_of_all(const Team& team)
 {
     std::size_t bytes = 0;
-    for (const Slice s : team.shards) bytes += s.length;
+    for (const Extent s : team.shards) bytes += s.length;
     return bytes;
 }
 

@@ -90,15 +90,24 @@ int TeamRank::call_raw(const std::byte* send, std::byte* recv, std::size_t bytes
 
 int TeamRank::start_raw(const std::byte* send, std::byte* recv, std::size_t bytes)
 {
-    const hier_allgather_args args{send, recv, bytes};
-    return hier_allgather_start(team_, &args);
+    const auto size = static_cast<std::size_t>(self_.size());
+    const auto own = static_cast<std::size_t>(self_.rank()) * bytes;
+    hier_call call{};
+    call.collective = HIER_ALLGATHER;
+    call.bytes = bytes;
+    call.in_place = send == nullptr ? 1 : 0;
+    call.recv = {recv, size * bytes, {}};
+    call.send = {send == nullptr ? recv + own : const_cast<std::byte*>(send), bytes, {}};
+    hier_memory_inspect(recv, &call.recv.memory);
+    if (send != nullptr) hier_memory_inspect(send, &call.send.memory);
+    return hier_start(team_, &call, &request_);
 }
 
 int TeamRank::finish(int code)
 {
     (void)await([&] {
         if (code == HIER_IN_PROGRESS) (void)hier_progress();
-        if (code == HIER_IN_PROGRESS) code = hier_team_test(team_);
+        if (code == HIER_IN_PROGRESS) code = hier_test(request_);
         return code != HIER_IN_PROGRESS;
     });
     return code;
@@ -107,8 +116,7 @@ int TeamRank::finish(int code)
 int TeamRank::start_only()
 {
     std::byte send[8]{}, receive[64]{};
-    const hier_allgather_args args{send, receive, 8};
-    return hier_allgather_start(team_, &args);
+    return start_raw(send, receive, sizeof send);
 }
 
 void TeamRank::leave()
@@ -122,7 +130,7 @@ TeamRank::~TeamRank()
     if (!left_) end();
 }
 
-void TeamRank::wait_for_others() { (void)self_.group().allgather(0); }
+void TeamRank::wait_for_others() { (void)self_.group().collect(0); }
 
 void TeamRank::end()
 {

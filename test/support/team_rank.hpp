@@ -24,7 +24,7 @@ public:
     // Of hier_team_create.
     int created() const { return created_; }
     const char* description() const { return hier_team_description(team_); }
-    std::size_t min_bytes() const { return hier_team_min_bytes(team_); }
+    std::size_t min_bytes() const { return hier_team_min_bytes(team_, HIER_ALLGATHER); }
 
     // One allgather in memory of its own, which is kept to the end; the code that it ends with,
     // HIER_IN_PROGRESS if it does not. `wrong` gets wrong bytes after a good one.
@@ -38,7 +38,7 @@ public:
     // The first half of it and the second, which gets what the first has said.
     int start_raw(const std::byte* send, std::byte* recv, std::size_t bytes);
     int finish(int code);
-    // The code of hier_allgather_start alone, for a team that takes no more.
+    // The code of hier_start alone, for a team that takes no more.
     int start_only();
 
     // Destroys the team; the others may still be in it.
@@ -52,6 +52,7 @@ private:
 
     ForkedRank& self_;
     hier_team* team_ = nullptr;
+    hier_request* request_ = nullptr;  // of the call that has been started last
     int created_ = HIER_ERR_SETUP;
     int calls_ = 0;
     bool left_ = false;

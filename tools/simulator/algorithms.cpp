@@ -90,7 +90,7 @@ Symmetry symmetry_for(const Options& options, Symmetry wanted)
 
 // What this call finds.
 Machine machine_for(const Topology& topology, const Options& options, std::size_t bytes,
-                    const hier::AllgatherChoice& choice)
+                    const hier::Choice& choice)
 {
     Machine m = options.machine;
     if (choice.chunk > 0 && !choice.eager) {
@@ -145,8 +145,8 @@ Outcome run_competitor(const std::string& name, const Topology& topology, const 
 
 }  // namespace
 
-hier::AllgatherShape shape_of(const Options& options, std::span<const hier::Slice> shards,
-                              const hier::AllgatherChoice& choice)
+hier::AllgatherShape shape_of(const Options& options, std::span<const hier::Extent> shards,
+                              const hier::Choice& choice)
 {
     const bool has_bounce = options.machine.stage_rate > 0 && options.ranks_of().size() > 1;
     return {.shards = shards,
@@ -162,7 +162,7 @@ hier::AllgatherShape shape_of(const Options& options, std::span<const hier::Slic
 }
 
 Outcome run_hier(const Topology& topology, const Options& options, std::size_t bytes,
-                 const hier::AllgatherChoice& choice)
+                 const hier::Choice& choice)
 {
     const auto shards = hier::equal_shards(topology.size(), bytes);
     const hier::AllgatherShape shape = shape_of(options, shards, choice);
@@ -205,7 +205,7 @@ std::vector<Result> run_all(const Options& options, std::size_t bytes)
             continue;
         }
         for (const auto& route : routes) {
-            hier::AllgatherConstraints constraints;
+            hier::Constraints constraints;
             constraints.route = route;
             constraints.chunk = options.chunk;
             constraints.depth = options.machine.depth;

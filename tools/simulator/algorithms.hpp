@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/allgather/plan.hpp"
 #include "coll/allgather/cost.hpp"
 #include "hier/topology.hpp"
 #include "options.hpp"
@@ -15,7 +16,7 @@ namespace bench::simulator {
 
 struct Result {
     std::string algorithm;
-    hier::AllgatherChoice choice;  // ours
+    hier::Choice choice;  // ours
     Outcome outcome;
 };
 
@@ -29,10 +30,10 @@ struct Result {
 
 // Ours, with the plans of the product.
 [[nodiscard]] hier::AllgatherShape shape_of(const Options& options,
-                                            std::span<const hier::Slice> shards,
-                                            const hier::AllgatherChoice& choice);
+                                            std::span<const hier::Extent> shards,
+                                            const hier::Choice& choice);
 [[nodiscard]] Outcome run_hier(const hier::Topology& topology, const Options& options,
-                               std::size_t bytes, const hier::AllgatherChoice& choice);
+                               std::size_t bytes, const hier::Choice& choice);
 // Every row that the options ask for. Throws std::runtime_error.
 [[nodiscard]] std::vector<Result> run_all(const Options& options, std::size_t bytes);
 

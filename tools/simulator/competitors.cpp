@@ -13,7 +13,7 @@ using hier::Level;
 using hier::Op;
 using hier::Place;
 using hier::Plan;
-using hier::Slice;
+using hier::Extent;
 using Dependencies = std::vector<std::uint32_t>;
 
 class Draft {
@@ -26,17 +26,17 @@ public:
         return t.node_of(peer) == t.node_of(rank_) ? Level::node : Level::rail;
     }
 
-    [[nodiscard]] Slice blocks(int first, int last) const
+    [[nodiscard]] Extent blocks(int first, int last) const
     {
-        const Slice& from = task_.shards[static_cast<std::size_t>(first)];
-        const Slice& to = task_.shards[static_cast<std::size_t>(last)];
+        const Extent& from = task_.shards[static_cast<std::size_t>(first)];
+        const Extent& to = task_.shards[static_cast<std::size_t>(last)];
         return {from.offset, to.offset + to.length - from.offset};
     }
 
     // `count` shards from that of `first` on, counted around, in a buffer of their own.
-    [[nodiscard]] Slice around(int first, int count) const
+    [[nodiscard]] Extent around(int first, int count) const
     {
-        Slice slice{0, 0};
+        Extent slice{0, 0};
         for (int i = 0; i < count; i++) {
             slice.length +=
                 task_.shards[static_cast<std::size_t>((first + i) % task_.topology.size())].length;
@@ -54,14 +54,14 @@ public:
         return plan.append(op, after);
     }
 
-    std::uint32_t put(int peer, Slice slice, Dependencies after)
+    std::uint32_t put(int peer, Extent part, Dependencies after)
     {
         if (!ready_.contains(peer)) {
-            ready_[peer] = add(Op::Kind::await_ready, peer);
+            ready_[peer] = add(Op::Kind::await_announced, peer);
         }
         after.push_back(ready_[peer]);
         const std::uint32_t op = add(Op::Kind::put, peer, after);
-        plan.ops[op].slice = slice;
+        plan.ops[op].slice = {part.offset, part.offset, part.length};
         plan.ops[op].count = ++sent_[peer];
         return op;
     }
@@ -76,7 +76,8 @@ public:
     void copy_own()
     {
         const std::uint32_t op = add(Op::Kind::copy, rank_);
-        plan.ops[op].slice = blocks(rank_, rank_);
+        const Extent own = blocks(rank_, rank_);
+        plan.ops[op].slice = {0, own.offset, own.length};
         plan.ops[op].from = Place::send;
     }
 
@@ -138,11 +139,11 @@ Plan plan_doubling(const Task& task, int rank)
 namespace {
 
 // The shards of a node, neighbours together.
-std::vector<Slice> blocks_of(const Task& task, int node)
+std::vector<Extent> blocks_of(const Task& task, int node)
 {
-    std::vector<Slice> blocks;
+    std::vector<Extent> blocks;
     for (const int rank : task.topology.ranks_on(node)) {
-        const Slice& shard = task.shards[static_cast<std::size_t>(rank)];
+        const Extent& shard = task.shards[static_cast<std::size_t>(rank)];
         if (!blocks.empty() && blocks.back().offset + blocks.back().length == shard.offset) {
             blocks.back().length += shard.length;
         } else {
@@ -201,10 +202,10 @@ Plan plan_single_leader(const Task& task, int rank, std::size_t segment)
         draft.put(members[0], draft.blocks(rank, rank), {});
         draft.add(Op::Kind::announce, members[local - 1]);
     }
-    const Slice whole = draft.blocks(0, task.topology.size() - 1);
+    const Extent whole = draft.blocks(0, task.topology.size() - 1);
     std::uint32_t count = 0;
     for (std::size_t done = 0; done < whole.length; done += segment) {
-        const Slice piece{whole.offset + done, std::min(segment, whole.length - done)};
+        const Extent piece{whole.offset + done, std::min(segment, whole.length - done)};
         Dependencies after = everything;
         if (local > 0) {
             after = {draft.await(members[local - 1], ++count)};

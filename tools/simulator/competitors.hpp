@@ -13,7 +13,7 @@ namespace bench::simulator {
 
 struct Task {
     const hier::Topology& topology;
-    std::span<const hier::Slice> shards;  // contiguous, in rank order
+    std::span<const hier::Extent> shards;  // contiguous, in rank order
 };
 
 // From rank to rank, P-1 steps of a shard. Only the last and the first rank of a node use a NIC:

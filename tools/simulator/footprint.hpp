@@ -20,6 +20,6 @@ struct Footprint {
 
 // Of rank 0.
 [[nodiscard]] Footprint footprint_of(const Options& options, std::size_t bytes,
-                                     const hier::AllgatherChoice& choice);
+                                     const hier::Choice& choice);
 
 }  // namespace bench::simulator

@@ -69,7 +69,7 @@ void Rank::build_pairs(int number, int turns)
             pair.puts.push_back(i);
         } else if (o.kind == Op::Kind::await_data) {
             pair.awaits.push_back(i);
-        } else if (o.kind == Op::Kind::await_ready) {
+        } else if (hier::awaits_peer(o.kind)) {
             pair.readies.push_back(i);
         }
     }

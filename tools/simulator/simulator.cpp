@@ -182,6 +182,7 @@ void Simulation::run_op(int number, OpIndex i)
         announce(number, i);
         finish(number, i);
         break;
+    case Op::Kind::enter:  // no plan of equal shards has any
     case Op::Kind::drain:
         finish(number, i);
         break;
@@ -195,7 +196,8 @@ void Simulation::run_op(int number, OpIndex i)
             rank(number).mark_runnable(i);
         }
         break;
-    case Op::Kind::await_ready:
+    case Op::Kind::await_announced:
+    case Op::Kind::await_entered:
     case Op::Kind::await_data:
         break;
     }

@@ -92,7 +92,7 @@ double AllgatherCost::fallback(std::size_t bytes) const
            copies;
 }
 
-AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
+Choice AllgatherCost::bundled(std::size_t bytes, bool eager) const
 {
     const std::size_t whole = bytes * index(max_members_);
     const bool publish = is_publish(bytes, Route::bundles, whole);
@@ -103,7 +103,7 @@ AllgatherChoice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     if (r.link_alone > 0) spreading.link = r.link_alone;
     const double stage =  // out, and the last one's in
         r.stage > 0 ? r.copy_issue + r.link_latency + static_cast<double>(whole) / r.stage : 0;
-    AllgatherChoice choice{Route::bundles, whole, std::clamp(busiest.out, 1, max_depth)};
+    Choice choice{Route::bundles, whole, std::clamp(busiest.out, 1, max_chosen_depth)};
     choice.eager = eager && nodes_ > 1;
     choice.publish = publish;
     const double issue =
@@ -178,7 +178,7 @@ double AllgatherCost::rail_time(std::size_t bytes, Route route, std::size_t chun
     return route == Route::ring ? std::max(rail, (nodes_ - 1) * (wire + r.nic_latency)) : rail;
 }
 
-AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk, int depth,
+Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk, int depth,
                                        bool eager) const
 {
     if (route == Route::bundles) return bundled(bytes, eager);
@@ -204,7 +204,7 @@ AllgatherChoice AllgatherCost::predict(std::size_t bytes, Route route, std::size
     const double turns = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
     const double first_arrival = (eager ? 1 : 2) * latency + turns * wire;
 
-    AllgatherChoice choice{route, chunk, depth, is_own_whole(), eager && nodes_ > 1, publish};
+    Choice choice{route, chunk, depth, is_own_whole(), eager && nodes_ > 1, publish};
     if (nodes_ > 1) choice.network = last_arrival + (eager ? 0 : latency);
     for (const RouteLoad::Node& node : busiest.nodes) {
         choice.links = std::max(choice.links, links_time(r, node, size, c));

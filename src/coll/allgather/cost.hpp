@@ -42,72 +42,19 @@
 // would meet at a port for as long.
 //
 // Source: the pipelined hierarchical allgather's max(inter, intra) + last chunk (Traeff et al.;
-// diagram in allgather.cpp), with the window of the executor and the issue and start costs that
+// drawing in plan.cpp), with the window of the executor and the issue and start costs that
 // were measured for copy engines. bench/simulate runs the plans themselves; test_cost compares.
 #pragma once
 
 #include <cstddef>
 #include <iterator>
-#include <optional>
-#include <vector>
 
 #include "coll/allgather/load.hpp"
-#include "hier/plan.hpp"
+#include "coll/common/choice.hpp"
+#include "coll/common/rates.hpp"
+#include "hier/topology.hpp"
 
 namespace hier {
-
-// Bytes per second, seconds.
-struct Rates {
-    double nic = 0;  // > 0, each direction
-    double nic_latency = 0;
-    double nic_issue = 0;   // of a put with its signal
-    double message = 0;     // of an eager message, for the core at either end
-    double nic_turn = 0;    // of either for the NIC, which takes one at a time
-    int nics = 0;           // of a node; 0: one a rank. Local rank l uses NIC l % nics
-    int lanes = 1;          // so many NICs in place of each, to which chunks go in turn
-    double link = 0;        // > 0, of one rank's pushes
-    double link_alone = 0;  // of a rank to which nobody pushes meanwhile; 0: `link`
-    double link_latency = 0;
-    double small_latency = 0;     // likewise, of shards of up to
-    std::size_t small_bytes = 0;  // this
-    // Likewise, of those among them in which a rank pushes no more than this to its node, bytes and as
-    // many for each block: publishes. 0: none is.
-    double publish_latency = 0;
-    std::size_t publish_space = 0, publish_block = 0;
-    double copy_issue = 0;
-    int streams = 1;
-    double node = 0;       // of all pushes of a node together; 0: only `link` limits
-    double own = 0;        // > 0, a copy inside a rank's memory
-    double stage = 0;      // to and from the bounce buffer; 0: there is none
-    bool engines = false;  // that copy, so that the ranks' cores do not
-    double overhead = 0;
-    // What the fallback module's calls cost more, their memory having to be the host's: at least, and
-    // a rate; 0: nothing.
-    double detour = 0, detour_rate = 0;
-};
-
-struct AllgatherChoice {
-    Route route = Route::direct;
-    std::size_t chunk = 0;
-    int depth = 0;
-    bool own_whole = false;
-    bool eager = false;    // puts do not wait for their receivers
-    bool publish = false;  // nor do those inside a node, each of which goes to all
-    // Predicted, in seconds; the first is `overhead` and the larger of the others, of bundles both, of
-    // whose links only what the network does not hide counts.
-    double seconds = 0;
-    double network = 0;
-    double links = 0;
-};
-
-// What is not to be chosen, and what the call is like.
-struct AllgatherConstraints {
-    std::optional<Route> route;
-    std::size_t chunk = 0;             // 0: choose
-    int depth = 0;                     // 0: choose; changes neither route nor chunk
-    std::size_t min_chunk = 32 << 10;  // below, a put costs more than its bytes
-    std::size_t eager_bytes = 0;       // of a message up to which the call is eager; 0: never
-};
 
 // Pure; a value that depends on nothing but its arguments.
 class AllgatherCost {
@@ -115,25 +62,23 @@ public:
     AllgatherCost(const Topology& topology, const Rates& rates);
 
     // Fills in the times. `bytes` of every rank, > 0.
-    AllgatherChoice predict(std::size_t bytes, Route route, std::size_t chunk, int depth,
+    Choice predict(std::size_t bytes, Route route, std::size_t chunk, int depth,
                             bool eager = false) const;
     // The best of the routes and of shards cut into 1, 2, 4, ... chunks that are no larger than
     // their cost wants; the window that keeps the NIC busy.
-    AllgatherChoice choose(std::size_t bytes, const AllgatherConstraints& constraints = {}) const;
+    Choice choose(std::size_t bytes, const Constraints& constraints = {}) const;
     // What the module before ours takes, roughly: recursive doubling or Bruck's algorithm over all
     // ranks, as Open MPI's tuned chooses them for small calls.
     double fallback(std::size_t bytes) const;
     // Is this route one of those that choose() takes without being told? Bundles only where they are
     // eager, or spread by copy engines.
-    bool is_choice(std::size_t bytes, Route route, const AllgatherConstraints& constraints) const;
-
-    static constexpr int max_depth = 64;  // that is chosen
+    bool is_choice(std::size_t bytes, Route route, const Constraints& constraints) const;
 
 private:
     // What goes to another node is a shard, or a node's shards.
-    bool is_eager(std::size_t bytes, Route route, const AllgatherConstraints& constraints) const;
+    bool is_eager(std::size_t bytes, Route route, const Constraints& constraints) const;
     const RouteLoad& load(Route route) const { return load_[static_cast<std::size_t>(route)]; }
-    AllgatherChoice bundled(std::size_t bytes, bool eager) const;
+    Choice bundled(std::size_t bytes, bool eager) const;
     double lane_share(Route route, std::size_t chunks) const;
     double network_time(std::size_t bytes, Route route, std::size_t chunks) const;
     double rail_time(std::size_t bytes, Route route, std::size_t chunk, int depth) const;
@@ -146,7 +91,7 @@ private:
     double links_time(const Rates& rates, const RouteLoad::Node& node, double size, double c) const;
     double largest_chunk(Route route) const;
     bool is_publish(std::size_t bytes, Route route, std::size_t chunk) const;
-    bool is_worth_bundling(std::size_t bytes, const AllgatherConstraints& constraints) const;
+    bool is_worth_bundling(std::size_t bytes, const Constraints& constraints) const;
     Rates rates_for(std::size_t bytes, bool is_publish) const;
 
     int ranks_;

@@ -8,7 +8,7 @@
 namespace hier {
 
 bool AllgatherCost::is_eager(std::size_t bytes, Route route,
-                             const AllgatherConstraints& constraints) const
+                             const Constraints& constraints) const
 {
     const std::size_t shards = route == Route::bundles ? static_cast<std::size_t>(max_members_) : 1;
     return nodes_ > 1 && bytes <= constraints.eager_bytes / shards;
@@ -19,7 +19,7 @@ bool AllgatherCost::is_eager(std::size_t bytes, Route route,
 // TCP they were the fastest on 4 nodes of 8 ranks alone, and on others slow out of all proportion:
 // several of 64 KiB at a time into one node.
 bool AllgatherCost::is_worth_bundling(std::size_t bytes,
-                                      const AllgatherConstraints& constraints) const
+                                      const Constraints& constraints) const
 {
     constexpr std::size_t most = 16 << 20;  // of a bundle
     const std::size_t whole = constraints.chunk == 0 ? most : std::min(most, constraints.chunk);
@@ -28,7 +28,7 @@ bool AllgatherCost::is_worth_bundling(std::size_t bytes,
 }
 
 bool AllgatherCost::is_choice(std::size_t bytes, Route route,
-                              const AllgatherConstraints& constraints) const
+                              const Constraints& constraints) const
 {
     return route != Route::bundles || is_eager(bytes, route, constraints) ||
            is_worth_bundling(bytes, constraints);
@@ -46,7 +46,7 @@ int AllgatherCost::window(std::size_t bytes, Route route, std::size_t chunk) con
     const double k = std::ceil(size / c);
     const double needed = busiest.out * k * (c / rates_.nic + 2 * rates_.nic_latency) /
                           network_time(bytes, route, static_cast<std::size_t>(k));
-    return static_cast<int>(std::clamp(std::ceil(needed), least, double{max_depth}));
+    return static_cast<int>(std::clamp(std::ceil(needed), least, double{max_chosen_depth}));
 }
 
 // A put whose cost is half a percent of its time on the wire gains nothing from being larger; the
@@ -60,8 +60,8 @@ double AllgatherCost::largest_chunk(Route route) const
     return rates_.nic_issue * rates_.nic * rates_.lanes / (share * sharing);
 }
 
-AllgatherChoice AllgatherCost::choose(std::size_t bytes,
-                                      const AllgatherConstraints& constraints) const
+Choice AllgatherCost::choose(std::size_t bytes,
+                                      const Constraints& constraints) const
 {
     constexpr std::size_t page = 4096;
     // More chunks cost what the formula does not see, and so do puts that all come at once: a gain
@@ -69,7 +69,7 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes,
     constexpr double worthwhile = 0.99;
     // With a handshake a bundle's hops are one after the other, and each may be late.
     constexpr double worth_a_hop = 0.8;
-    AllgatherChoice best;
+    Choice best;
     const auto consider = [&](std::size_t chunk) {
         // A ring of two is nothing but direct puts. With two neighbours only, no link has to take
         // from several at once.
@@ -85,7 +85,7 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes,
                                       nodes_ > 1 && static_cast<double>(chunk) > most;
             if (is_pointless) continue;
             const int depth = window(bytes, route, chunk);
-            const AllgatherChoice choice =
+            const Choice choice =
                 predict(bytes, route, chunk, depth, is_eager(bytes, route, constraints));
             const bool is_hop = route == Route::bundles && !choice.eager;
             const double share = is_hop ? worth_a_hop : worthwhile;
@@ -93,7 +93,7 @@ AllgatherChoice AllgatherCost::choose(std::size_t bytes,
         }
     };
     // Only now: the window is a rank's own affair, and the rest must be the same on all of them.
-    const auto granted = [&](AllgatherChoice choice) {
+    const auto granted = [&](Choice choice) {
         if (choice.route == Route::bundles) {
             if (constraints.chunk > 0) choice.chunk = std::min(choice.chunk, constraints.chunk);
             choice.publish = is_publish(bytes, choice.route, choice.chunk);

@@ -4,7 +4,8 @@
 
 #include <vector>
 
-#include "hier/plan.hpp"
+#include "coll/common/choice.hpp"
+#include "hier/topology.hpp"
 
 namespace hier {
 

@@ -33,19 +33,24 @@
 //
 //     r0, r1 -- push --> leader for node 1 -- put {r0, r1} --> its entry rank -- push --> r2, r3
 //
-// Small shards are put without waiting for the peer, and it announces nothing (eager): one hop. Who
-// waits for data waits for its sender, too, so that he knows for whom.
+// Eager calls: small shards are put without waiting for the peer, and nobody announces. That saves a
+// hop. A rank that waits for data waits for its sender, too, so that a report can name it.
 //
-// On its node a rank that puts small blocks puts each of them once, where all others read it, and
-// likewise waits for nobody (publish).
+// Published calls: on its node a rank puts each small block once, where all others read it, and waits
+// for nobody.
+//
+// In both, a rank that has ended a call knows that all ranks it exchanges data with have entered the
+// call, because it has data from them. A rank with an empty shard sends none. So it sends a word
+// instead (enter), and the others wait for that (await_entered).
 //
 // Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
 // per local rank (multi-leader / multi-rail), pipelined by chunk.
+#include "coll/allgather/plan.hpp"
+
 #include <algorithm>
 #include <map>
 
 #include "coll/allgather/routing.hpp"
-#include "hier/plan.hpp"
 
 namespace hier {
 namespace {
@@ -119,11 +124,13 @@ private:
     {
         const auto [it, is_new] = rail_.try_emplace(rank);
         if (is_new && !shape_.eager)
-            it->second.before = {add(Op::Kind::await_ready, Level::rail, rank)};
+            it->second.before = {add(Op::Kind::await_announced, Level::rail, rank)};
+        if (is_new && shape_.eager && shard(rank).length == 0)
+            add(Op::Kind::await_entered, Level::rail, rank);
         return it->second;
     }
 
-    Slice shard(int rank) const { return routing_.shard(rank); }
+    Extent shard(int rank) const { return routing_.shard(rank); }
     bool bundles() const { return shape_.route == Route::bundles; }
 
     Place own_place() const { return shape_.in_place ? Place::receive : Place::send; }
@@ -134,55 +141,74 @@ private:
         return owner == rank_ ? own_place() : Place::receive;
     }
 
-    void put(Level level, int peer_rank, Peer& peer, int owner, Slice slice, Dependencies after)
+    // A byte has its home offset in every buffer but the send buffer, which holds the own shard alone.
+    Slice slice_of(Extent home, Place from) const
+    {
+        const std::size_t base = from == Place::send ? shard(rank_).offset : 0;
+        return {home.offset - base, home.offset, home.length};
+    }
+
+    void put(Level level, int peer_rank, Peer& peer, int owner, Extent chunk, Dependencies after)
     {
         after.insert(after.end(), peer.before.begin(), peer.before.end());
         const std::uint32_t op = add(Op::Kind::put, level, peer_rank, after);
-        plan_.ops[op].slice = slice;
         plan_.ops[op].count = ++peer.puts;
         plan_.ops[op].from = place_of(level, owner);
+        plan_.ops[op].slice = slice_of(chunk, plan_.ops[op].from);
         peer.last_put = op;
     }
 
-    std::uint32_t copy(Place from, Place to, Slice slice, const Dependencies& after = {})
+    std::uint32_t copy(Place from, Place to, Extent chunk, const Dependencies& after = {})
     {
         const std::uint32_t op = add(Op::Kind::copy, Level::node, rank_, after);
-        plan_.ops[op].slice = slice;
+        plan_.ops[op].slice = slice_of(chunk, from);
         plan_.ops[op].from = from;
         plan_.ops[op].to = to;
         return op;
     }
 
     // One copy, however many next hops the chunk has.
-    std::uint32_t copy_out(Place from, Slice chunk, const Dependencies& after = {})
+    std::uint32_t copy_out(Place from, Extent chunk, const Dependencies& after = {})
     {
         const auto [it, is_new] = copied_out_.try_emplace(chunk.offset);
         if (is_new) it->second = copy(from, Place::bounce, chunk, after);
         return it->second;
     }
 
+    // Tells the ranks that write here that they may, and waits for those that this rank writes to.
     void announce()
     {
         std::vector<int> told;
-        routing_.for_each_entering(rank_, [&](int source, Slice) {
+        routing_.for_each_entering(rank_, [&](int source, Extent) {
             const int sender = routing_.previous_hop(source, node_);
             if (std::find(told.begin(), told.end(), sender) != told.end()) return;
             told.push_back(sender);
-            add(shape_.eager ? Op::Kind::await_ready : Op::Kind::announce, Level::rail, sender);
+            add(shape_.eager ? Op::Kind::await_entered : Op::Kind::announce, Level::rail, sender);
+            if (shape_.eager && shard(rank_).length == 0) enter_on_rail(sender);
         });
         if (!has_node_peers()) return;
         if (!shape_.publish) add(Op::Kind::announce, Level::node, Op::every_peer);
+        if (shape_.publish && node_puts_of(rank_) == 0)
+            add(Op::Kind::enter, Level::node, Op::every_peer);
         for_each_node_peer([&](int rank) {
-            if (shape_.publish && node_puts_of(rank) == 0) return;  // it cannot be seen
-            const std::uint32_t ready = add(Op::Kind::await_ready, Level::node, rank);
-            if (!shape_.publish) local_[rank].before = {ready};
+            if (shape_.publish) {
+                add(Op::Kind::await_entered, Level::node, rank);
+            } else {
+                local_[rank].before = {add(Op::Kind::await_announced, Level::node, rank)};
+            }
         });
+    }
+
+    void enter_on_rail(int peer)
+    {
+        const std::uint32_t entered = add(Op::Kind::enter, Level::rail, peer);
+        add(Op::Kind::drain, Level::rail, peer, {entered});
     }
 
     void put_own_shard_on_rail()
     {
         routing_.for_each_next_hop(rank_, rank_, [&](int next) {
-            routing_.for_each_chunk(shard(rank_), [&](Slice slice) {
+            routing_.for_each_chunk(shard(rank_), [&](Extent slice) {
                 Peer& peer = rail_peer(next);
                 Dependencies after;
                 if (shape_.bounce) after.push_back(copy_out(own_place(), slice));
@@ -194,7 +220,7 @@ private:
     void push_own_shard()
     {
         std::map<int, Dependencies> pushes;  // by node peer that leads, or to all
-        routing_.for_each_own_push(rank_, [&](Slice slice) {
+        routing_.for_each_own_push(rank_, [&](Extent slice) {
             for_each_node_target([&](int target) {
                 Peer& peer = local_[target];
                 put(Level::node, target, peer, rank_, slice, {});
@@ -208,7 +234,7 @@ private:
     void copy_own_shard()
     {
         if (shape_.in_place) return;
-        routing_.for_each_own_copy(rank_, [&](Slice slice) {
+        routing_.for_each_own_copy(rank_, [&](Extent slice) {
             own_copies_.push_back(copy(Place::send, Place::receive, slice));
         });
     }
@@ -227,8 +253,8 @@ private:
             const int to = (node_ + i) % topo_.nodes();
             if (topo_.leader(node_, to) != rank_) continue;
             const int next = topo_.entry(rank_, to);
-            for (const Slice whole : routing_.bundle(node_)) {
-                routing_.for_each_chunk(whole, [&](Slice slice) {
+            for (const Extent whole : routing_.bundle(node_)) {
+                routing_.for_each_chunk(whole, [&](Extent slice) {
                     Peer& peer = rail_peer(next);
                     const bool is_own = is_within(slice, shard(rank_));
                     Dependencies after;
@@ -241,31 +267,31 @@ private:
         }
     }
 
-    static bool is_within(Slice part, Slice whole)
+    static bool is_within(Extent part, Extent whole)
     {
         return part.offset >= whole.offset &&
                part.offset + part.length <= whole.offset + whole.length;
     }
 
     // What has to be done before a part of the own node's bundle is in the receive buffer.
-    Dependencies arrivals_of(Slice part, const std::map<int, std::uint32_t>& here) const
+    Dependencies arrivals_of(Extent part, const std::map<int, std::uint32_t>& here) const
     {
-        const auto meets = [&](Slice s) {
+        const auto meets = [&](Extent s) {
             return s.offset < part.offset + part.length && part.offset < s.offset + s.length;
         };
         Dependencies after;
         for (const auto& [rank, arrived] : here)
             if (meets(shard(rank))) after.push_back(arrived);
         for (const std::uint32_t op : own_copies_)
-            if (meets(plan_.ops[op].slice)) after.push_back(op);
+            if (meets({plan_.ops[op].slice.target, plan_.ops[op].slice.length})) after.push_back(op);
         return after;
     }
 
     void take_remote_shards()
     {
-        routing_.for_each_entering(rank_, [&](int source, Slice whole) {
+        routing_.for_each_entering(rank_, [&](int source, Extent whole) {
             const int sender = routing_.previous_hop(source, node_);
-            routing_.for_each_chunk(whole, [&](Slice slice) {
+            routing_.for_each_chunk(whole, [&](Extent slice) {
                 const std::uint32_t arrived = add(Op::Kind::await_data, Level::rail, sender);
                 plan_.ops[arrived].count = ++received_[sender];
                 const std::uint32_t received =
@@ -286,7 +312,7 @@ private:
     {
         std::uint32_t count = routing_.own_pushes(rank);
         routing_.for_each_entering(rank,
-                                   [&](int, Slice slice) { count += routing_.chunks(slice); });
+                                   [&](int, Extent slice) { count += routing_.chunks(slice); });
         return count;
     }
 

@@ -5,22 +5,22 @@
 
 namespace hier {
 
-std::vector<Slice> AllgatherRouting::bundle(int node) const
+std::vector<Extent> AllgatherRouting::bundle(int node) const
 {
-    std::vector<Slice> shards;
+    std::vector<Extent> shards;
     for (const int rank : topo_.ranks_on(node))
         if (shard(rank).length > 0) shards.push_back(shard(rank));
     std::sort(shards.begin(), shards.end(),
-              [](const Slice& a, const Slice& b) { return a.offset < b.offset; });
-    std::vector<Slice> slices;
-    for (const Slice& s : shards) {
-        if (!slices.empty() && slices.back().offset + slices.back().length == s.offset) {
-            slices.back().length += s.length;
+              [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+    std::vector<Extent> extents;
+    for (const Extent& s : shards) {
+        if (!extents.empty() && extents.back().offset + extents.back().length == s.offset) {
+            extents.back().length += s.length;
         } else {
-            slices.push_back(s);
+            extents.push_back(s);
         }
     }
-    return slices;
+    return extents;
 }
 
 bool AllgatherRouting::leads(int rank) const
@@ -37,7 +37,7 @@ int AllgatherRouting::previous_hop(int source, int node) const
     return topo_.entry(source, (node + topo_.nodes() - 1) % topo_.nodes());
 }
 
-std::vector<bool> rail_partners(const Topology& topology, int rank)
+std::vector<bool> allgather_partners(const Topology& topology, int rank)
 {
     const int node = topology.node_of(rank);
     std::vector<bool> partners(topology.ranks_on_rail(topology.rail_of(rank)).size());
@@ -49,7 +49,7 @@ std::vector<bool> rail_partners(const Topology& topology, int rank)
         const AllgatherShape shape{shards, 1, route, false, false};
         const AllgatherRouting routing(topology, shape);
         routing.for_each_next_hop(rank, rank, add);
-        routing.for_each_entering(rank, [&](int source, Slice) {
+        routing.for_each_entering(rank, [&](int source, Extent) {
             add(routing.previous_hop(source, node));
             routing.for_each_next_hop(rank, source, add);
         });
@@ -60,17 +60,13 @@ std::vector<bool> rail_partners(const Topology& topology, int rank)
     return partners;
 }
 
-const char* to_string(Route route)
+std::vector<Extent> equal_shards(int ranks, std::size_t bytes_per_rank)
 {
-    switch (route) {
-    case Route::direct:
-        return "direct";
-    case Route::ring:
-        return "ring";
-    case Route::bundles:
-        return "bundles";
-    }
-    return "unknown";
+    std::vector<Extent> shards;
+    shards.reserve(static_cast<std::size_t>(ranks));
+    for (int r = 0; r < ranks; r++)
+        shards.push_back({static_cast<std::size_t>(r) * bytes_per_rank, bytes_per_rank});
+    return shards;
 }
 
 }  // namespace hier

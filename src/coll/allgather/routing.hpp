@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hier/plan.hpp"
+#include "coll/allgather/plan.hpp"
 
 namespace hier {
 
@@ -19,9 +19,9 @@ public:
     {
     }
 
-    Slice shard(int rank) const { return shape_.shards[static_cast<std::size_t>(rank)]; }
-    std::uint32_t chunks(Slice whole) const { return pieces(whole, shape_.chunk); }
-    template <class F> void for_each_chunk(Slice whole, F f) const
+    Extent shard(int rank) const { return shape_.shards[static_cast<std::size_t>(rank)]; }
+    std::uint32_t chunks(Extent whole) const { return pieces(whole, shape_.chunk); }
+    template <class F> void for_each_chunk(Extent whole, F f) const
     {
         for_each_piece(whole, shape_.chunk, f);
     }
@@ -30,7 +30,7 @@ public:
     std::uint32_t own_pushes(int rank) const { return pieces(shard(rank), own_push(rank)); }
     template <class F> void for_each_own_copy(int rank, F f) const
     {
-        const Slice own = shard(rank);
+        const Extent own = shard(rank);
         for_each_piece(own, shape_.copy_whole ? std::max<std::size_t>(own.length, 1) : shape_.chunk,
                        f);
     }
@@ -39,7 +39,7 @@ public:
         for_each_piece(shard(rank), own_push(rank), f);
     }
     // The shards of a node: what lies side by side is one slice.
-    std::vector<Slice> bundle(int node) const;
+    std::vector<Extent> bundle(int node) const;
     // Does this rank put its node's bundle to another node?
     bool leads(int rank) const;
     // Who sends the shard of `source`, or the bundle of that leader, to `node`.
@@ -70,7 +70,7 @@ public:
             if (shape_.route == Route::bundles) {
                 const int leader = topo_.leader(from, node);
                 if (topo_.entry(leader, node) != rank) continue;
-                for (const Slice slice : bundle(from)) f(leader, slice);
+                for (const Extent slice : bundle(from)) f(leader, slice);
                 continue;
             }
             for (const int source : topo_.ranks_on(from)) {
@@ -81,14 +81,14 @@ public:
     }
 
 private:
-    static std::uint32_t pieces(Slice whole, std::size_t most)
+    static std::uint32_t pieces(Extent whole, std::size_t most)
     {
         return static_cast<std::uint32_t>((whole.length + most - 1) / most);
     }
-    template <class F> static void for_each_piece(Slice whole, std::size_t most, F f)
+    template <class F> static void for_each_piece(Extent whole, std::size_t most, F f)
     {
         for (std::size_t done = 0; done < whole.length; done += most)
-            f(Slice{whole.offset + done, std::min(most, whole.length - done)});
+            f(Extent{whole.offset + done, std::min(most, whole.length - done)});
     }
     std::size_t own_push(int rank) const
     {
@@ -99,8 +99,8 @@ private:
     const AllgatherShape& shape_;
 };
 
-// With which members of its rail a rank exchanges anything, by whatever route and bytes: all on other nodes,
-// but where nodes are uneven and a rail has several ranks of one.
-std::vector<bool> rail_partners(const Topology& topology, int rank);
+// With which members of its rail does a rank exchange anything, whatever the route and the bytes? With
+// all on other nodes, unless nodes are uneven and a rail has several ranks of one node.
+std::vector<bool> allgather_partners(const Topology& topology, int rank);
 
 }  // namespace hier

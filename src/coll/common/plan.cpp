@@ -12,13 +12,4 @@ std::uint32_t Plan::append(Op op, const std::vector<std::uint32_t>& after)
     return static_cast<std::uint32_t>(ops.size() - 1);
 }
 
-std::vector<Slice> equal_shards(int ranks, std::size_t bytes_per_rank)
-{
-    std::vector<Slice> shards;
-    shards.reserve(static_cast<std::size_t>(ranks));
-    for (int r = 0; r < ranks; r++)
-        shards.push_back({static_cast<std::size_t>(r) * bytes_per_rank, bytes_per_rank});
-    return shards;
-}
-
 }  // namespace hier

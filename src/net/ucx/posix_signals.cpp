@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/ucx/posix_signals.hpp"
+// When it is loaded, UCX takes the signals of errors (SIGSEGV and others), also from an application
+// that has handlers of its own. They go back to the handlers that were there before, if UCX is loaded
+// for our sake and nobody has asked for its handlers (UCX_ERROR_SIGNALS, UCX_HANDLE_ERRORS).
+#include "net/network.hpp"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -24,8 +24,6 @@
 
 namespace hier {
 
-const char* ucx_version_text() { return ucp_get_version_string(); }
-
 unsigned ucx_version()
 {
     unsigned major = 0, minor = 0, release = 0;

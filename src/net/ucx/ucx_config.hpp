@@ -12,7 +12,6 @@
 namespace hier {
 
 unsigned ucx_version();  // 100 * major + minor
-const char* ucx_version_text();
 // Older ones copy what they do not send by zero-copy with the CPU, which device memory does not
 // survive.
 inline constexpr unsigned first_for_devices = 116;

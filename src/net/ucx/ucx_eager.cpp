@@ -87,7 +87,7 @@ void UcxLane::take_message(const MessageHead& head, const std::byte* data, std::
         !fits(head.offset, bytes, into.length)) {
         if (failed(own_failure_)) return;
         log(HIER_LOG_ERROR,
-            "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at rail rank "
+            "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "
             "%u",
             binding_.receive.length, static_cast<std::size_t>(head.total), head.from);
         own_failure_ = Status::mismatch;

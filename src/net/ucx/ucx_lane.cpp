@@ -158,21 +158,32 @@ Status UcxLane::announce(int peer_index)
     return failed(status) ? status : Status::ok;
 }
 
-Status UcxLane::ready(int peer_index)
+// An empty message: the peer notes whose call it belongs to.
+Status UcxLane::enter(int peer)
+{
+    const std::lock_guard lock(worker_->mutex());
+    const Status status = send_message(peer, no_op, {}, nullptr, 0);
+    return failed(status) ? status : Status::ok;
+}
+
+Status UcxLane::entered(int peer_index)
 {
     Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
     RailSlot& slot = board_.slot(static_cast<std::size_t>(peer_index));
-    if (binding_.eager) {
-        const bool is_in_call =
-            RailBoard::read(peer.called) >= binding_.sequence ||
-            Signal::sequence(RailBoard::read(slot.heartbeat)) >= binding_.sequence;
-        return is_in_call ? Status::ok : Status::in_progress;
-    }
+    const bool is_in_call = RailBoard::read(peer.called) >= binding_.sequence ||
+                            Signal::sequence(RailBoard::read(slot.heartbeat)) >= binding_.sequence;
+    return is_in_call ? Status::ok : Status::in_progress;
+}
+
+Status UcxLane::announced(int peer_index)
+{
+    Peer& peer = peers_[static_cast<std::size_t>(peer_index)];
+    RailSlot& slot = board_.slot(static_cast<std::size_t>(peer_index));
     if (read(slot.ready, peer.seen_ready) < binding_.sequence) return Status::in_progress;
     const Announcement& theirs = slot.announcement;
     if (theirs.length != binding_.receive.length) {
         log(HIER_LOG_ERROR,
-            "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at rail rank "
+            "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "
             "%d",
             binding_.receive.length, static_cast<std::size_t>(theirs.length), peer_index);
         return Status::mismatch;
@@ -193,10 +204,10 @@ Status UcxLane::put(const Transfer& transfer)
 {
     const std::lock_guard lock(worker_->mutex());
     Peer& peer = peers_[static_cast<std::size_t>(transfer.peer)];
-    const std::byte* from = binding_.at(transfer.from, transfer.slice.offset);
+    const std::byte* from = binding_.at(transfer.from, transfer.slice.source);
     if (binding_.eager) {
         return send_message(transfer.peer, transfer.op,
-                            {.offset = transfer.slice.offset, .count = transfer.count}, from,
+                            {.offset = transfer.slice.target, .count = transfer.count}, from,
                             transfer.slice.length);
     }
     Flight& flight = take_flight(transfer.peer, transfer.op);
@@ -205,7 +216,7 @@ Status UcxLane::put(const Transfer& transfer)
     flight.is_on_device = binding_.region(transfer.from).memory.kind == MemoryKind::device;
     const std::uint64_t to =
         board_.slot(static_cast<std::size_t>(transfer.peer)).announcement.address +
-        transfer.slice.offset;
+        transfer.slice.target;
     return launch(flight, from, transfer.slice.length, to, peer.buffer_key);
 }
 

@@ -63,7 +63,9 @@ public:
     // As Transport's.
     Status begin(const Binding& binding);
     Status announce(int peer);
-    Status ready(int peer);
+    Status enter(int peer);
+    Status announced(int peer);
+    Status entered(int peer);
     Status put(const Transfer& transfer);
     Status drain(int peer, std::uint32_t op);
     std::uint32_t arrived(int peer);

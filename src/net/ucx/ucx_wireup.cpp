@@ -66,7 +66,7 @@ void UcxLane::exchange_boards(const Group& group)
         mine.insert(mine.end(), worker.begin(), worker.end());
         mine.insert(mine.end(), key.begin(), key.end());
     });
-    const auto all = group.allgather_bytes(mine);
+    const auto all = group.collect_bytes(mine);
     // Before anybody connects: whoever has no room for those who do is ended by UCX.
     is_known_ = true;
     try {

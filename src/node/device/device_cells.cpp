@@ -167,7 +167,7 @@ Status DeviceCells::push(int peer)
         const bool is_last = out.done + length == put.slice.length;
         add({out.cells + cell * cell_bytes(), source + out.done, length, lane});
         out.pieces[cell].op = put.op;
-        out.pieces[cell].entry = {put.slice.offset + out.done, static_cast<std::uint32_t>(length),
+        out.pieces[cell].entry = {put.slice.target + out.done, static_cast<std::uint32_t>(length),
                                   static_cast<std::uint32_t>(is_last)};
         out.done = is_last ? 0 : out.done + length;
         out.next += is_last ? 1 : 0;

@@ -120,9 +120,9 @@ Status SdmaTransport::announce(int peer)
     return NodeTransport::announce(peer);
 }
 
-Status SdmaTransport::ready(int peer)
+Status SdmaTransport::announced(int peer)
 {
-    const Status status = NodeTransport::ready(peer);
+    const Status status = NodeTransport::announced(peer);
     Peer& p = peers_[index(peer)];
     if (status != Status::ok || p.is_known) return status;
     p.way = way_to(peer);
@@ -178,7 +178,7 @@ Status SdmaTransport::put(const Transfer& transfer)
     const int lane = (transfer.peer - segment().rank() + size) % size;
     gather({transfer.op,
             transfer.peer,
-            {p.receive + transfer.slice.offset, source(transfer), transfer.slice.length, lane}});
+            {p.receive + transfer.slice.target, source(transfer), transfer.slice.length, lane}});
     return Status::in_progress;
 }
 
@@ -199,7 +199,7 @@ Status SdmaTransport::copy(const Transfer& transfer)
                                                       : gpu::Copy::inside;
     Item item{transfer.op,
               -1,
-              {binding().at(transfer.to, transfer.slice.offset), source(transfer),
+              {binding().at(transfer.to, transfer.slice.target), source(transfer),
                transfer.slice.length, lane}};
     // The network waits for these.
     if (lane != gpu::Copy::inside) return start_alone(item);

@@ -40,7 +40,7 @@ public:
 
     Status begin(const Binding& binding) override;
     Status announce(int peer) override;
-    Status ready(int peer) override;
+    Status announced(int peer) override;
     Status put(const Transfer& transfer) override;
     Status copy(const Transfer& transfer) override;
     void submit(Completions& completions) override;

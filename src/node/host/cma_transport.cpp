@@ -52,7 +52,7 @@ Status CmaTransport::begin(const Binding& binding)
 bool CmaTransport::fits_at_peer(const Transfer& transfer)
 {
     const NodeSlot& slot = segment().slot(transfer.peer);
-    if (fits(transfer.slice.offset, transfer.slice.length, slot.length)) return true;
+    if (fits(transfer.slice.target, transfer.slice.length, slot.length)) return true;
     log(HIER_LOG_ERROR, "a put beyond the end of node rank %d's receive buffer (%zu bytes)",
         transfer.peer, static_cast<std::size_t>(slot.length));
     return false;
@@ -65,8 +65,9 @@ Status CmaTransport::put(const Transfer& transfer)
         long_.push_back({transfer, 0});
         return Status::in_progress;
     }
-    const int cause = try_to_write(transfer, transfer.slice);
-    if (cause != 0) return report(transfer, transfer.slice, cause);
+    const Extent whole{transfer.slice.target, transfer.slice.length};
+    const int cause = try_to_write(transfer, whole);
+    if (cause != 0) return report(transfer, whole, cause);
     count(transfer.peer);
     return Status::ok;
 }
@@ -75,7 +76,7 @@ std::optional<Status> CmaTransport::put_if_reachable(const Transfer& transfer)
 {
     if (!fits_at_peer(transfer)) return Status::mismatch;
     const bool is_long = transfer.slice.length > max_at_once;
-    const Slice first{transfer.slice.offset, is_long ? 1 : transfer.slice.length};
+    const Extent first{transfer.slice.target, is_long ? 1 : transfer.slice.length};
     const int cause = try_to_write(transfer, first);
     // Memory that no other process may write to; or a process that has become one that none may.
     if (cause == EFAULT || cause == EPERM) return std::nullopt;
@@ -96,7 +97,7 @@ Status CmaTransport::progress(Completions& completions)
     const Transfer transfer = first.transfer;
     const Slice slice = transfer.slice;
     const std::size_t part = std::min(max_at_once, slice.length - first.done);
-    const Slice next{slice.offset + first.done, part};
+    const Extent next{slice.target + first.done, part};
     const int cause = try_to_write(transfer, next);
     const Status status = cause == 0 ? Status::ok : report(transfer, next, cause);
     first.done += part;
@@ -113,15 +114,15 @@ void CmaTransport::raise(Status status)
     long_.clear();  // nobody waits for them any more
 }
 
-int CmaTransport::try_to_write(const Transfer& transfer, Slice part)
+int CmaTransport::try_to_write(const Transfer& transfer, Extent part)
 {
     const auto peer = static_cast<std::size_t>(transfer.peer);
     const std::uint64_t to = segment().slot(transfer.peer).address + part.offset;
-    const std::byte* from = source(transfer) + (part.offset - transfer.slice.offset);
+    const std::byte* from = source(transfer) + (part.offset - transfer.slice.target);
     return write_memory(pids_[peer], from, to, part.length);
 }
 
-Status CmaTransport::report(const Transfer& transfer, Slice part, int cause)
+Status CmaTransport::report(const Transfer& transfer, Extent part, int cause)
 {
     log(HIER_LOG_ERROR, "process_vm_writev of %zu bytes to node rank %d (process %d): %s",
         part.length, transfer.peer, pids_[static_cast<std::size_t>(transfer.peer)],
@@ -152,7 +153,7 @@ namespace {
 std::string probe(const Group& group, const std::vector<int>& pids,
                   const std::vector<std::uint64_t>& probes)
 {
-    const auto addresses = group.allgather(reinterpret_cast<std::uint64_t>(probes.data()));
+    const auto addresses = group.collect(reinterpret_cast<std::uint64_t>(probes.data()));
     const auto me = static_cast<std::size_t>(group.rank());
     const auto word = [](std::size_t from, std::size_t to) {
         return 0x4849455200000001u + (from << 16) + to;
@@ -168,14 +169,14 @@ std::string probe(const Group& group, const std::vector<int>& pids,
             refusal =
                 format("process_vm_writev to process %d: %s", pids[peer], std::strerror(cause));
     }
-    const auto wrote = group.allgather(static_cast<int>(refusal.empty()));
+    const auto wrote = group.collect(static_cast<int>(refusal.empty()));
     bool arrived = true;
     for (std::size_t peer = 0; peer < pids.size(); peer++) {
         const volatile std::uint64_t& probe = probes[peer];
         if (peer != me && wrote[peer] && probe != word(peer, me)) arrived = false;
     }
     if (!arrived && refusal.empty()) refusal = "a process id leads to another process";
-    const auto fine = group.allgather(static_cast<int>(refusal.empty()));
+    const auto fine = group.collect(static_cast<int>(refusal.empty()));
     const auto first = std::find(fine.begin(), fine.end(), 0);
     if (first == fine.end()) return "";
     return refusal.empty()

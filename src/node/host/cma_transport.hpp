@@ -39,8 +39,8 @@ private:
     static constexpr std::size_t max_at_once = 1 << 20;  // bytes
 
     bool fits_at_peer(const Transfer& transfer);
-    int try_to_write(const Transfer& transfer, Slice part);
-    Status report(const Transfer& transfer, Slice part, int cause);
+    int try_to_write(const Transfer& transfer, Extent part);
+    Status report(const Transfer& transfer, Extent part, int cause);
     void count(int peer);
 
     std::deque<Long> long_;

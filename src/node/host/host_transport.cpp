@@ -32,12 +32,18 @@ Status HostTransport::begin(const Binding& binding)
     return failed(status) ? status : cells_->begin(binding);
 }
 
-Status HostTransport::ready(int peer)
+Status HostTransport::announced(int peer)
 {
-    if (binding().publish) return publish_->ready(peer, binding());
-    const Status status = NodeTransport::ready(peer);
+    const Status status = NodeTransport::announced(peer);
     // For a peer with fewer bytes the call may be published.
-    return status == Status::in_progress && publish_ ? publish_->ready(peer, binding()) : status;
+    return status == Status::in_progress && publish_ ? publish_->entered(peer, binding()) : status;
+}
+
+// What it has published says so first.
+Status HostTransport::entered(int peer)
+{
+    const Status status = publish_->entered(peer, binding());
+    return status == Status::in_progress ? NodeTransport::entered(peer) : status;
 }
 
 Status HostTransport::put(const Transfer& transfer)

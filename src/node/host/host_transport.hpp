@@ -43,7 +43,8 @@ public:
                   std::size_t max_bytes_through_cells);
 
     Status begin(const Binding& binding) override;
-    Status ready(int peer) override;
+    Status announced(int peer) override;
+    Status entered(int peer) override;
     Status put(const Transfer& transfer) override;
     // From or to memory that CMA does not reach.
     Status put_through_cells(const Transfer& transfer);

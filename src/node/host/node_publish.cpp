@@ -32,7 +32,7 @@ Status NodePublish::put(Slice slice, const std::byte* from, const Binding& bindi
             written_);
         return Status::bad_argument;
     }
-    const Block block{slice.offset, slice.length};
+    const Block block{slice.target, slice.length};
     std::byte* const at = to.blocks.data() + written_;
     std::memcpy(at, &block, sizeof block);
     std::memcpy(at + sizeof block, from, slice.length);
@@ -42,14 +42,14 @@ Status NodePublish::put(Slice slice, const std::byte* from, const Binding& bindi
     return Status::ok;
 }
 
-Status NodePublish::ready(int peer, const Binding& binding) const
+Status NodePublish::entered(int peer, const Binding& binding) const
 {
     const Half& from = half(peer, binding);
     if (Signal::sequence(from.signal.load(std::memory_order_acquire)) < binding.sequence)
         return Status::in_progress;
     if (from.total == binding.receive.length) return Status::ok;
     log(HIER_LOG_ERROR,
-        "ranks disagree on the size of an allgather: %zu bytes in all here, %zu at node rank %d",
+        "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank %d",
         binding.receive.length, static_cast<std::size_t>(from.total), peer);
     return Status::mismatch;
 }
@@ -63,7 +63,7 @@ Status NodePublish::copy_out(int peer, const Half& from, std::uint32_t blocks,
         std::memcpy(&block, from.blocks.data() + in.at, sizeof block);
         const Region& into = binding.receive;
         if (!fits(block.offset, block.length, into.length)) {
-            (void)ready(peer, binding);  // says why
+            (void)entered(peer, binding);  // says why
             return Status::mismatch;
         }
         std::memcpy(into.base + block.offset, from.blocks.data() + in.at + sizeof block,

@@ -43,8 +43,8 @@ public:
     void begin();
     // Lets all others read `slice`, which is at `from`. Done at once.
     Status put(Slice slice, const std::byte* from, const Binding& binding);
-    // As of Transport.
-    Status ready(int peer, const Binding& binding) const;
+    // Has the peer published anything in this call? mismatch: for a buffer of another size.
+    Status entered(int peer, const Binding& binding) const;
     std::uint32_t arrived(int peer) const { return incoming_[index(peer)].blocks; }
     // Copies out what is there, of some peers at least.
     Status receive(const Binding& binding);

@@ -167,7 +167,7 @@ bool ShmTransport::send_piece(int peer, std::size_t& copied)
     if (index < 0) return false;
     Cell& cell = cells_[static_cast<std::size_t>(index)];
     const bool is_last = out.done + length == put.slice.length;
-    q[next] = {put.slice.offset + out.done, static_cast<std::uint32_t>(length),
+    q[next] = {put.slice.target + out.done, static_cast<std::uint32_t>(length),
                static_cast<std::uint16_t>(index), static_cast<std::uint16_t>(is_last)};
     q.send(next + 1);
     cell.until[static_cast<std::size_t>(peer)] = next + 1;

@@ -15,7 +15,7 @@ namespace {
 
 using namespace bench::simulator;
 using namespace hier::test;
-using hier::AllgatherChoice;
+using hier::Choice;
 using hier::AllgatherCost;
 using hier::Route;
 
@@ -71,7 +71,7 @@ std::vector<std::size_t> chunks(std::size_t bytes)
     return sizes;
 }
 
-std::string text_of(const AllgatherChoice& choice)
+std::string text_of(const Choice& choice)
 {
     return std::string(to_string(choice.route)) + " of " + std::to_string(choice.chunk) +
            ", depth " + std::to_string(choice.depth);
@@ -85,7 +85,7 @@ std::string judge(const Case& c, const std::vector<int>& layout, std::size_t byt
     const auto topology = make_topology(layout);
     Machine machine = c.machine;
     machine.lanes = lanes_of(machine, layout);
-    const AllgatherChoice choice = AllgatherCost(topology, rates_of(machine)).choose(bytes);
+    const Choice choice = AllgatherCost(topology, rates_of(machine)).choose(bytes);
     const double chosen = run_hier(topology, options, bytes, choice).seconds;
     double best = chosen;
     std::string better;
@@ -222,7 +222,7 @@ bool constraints_are_kept()
 {
     const AllgatherCost cost(make_topology({4, 4, 4}), rates_of(Machine()));
     for (const Route route : {Route::direct, Route::ring}) {
-        hier::AllgatherConstraints constraints;
+        hier::Constraints constraints;
         constraints.route = route;
         constraints.chunk = 40000;
         constraints.depth = 7;
@@ -243,7 +243,7 @@ bool the_window_changes_nothing_else()
         for (const std::size_t bytes : {64 * kilo, 256 * kilo, mega}) {
             const auto usual = cost.choose(bytes);
             for (const int depth : {1, 2, 16}) {
-                hier::AllgatherConstraints constraints;
+                hier::Constraints constraints;
                 constraints.depth = depth;
                 const auto choice = cost.choose(bytes, constraints);
                 if (choice.route != usual.route || choice.chunk != usual.chunk) return false;
@@ -259,7 +259,7 @@ bool the_window_covers_the_latency()
     Machine m;
     m.nic_rate = 50e9;
     m.nic_latency = 1e-6;
-    hier::AllgatherConstraints constraints;
+    hier::Constraints constraints;
     constraints.chunk = 64 * kilo;
     const int near =
         AllgatherCost(make_topology({2, 2}), rates_of(m)).choose(mega, constraints).depth;

@@ -15,8 +15,8 @@ namespace {
 
 using namespace bench::simulator;
 using namespace hier::test;
-using hier::AllgatherChoice;
-using hier::AllgatherConstraints;
+using hier::Choice;
+using hier::Constraints;
 using hier::AllgatherCost;
 using hier::Rates;
 using hier::Route;
@@ -33,8 +33,8 @@ void test_bundles_are_for_many_small_messages(void**)
     assert_true(choose({8, 8}, rdma(), 64 * kilo).route != Route::bundles);
 }
 
-AllgatherChoice choose_on_gpus(const Options& options, std::size_t bytes,
-                               AllgatherConstraints constraints = {})
+Choice choose_on_gpus(const Options& options, std::size_t bytes,
+                               Constraints constraints = {})
 {
     constraints.eager_bytes = options.machine.eager_bytes;
     return AllgatherCost(make_topology(options.layout), small_rates_of(options.machine))
@@ -51,13 +51,13 @@ const char* gpus_take_the_fastest_route(double stage_rate)
             options.layout = std::vector<int>(static_cast<std::size_t>(nodes), ranks);
             options.machine.stage_rate = stage_rate;
             const auto topology = make_topology(options.layout);
-            const auto seconds = [&](const AllgatherChoice& choice, std::size_t bytes) {
+            const auto seconds = [&](const Choice& choice, std::size_t bytes) {
                 return run_hier(topology, options, bytes, choice).seconds;
             };
             for (std::size_t bytes = 4 * kilo; bytes <= 4096 * kilo; bytes *= 2) {
                 const double chosen = seconds(choose_on_gpus(options, bytes), bytes);
                 for (const Route route : hier::all_routes) {
-                    AllgatherConstraints constraints;
+                    Constraints constraints;
                     constraints.route = route;
                     const double other =
                         seconds(choose_on_gpus(options, bytes, constraints), bytes);
@@ -98,7 +98,7 @@ void test_bundles_with_a_handshake_are_for_copy_engines(void**)
     for (std::size_t bytes = 1; bytes < 4096 * kilo; bytes *= 4)
         assert_true(choose_on_gpus(one_node, bytes).route != Route::bundles);
     // Cut, it would be as many copies as without.
-    AllgatherConstraints cut;
+    Constraints cut;
     cut.chunk = 32 * kilo;
     assert_true(choose_on_gpus(options, 32 * kilo, cut).route != Route::bundles);
     cut.chunk = 8 * 32 * kilo;
@@ -118,7 +118,7 @@ void test_bundles_with_a_handshake_are_for_copy_engines(void**)
 void test_a_bundle_is_one_chunk(void**)
 {
     assert_int_equal(choose(std::vector<int>(4, 4), tcp(), 100).chunk, 400);
-    AllgatherConstraints constraints;
+    Constraints constraints;
     constraints.route = Route::bundles;
     constraints.chunk = 4096;
     const AllgatherCost cost(make_topology({4, 4}), tcp());
@@ -133,7 +133,7 @@ void test_strewn_ranks(void**)
     for (std::size_t r = 0; r < cyclic.size(); r++) cyclic[r] = static_cast<int>(r % 8);
     std::vector<int> block(64);
     for (std::size_t r = 0; r < block.size(); r++) block[r] = static_cast<int>(r / 8);
-    AllgatherConstraints constraints;
+    Constraints constraints;
     constraints.eager_bytes = 32 * kilo;
     constraints.route = Route::bundles;
     const AllgatherCost strewn(hier::Topology(cyclic), tcp());
@@ -152,10 +152,10 @@ const char* bundles_are_predicted(Options options, const std::vector<std::vector
         options.layout = layout;
         const auto topology = make_topology(layout);
         const AllgatherCost cost(topology, rates_of(options.machine));
-        AllgatherConstraints constraints;
+        Constraints constraints;
         constraints.route = Route::bundles;
         for (const std::size_t bytes : {1 * kilo, 16 * kilo, 64 * kilo, 512 * kilo}) {
-            const AllgatherChoice choice = cost.choose(bytes, constraints);
+            const Choice choice = cost.choose(bytes, constraints);
             const double seconds = run_hier(topology, options, bytes, choice).seconds;
             if (std::abs(choice.seconds / seconds - 1) > 0.25)
                 return keep(std::to_string(layout.size()) + " nodes of " +

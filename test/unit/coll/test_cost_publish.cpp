@@ -16,8 +16,8 @@ namespace {
 
 using namespace hier::test;
 using bench::simulator::make_topology;
-using hier::AllgatherChoice;
-using hier::AllgatherConstraints;
+using hier::Choice;
+using hier::Constraints;
 using hier::AllgatherCost;
 using hier::Route;
 
@@ -35,7 +35,7 @@ void test_measured(void**)
         {16, 8 * kilo, 21.4}, {32, 16, 5.1},      {32, kilo, 12.2},
     };
     for (const auto& row : rows) {
-        const AllgatherChoice choice = choose({row.ranks}, tcp(), row.bytes);
+        const Choice choice = choose({row.ranks}, tcp(), row.bytes);
         const double ratio = choice.seconds * 1e6 / row.measured;
         if (ratio < 0.5 || ratio > 2)
             print_error("%d ranks, %zu bytes: %g us, measured %g\n", row.ranks, row.bytes,
@@ -45,7 +45,7 @@ void test_measured(void**)
 }
 
 bool is_publish(const std::vector<int>& layout, std::size_t bytes,
-                AllgatherConstraints constraints = {})
+                Constraints constraints = {})
 {
     constraints.eager_bytes = 32 * kilo;
     return AllgatherCost(make_topology(layout), tcp()).choose(bytes, constraints).publish;
@@ -60,7 +60,7 @@ void test_what_a_publish_holds(void**)
     assert_false(is_publish({4}, ~std::size_t{0} / 8));
     assert_false(is_publish({1, 1}, 16));  // there is nobody
     assert_true(is_publish({8, 1}, 16));
-    AllgatherConstraints direct, bundles;
+    Constraints direct, bundles;
     direct.route = Route::direct;
     bundles.route = Route::bundles;
     // One block of each other node's, or all of one other node's.
@@ -104,7 +104,7 @@ hier::Topology any_topology(std::mt19937& random)
 }
 
 // The most bytes of a published call, roughly; 0: not even one.
-std::size_t largest_publish(const AllgatherCost& cost, const AllgatherConstraints& constraints)
+std::size_t largest_publish(const AllgatherCost& cost, const Constraints& constraints)
 {
     std::size_t least = 0, most = tcp().publish_space;
     while (least + 1 < most) {
@@ -120,14 +120,14 @@ const char* all_that_is_chosen_fits_in()
     int publishes = 0;
     for (int i = 0; i < 3000; i++) {
         const hier::Topology topology = any_topology(random);
-        AllgatherConstraints constraints;
+        Constraints constraints;
         constraints.eager_bytes = random() % 2 * 32 * kilo;
         if (random() % 4 != 0) constraints.route = hier::all_routes[random() % 3];
         if (random() % 2 == 0) constraints.chunk = 1 + random() % (random() % 2 == 0 ? 100 : 8192);
         const AllgatherCost cost(topology, tcp());
         const std::size_t bytes = largest_publish(cost, constraints);
         if (bytes == 0) continue;
-        const AllgatherChoice choice = cost.choose(bytes, constraints);
+        const Choice choice = cost.choose(bytes, constraints);
         publishes++;
         const auto shards = hier::equal_shards(topology.size(), bytes);
         for (int r = 0; r < topology.size(); r++) {

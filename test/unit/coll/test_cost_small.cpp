@@ -15,7 +15,7 @@ namespace {
 
 using namespace bench::simulator;
 using namespace hier::test;
-using hier::AllgatherConstraints;
+using hier::Constraints;
 using hier::AllgatherCost;
 using hier::Rates;
 using hier::Route;
@@ -48,7 +48,7 @@ const char* predictions_are_as_measured()
             return keep(what + ": not the faster one");
         for (const Route route : {Route::direct, Route::bundles}) {
             const double measured = route == Route::direct ? row.direct : row.bundles;
-            AllgatherConstraints constraints;
+            Constraints constraints;
             constraints.route = route;
             constraints.eager_bytes = 32 * kilo;
             const double ratio = cost.choose(row.bytes, constraints).seconds * 1e6 / measured;
@@ -64,7 +64,7 @@ void test_measured(void**) { expect_no_reason(predictions_are_as_measured()); }
 // What waits at a receiver that is not in the call yet is bounded.
 void test_a_large_bundle_is_not_eager(void**)
 {
-    AllgatherConstraints constraints;
+    Constraints constraints;
     constraints.eager_bytes = 32 * kilo;
     const AllgatherCost cost(make_topology({8, 8}), tcp());
     for (const Route route : {Route::direct, Route::bundles}) {
@@ -84,7 +84,7 @@ void test_a_large_bundle_is_not_eager(void**)
 void test_eager_saves_the_handshake(void**)
 {
     for (const Route route : hier::all_routes) {
-        AllgatherConstraints constraints;
+        Constraints constraints;
         constraints.route = route;
         const AllgatherCost cost(make_topology({2, 2, 2}), rdma());
         const double with = cost.choose(100, constraints).seconds;

@@ -162,7 +162,7 @@ const char* chunks_cut_each_shard()
         std::map<std::pair<int, int>, std::set<std::size_t>> starts;
         for_each_op(team, Op::Kind::put, [&](int r, const Op& op) {
             longest = std::max(longest, op.slice.length);
-            starts[{r, op.peer}].insert(op.slice.offset);
+            starts[{r, op.peer}].insert(op.slice.target);
         });
         if (longest != std::min<std::size_t>(chunk, 7)) return "the longest put is not one chunk";
         for (const auto& [pair, offsets] : starts) {
@@ -192,17 +192,17 @@ bool own_shards_are_whole_on_request(bool copy_whole)
                                       .bounce = false,
                                       .own_whole = true,
                                       .copy_whole = copy_whole});
-    std::vector<Slice> pushes, copies;
+    std::vector<Extent> pushes, copies;
     std::uint32_t awaited = 0, on_rail = 0;
     for (const Op& op : plan.ops) {
         const bool is_put = op.kind == Op::Kind::put;
-        if (is_put && op.level == Level::node) pushes.push_back(op.slice);
-        if (op.kind == Op::Kind::copy) copies.push_back(op.slice);
+        if (is_put && op.level == Level::node) pushes.push_back(target_of(op));
+        if (op.kind == Op::Kind::copy) copies.push_back(target_of(op));
         if (op.kind == Op::Kind::await_data && op.level == Level::node) awaited = op.count;
         on_rail += is_put && op.level == Level::rail ? 1 : 0;
     }
-    const std::vector<Slice> wanted{{0, 10}, {20, 4}, {24, 4}, {28, 2}};
-    const std::vector<Slice> cut{{0, 4}, {4, 4}, {8, 2}}, whole{{0, 10}};
+    const std::vector<Extent> wanted{{0, 10}, {20, 4}, {24, 4}, {28, 2}};
+    const std::vector<Extent> cut{{0, 4}, {4, 4}, {8, 2}}, whole{{0, 10}};
     return pushes == wanted && copies == (copy_whole ? whole : cut) && awaited == 4 && on_rail == 3;
 }
 
@@ -247,7 +247,7 @@ const char* a_publish_puts_once()
                 if (op.kind != Op::Kind::put) continue;
                 if (op.peer != Op::every_peer || op.count != ++puts) return "not one to all";
                 for (const std::uint32_t d : plan.dependencies_of(op))
-                    if (plan.ops[d].kind == Op::Kind::await_ready) return "it waits for others";
+                    if (plan.ops[d].kind == Op::Kind::await_announced) return "it waits for others";
             }
             // The own shard, and two of other nodes, or two bundles at two of the three ranks.
             const bool takes_bundles = route == Route::bundles;
@@ -267,7 +267,7 @@ bool one_empty_shard_is_left_out()
         const Team team = team_of(machine("2,2"), shards, 4, route);
         bool seen = false;
         for_each_op(team, Op::Kind::put, [&](int, const Op& op) {
-            seen = seen || op.slice.length == 0 || op.slice.offset == shards[1].offset;
+            seen = seen || op.slice.length == 0 || op.slice.target == shards[1].offset;
         });
         if (seen || count(team, Op::Kind::copy) != 3) return false;
     }
@@ -282,7 +282,7 @@ void test_empty_shards(void**)
 
 bool shards_are_in_rank_order()
 {
-    return equal_shards(3, 5) == std::vector<Slice>{{0, 5}, {5, 5}, {10, 5}} &&
+    return equal_shards(3, 5) == std::vector<Extent>{{0, 5}, {5, 5}, {10, 5}} &&
            equal_shards(0, 5).empty();
 }
 

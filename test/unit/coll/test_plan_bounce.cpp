@@ -58,8 +58,8 @@ const Plan& plan_of(const Team& team, int rank)
 
 bool is_own(const Team& team, int rank, const Op& op)
 {
-    const Slice own = team.shards[static_cast<std::size_t>(rank)];
-    return op.slice.offset >= own.offset && op.slice.offset < own.offset + own.length;
+    const Extent own = team.shards[static_cast<std::size_t>(rank)];
+    return op.slice.target >= own.offset && op.slice.target < own.offset + own.length;
 }
 
 bool is_copy(const Op& op, Place from, Place to)
@@ -70,37 +70,37 @@ bool is_stage_in(const Op& op) { return is_copy(op, Place::bounce, Place::receiv
 bool is_stage_out(const Op& op) { return op.kind == Op::Kind::copy && op.to == Place::bounce; }
 bool is_put(const Op& op, Level level) { return op.kind == Op::Kind::put && op.level == level; }
 
-bool less(const Slice& a, const Slice& b)
+bool less(const Extent& a, const Extent& b)
 {
     return std::tie(a.offset, a.length) < std::tie(b.offset, b.length);
 }
 
-using Slices = std::vector<Slice>;
+using Extents = std::vector<Extent>;
 
-Slices slices_of(const Plan& plan, const std::function<bool(const Op&)>& is_one)
+Extents extents_of(const Plan& plan, const std::function<bool(const Op&)>& is_one)
 {
-    Slices slices;
+    Extents extents;
     for (const Op& op : plan.ops) {
-        if (is_one(op)) slices.push_back(op.slice);
+        if (is_one(op)) extents.push_back(target_of(op));
     }
-    std::sort(slices.begin(), slices.end(), less);
-    return slices;
+    std::sort(extents.begin(), extents.end(), less);
+    return extents;
 }
 
-Slices slices_put_to(const Team& team, int rank)
+Extents extents_put_to(const Team& team, int rank)
 {
-    Slices slices;
+    Extents extents;
     for_each_op(team, Op::Kind::put, [&](int, const Op& op) {
-        if (op.level == Level::rail && op.peer == rank) slices.push_back(op.slice);
+        if (op.level == Level::rail && op.peer == rank) extents.push_back(target_of(op));
     });
-    std::sort(slices.begin(), slices.end(), less);
-    return slices;
+    std::sort(extents.begin(), extents.end(), less);
+    return extents;
 }
 
-Slices own_chunks(const Team& team, int rank)
+Extents own_chunks(const Team& team, int rank)
 {
-    const Slice own = team.shards[static_cast<std::size_t>(rank)];
-    Slices chunks;
+    const Extent own = team.shards[static_cast<std::size_t>(rank)];
+    Extents chunks;
     for (std::size_t done = 0; done < own.length; done += team.chunk)
         chunks.push_back({own.offset + done, std::min(team.chunk, own.length - done)});
     return chunks;
@@ -112,13 +112,13 @@ Slices own_chunks(const Team& team, int rank)
 std::string fault_of_copies(const Team& team, int rank)
 {
     const bool has_rail = team.topology.nodes() > 1;
-    const Slices own = own_chunks(team, rank);
-    if (slices_of(plan_of(team, rank), is_stage_out) != (has_rail ? own : Slices{}))
+    const Extents own = own_chunks(team, rank);
+    if (extents_of(plan_of(team, rank), is_stage_out) != (has_rail ? own : Extents{}))
         return "not the own shard alone and once is copied to the bounce buffer";
-    if (slices_of(plan_of(team, rank), is_stage_in) != slices_put_to(team, rank))
+    if (extents_of(plan_of(team, rank), is_stage_in) != extents_put_to(team, rank))
         return "not each chunk that enters is copied from the bounce buffer once";
     const auto is_from_send = [](const Op& op) { return is_copy(op, Place::send, Place::receive); };
-    if (slices_of(plan_of(team, rank), is_from_send) != (team.in_place ? Slices{} : own))
+    if (extents_of(plan_of(team, rank), is_from_send) != (team.in_place ? Extents{} : own))
         return "the own shard is not copied to the receive buffer as ever";
     return "";
 }
@@ -131,8 +131,8 @@ bool copies_are(const char* text, Route route, std::size_t out, std::size_t in)
         const auto ranks = machine(text).size();
         const Team team = team_of(text, 10, 4, route, in_place, std::vector<bool>(ranks, true));
         for (const Plan& plan : team.plans) {
-            if (slices_of(plan, is_stage_out).size() != out) return false;
-            if (slices_of(plan, is_stage_in).size() != in) return false;
+            if (extents_of(plan, is_stage_out).size() != out) return false;
+            if (extents_of(plan, is_stage_in).size() != in) return false;
         }
     }
     return true;
@@ -179,7 +179,7 @@ std::string fault_of_dependencies(const Team& team, const Plan& plan, int rank, 
         if (after.size() != (with_ready ? 2U : 1U) || !first(plan.ops[after[0]])) return false;
         if (!with_ready) return true;
         const Op& ready = plan.ops[after[1]];
-        return ready.kind == Op::Kind::await_ready && ready.level == op.level &&
+        return ready.kind == Op::Kind::await_announced && ready.level == op.level &&
                ready.peer == op.peer;
     };
     // The put of this slice to us says who it comes from and as which of his.

@@ -93,7 +93,7 @@ void test_shards_come_before_bundles(void**)
     const Team team = team_of("2,2,2", 5, whole, Route::bundles);
     int pushes = 0;
     for_each_op(team, Op::Kind::put, [&](int r, const Op& op) {
-        const bool is_own = op.slice.offset == team.shards[static_cast<std::size_t>(r)].offset;
+        const bool is_own = op.slice.target == team.shards[static_cast<std::size_t>(r)].offset;
         if (op.level != Level::node || is_own) return;
         pushes++;
         const Plan& plan = team.plans[static_cast<std::size_t>(r)];
@@ -109,7 +109,7 @@ void test_single_ranks_send_at_once(void**)
     for_each_op(team, Op::Kind::put, [&](int r, const Op& op) {
         const Plan& plan = team.plans[static_cast<std::size_t>(r)];
         for (const std::uint32_t d : plan.dependencies_of(op))
-            assert_int_equal(plan.ops[d].kind, Op::Kind::await_ready);
+            assert_int_equal(plan.ops[d].kind, Op::Kind::await_announced);
     });
 }
 
@@ -128,11 +128,11 @@ void test_eager_calls_have_no_handshake(void**)
                 if (op.level != Level::rail) continue;
                 assert_true(op.kind != Op::Kind::announce);
                 if (op.kind == Op::Kind::put)
-                    assert_false(depends_on(plan, op, Op::Kind::await_ready, Level::rail, op.peer));
+                    assert_false(depends_on(plan, op, Op::Kind::await_announced, Level::rail, op.peer));
                 if (op.kind != Op::Kind::await_data) continue;
                 const bool is_known =
                     std::any_of(plan.ops.begin(), plan.ops.end(), [&](const Op& o) {
-                        return o.kind == Op::Kind::await_ready && o.level == Level::rail &&
+                        return o.kind == Op::Kind::await_announced && o.level == Level::rail &&
                                o.peer == op.peer;
                     });
                 assert_true(is_known);

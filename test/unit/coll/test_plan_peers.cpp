@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "coll/registry.hpp"
 #include "coll/allgather/routing.hpp"
 #include "hier/plan.hpp"
 #include "test/support/machine.hpp"
@@ -33,7 +34,7 @@ std::string fault_of_hops(const char* text, Route route)
     std::string fault;
     for_each_op(team, Op::Kind::put, [&](int r, const Op& op) {
         if (op.level != Level::rail) return;
-        (op.slice.offset == static_cast<std::size_t>(r) ? first : passed)[op.slice.offset]++;
+        (op.slice.target == static_cast<std::size_t>(r) ? first : passed)[op.slice.target]++;
         if (route == Route::ring && t.node_of(op.peer) != (t.node_of(r) + 1) % t.nodes()) {
             fault = "a ring does not go to the next node";
         }
@@ -112,7 +113,7 @@ std::vector<int> peers_in_order(const Team& team, int rank, Level level)
 {
     std::vector<int> peers;
     for (const Op& op : team.plans[static_cast<std::size_t>(rank)].ops) {
-        const bool own = op.slice.offset == team.shards[static_cast<std::size_t>(rank)].offset;
+        const bool own = op.slice.target == team.shards[static_cast<std::size_t>(rank)].offset;
         if (op.kind != Op::Kind::put || op.level != level || !own) continue;
         if (std::find(peers.begin(), peers.end(), op.peer) == peers.end()) peers.push_back(op.peer);
     }
@@ -162,7 +163,7 @@ bool sources_are_right(bool in_place)
     const Team team = team_of("2,2", 5, 2, Route::ring, in_place);
     bool right = true;
     for_each_op(team, Op::Kind::put, [&](int r, const Op& op) {
-        const bool own = op.slice.offset / 5 == static_cast<std::size_t>(r);
+        const bool own = op.slice.target / 5 == static_cast<std::size_t>(r);
         right = right && (op.from == Place::send) == (own && !in_place);
     });
     return right && (count(team, Op::Kind::copy) == 0) == in_place;
@@ -195,7 +196,7 @@ std::string fault_of_pair(const Team& team)
     for_each_op(team, Op::Kind::announce, on_rail([&](int r, const Op& op) {
                     announced.insert({op.peer, r});
                 }));
-    for_each_op(team, Op::Kind::await_ready, on_rail([&](int r, const Op& op) {
+    for_each_op(team, Op::Kind::await_announced, on_rail([&](int r, const Op& op) {
                     ready.insert({r, op.peer});
                 }));
     for_each_op(team, Op::Kind::drain, on_rail([&](int r, const Op& op) {

@@ -125,7 +125,7 @@ const char* a_copy_after_an_announcement_runs_once()
                    {},
                    0,
                    0};
-    plan.ops[1] = {Op::Kind::copy, Level::node, Place::send, Place::receive, 0, 0, {0, 4}, 0, 1};
+    plan.ops[1] = {Op::Kind::copy, Level::node, Place::send, Place::receive, 0, 0, {0, 0, 4}, 0, 1};
     plan.dependencies = {0};
     const Program program(plan, topology, 0);
 

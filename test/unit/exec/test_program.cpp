@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "coll/allgather/plan.hpp"
 #include "base/error.hpp"
 #include "exec/program.hpp"
 #include "hier/plan.hpp"
@@ -62,8 +63,8 @@ using enum Op::Kind;
 void test_takes_what_is_right(void**)
 {
     expect_no_reason(refusal_of({{announce, Level::node, Op::every_peer, 0, {}},
-                                 {await_ready, Level::node, 1, 0, {}},
-                                 {await_ready, Level::rail, 2, 0, {}},
+                                 {await_announced, Level::node, 1, 0, {}},
+                                 {await_announced, Level::rail, 2, 0, {}},
                                  {put, Level::node, 1, 1, {1}},
                                  {put, Level::rail, 2, Signal::max_count, {0, 2}},
                                  {copy, Level::node, 0, 0, {3}},
@@ -76,7 +77,7 @@ void test_takes_what_is_right(void**)
 
 void test_refuses_forward_dependencies(void**)
 {
-    const Step ready{await_ready, Level::node, 1, 0, {}};
+    const Step ready{await_announced, Level::node, 1, 0, {}};
     assert_string_equal(refusal_of({{put, Level::node, 1, 1, {1}}, ready}),
                         "op 0 depends on a later op 1");
     assert_string_equal(refusal_of({ready, {put, Level::node, 1, 1, {1}}}),
@@ -88,7 +89,7 @@ void test_refuses_forward_dependencies(void**)
 void test_refuses_waits_with_dependencies(void**)
 {
     const Step first{announce, Level::node, Op::every_peer, 0, {}};
-    assert_string_equal(refusal_of({first, {await_ready, Level::node, 1, 0, {0}}}),
+    assert_string_equal(refusal_of({first, {await_announced, Level::node, 1, 0, {0}}}),
                         "op 1 waits, but only after another op");
     assert_string_equal(refusal_of({first, {await_data, Level::rail, 2, 1, {0}}}),
                         "op 1 waits, but only after another op");
@@ -163,7 +164,7 @@ std::string fault_of_pair(const Plan& plan, const Program& program, const Topolo
                 return "a peer's index is not that of its rank";
             for (const auto& [kind, list] :
                  {std::pair(put, c.puts), std::pair(await_data, c.awaits),
-                  std::pair(await_ready, c.readies)}) {
+                  std::pair(await_announced, c.readies)}) {
                 for (std::size_t i = 0; i < list.size(); i++) {
                     const Op& op = plan.ops[list[i]];
                     listed++;
@@ -177,7 +178,7 @@ std::string fault_of_pair(const Plan& plan, const Program& program, const Topolo
         }
     }
     for (const Op& op : plan.ops)
-        to_list += op.kind == put || op.kind == await_data || op.kind == await_ready ? 1 : 0;
+        to_list += op.kind == put || op.kind == await_data || op.kind == await_announced ? 1 : 0;
     return listed == to_list ? "" : "an op is in no list";
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "test/support/reachable.hpp"
 #include "test/support/device_process.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -40,7 +41,7 @@ struct Rows {
             put(from + row * pitch, line(row));
             put(to + row * pitch, Bytes(bytes, 255));
         }
-        (void)hier_memory_is_reachable(from);
+        (void)is_reachable(from);
         const std::size_t packed_pitch = bytes + 3;
         std::byte* const packed = pinned_memory(count * packed_pitch);
         std::fill(packed, packed + count * packed_pitch, std::byte{255});
@@ -130,7 +131,7 @@ void test_failing_calls(void**)
         constexpr std::size_t rows = 20, bytes = 10, pitch = 30;
         std::byte* const device = device_memory(rows * pitch);
         put(device, Bytes(rows * pitch, 5));
-        (void)hier_memory_is_reachable(device);
+        (void)is_reachable(device);
         std::byte* const packed = pinned_memory(rows * bytes);
         const hier_memory_piece piece{packed, device, bytes, rows, bytes, pitch};
         bool has_failed = true;

@@ -9,6 +9,7 @@
 
 #include "gpu/runtime.hpp"
 #include "hier/hier.h"
+#include "test/support/reachable.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/simulated_runtime.hpp"
 
@@ -44,7 +45,7 @@ std::size_t count(const std::string& text, const std::string& words)
 std::string no_module(const std::string& file, const std::string& cause)
 {
     int host = 0;
-    if (gpu::runtime() != nullptr || hier_memory_is_reachable(&host) != 1)
+    if (gpu::runtime() != nullptr || !is_reachable(&host))
         return "wrong before the library is there";
     if (!ForkedRank::log_lines().empty()) return "it logs: " + ForkedRank::log_lines();
     if (const auto fault = load(); !fault.empty()) return fault;
@@ -54,8 +55,8 @@ std::string no_module(const std::string& file, const std::string& cause)
         if (gpu::runtime() != nullptr || gpu::find_runtime(reason) != nullptr)
             return "there is one";
         if (reason.find("hier_gpu_rocm.so: " + cause) == std::string::npos) return reason;
-        if (hier_memory_is_reachable(&host) != 1) return "a variable is no host memory";
-        if (hier_memory_is_reachable(device) != 0) return "device memory passes for the host's";
+        if (!is_reachable(&host)) return "a variable is no host memory";
+        if (is_reachable(device)) return "device memory passes for the host's";
         Allocation found;
         if (gpu::inspect(device, found) != Status::transport_error) return "no error";
     }
@@ -99,10 +100,10 @@ void test_module_that_comes_late(void**)
         const Directory modules;
         if (const auto fault = load(); !fault.empty()) return fault;
         void* const device = simulated_memory();
-        if (hier_memory_is_reachable(device) != 0 || gpu::runtime() != nullptr)
+        if (is_reachable(device) || gpu::runtime() != nullptr)
             return std::string("there is one");
         std::filesystem::create_symlink(HIER_TEST_MODULES "/hier_gpu_rocm.so", modules.module());
-        const bool is_known = hier_memory_is_reachable(device) == 0 && gpu::used_device() == 0;
+        const bool is_known = !is_reachable(device) && gpu::used_device() == 0;
         return std::string(is_known ? "" : "not found");
     }))));
 }

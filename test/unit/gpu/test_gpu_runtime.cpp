@@ -16,6 +16,7 @@
 
 #include "gpu/runtime.hpp"
 #include "hier/hier.h"
+#include "test/support/reachable.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/simulated_runtime.hpp"
 
@@ -175,9 +176,9 @@ void test_a_runtime_that_fails_once(void**)
 {
     expect_no_reason(quietly([]() -> std::string {
         const Broken it;
-        if (hier_memory_is_reachable(&it.host) != 1) return "a variable is no host memory";
+        if (!is_reachable(&it.host)) return "a variable is no host memory";
         if (gpu::runtime() != nullptr) return "asked anew for the host's memory";
-        if (hier_memory_is_reachable(it.device) != 0) return "not known as a device's";
+        if (is_reachable(it.device)) return "not known as a device's";
         return gpu::runtime() != nullptr && gpu::used_device() == 0 ? "" : "no runtime";
     }));
 }
@@ -193,8 +194,8 @@ void test_a_runtime_that_goes_on_failing(void**)
             Allocation found;
             if (gpu::inspect(it.device, found) != Status::transport_error) return "no error";
             it.fail_next();
-            if (hier_memory_is_reachable(it.device) != 0) return "it passes for the host's";
-            if (hier_memory_is_reachable(&it.host) != 1) return "a variable is no host memory";
+            if (is_reachable(it.device)) return "it passes for the host's";
+            if (!is_reachable(&it.host)) return "a variable is no host memory";
         }
         return ForkedRank::is_logged("no GPU runtime that works: hier_gpu_rocm.so: hipErrorUnknown")
                    ? ""

@@ -9,6 +9,7 @@
 
 #include "hier/hier.h"
 #include "memory/host_memory.hpp"
+#include "test/support/reachable.hpp"
 #include "test/support/gpu_rank.hpp"
 #include "test/support/team_rank.hpp"
 
@@ -48,7 +49,7 @@ struct Process {
         if (gpu::runtime() == nullptr) throw std::runtime_error("no runtime");
         device = device_memory(bytes);
         put(device, content);
-        if (hier_memory_is_reachable(device) != 0) throw std::runtime_error("not a device's");
+        if (is_reachable(device)) throw std::runtime_error("not a device's");
         pinned = allocate_pinned(bytes);
         if (pinned == nullptr || copy() != HIER_OK) throw std::runtime_error("no copy");
         std::fill(pinned, pinned + bytes, std::byte{0});

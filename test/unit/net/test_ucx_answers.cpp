@@ -20,7 +20,7 @@ using namespace hier;
 using namespace hier::test;
 
 // The ranks wait for each other without turning.
-void meet(const ForkedRank& self) { (void)self.group().allgather(self.rank()); }
+void meet(const ForkedRank& self) { (void)self.group().collect(self.rank()); }
 
 // Of the ops that are numbered from 0.
 struct Completed final : Completions {

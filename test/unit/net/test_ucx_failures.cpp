@@ -214,7 +214,7 @@ std::string start_without_memory(ForkedRank& self, std::size_t nth)
     TeamRank team(self, config_for_tests());
     std::string wrong;
     if (team.call(50000, wrong) != HIER_OK) return "the first call: " + wrong;
-    (void)self.group().allgather(nth);  // a failure would reach who is still in the first
+    (void)self.group().collect(nth);  // a failure would reach who is still in the first
     std::vector<std::byte> send(bytes), receive(2 * bytes);
     refused_number = self.rank() == 1 ? nth : 0;
     int code = team.start_raw(send.data(), receive.data(), bytes);

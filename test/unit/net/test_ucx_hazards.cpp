@@ -174,7 +174,7 @@ void test_lost_chunk_ends_in_a_timeout(void**)
 
 // ---- put that fails half-way
 
-void meet(const ForkedRank& self) { (void)self.group().allgather(0); }
+void meet(const ForkedRank& self) { (void)self.group().collect(0); }
 
 // Of the third call's puts of rank `culprit`, one in the middle completes with an error.
 std::string fail_half_way(ForkedRank& self, int culprit)

@@ -17,7 +17,7 @@ class Pair {
 public:
     explicit Pair(const ForkedRank& self)
         : group_(self.group()), is_owner(self.rank() == 1),
-          processes_(group_.allgather(PieceSocket::instance().address()))
+          processes_(group_.collect(PieceSocket::instance().address()))
     {
     }
     // New memory, mapped and in use by rank 0.
@@ -32,9 +32,9 @@ public:
                 throw std::runtime_error("no export");
             ExportedAllocations::instance().note(exported, a.device, processes_);
         }
-        last_ = group_.allgather(exported)[1];
+        last_ = group_.collect(exported)[1];
         use();
-        (void)group_.allgather(0);
+        (void)group_.collect(0);
         return memory;
     }
     void use()
@@ -51,7 +51,7 @@ public:
         used_.clear();
     }
     // Mappings of rank 0.
-    std::uint64_t mapped() { return group_.allgather(hip_sim_live("mappings"))[0]; }
+    std::uint64_t mapped() { return group_.collect(hip_sim_live("mappings"))[0]; }
     void free(std::byte* memory) const
     {
         if (is_owner) gives_success(hipFree(memory), "hipFree");
@@ -192,8 +192,8 @@ void test_a_peer_that_is_gone(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
         const Group group = self.group();
-        const auto processes = group.allgather(PieceSocket::instance().address());
-        (void)group.allgather(0);
+        const auto processes = group.collect(PieceSocket::instance().address());
+        (void)group.collect(0);
         if (self.rank() == 0) return "";
         MemoryNotices notices(PieceSocket::What::freed);
         const PieceSocket::Entry nothing{};

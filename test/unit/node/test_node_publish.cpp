@@ -44,15 +44,16 @@ public:
         for (std::size_t i = 0; i < own; i++)
             receive_[at(self_.rank()) + i] = value_of(self_.rank(), i);
         const Region all{receive_.data(), receive_.size()};
-        Binding binding{call, all, all, 0};
+        Binding binding{call, all, all};
         binding.publish = true;
         return transport_->begin(binding);
     }
 
     Status put(std::size_t block)
     {
+        const std::size_t from = at(self_.rank()) + block * size_;
         return transport_->put({Op::every_peer,
-                                {at(self_.rank()) + block * size_, size_},
+                                {from, from, size_},
                                 Place::receive,
                                 Place::receive,
                                 static_cast<std::uint32_t>(block + 1),
@@ -72,7 +73,7 @@ public:
                 std::uint32_t& known = seen[static_cast<std::size_t>(peer)];
                 for (; known < transport_->arrived(peer); known++)
                     if (!is_right(peer, known)) status = Status::mismatch;
-                all = all && known == blocks_ && transport_->ready(peer) == Status::ok;
+                all = all && known == blocks_ && transport_->entered(peer) == Status::ok;
             }
             return all || failed(status);
         });
@@ -166,9 +167,9 @@ void test_nobody_is_waited_for(void**)
         const bool is_late = self.rank() == 0;
         if (!is_late && (failed(me.begin(1, 2, 10)) || me.put(0) != Status::ok))
             return "it does not begin";
-        if (!is_late && me.transport().ready(0) != Status::in_progress)
+        if (!is_late && me.transport().entered(0) != Status::in_progress)
             return "who has not come is there";
-        (void)group.allgather(0);
+        (void)group.collect(0);
         if (is_late && (failed(me.begin(1, 2, 10)) || me.put(0) != Status::ok))
             return "the late one does not begin";
         if (me.put(1) != Status::ok) return "a second block is not taken";
@@ -196,7 +197,7 @@ void test_a_slow_reader(void**)
                 if (failed(me.begin(call + 1, 1, 70)) || me.put(0) != Status::ok)
                     return "the next call does not begin";
             }
-            (void)group.allgather(0);
+            (void)group.collect(0);
             if (is_slow) {
                 fault = me.take_all();
                 me.transport().end();
@@ -232,7 +233,7 @@ void test_mismatch(void**)
         Status status = Status::ok;
         (void)await([&] {
             for (int peer = 0; peer < self.size(); peer++)
-                if (peer != self.rank() && !failed(status)) status = me.transport().ready(peer);
+                if (peer != self.rank() && !failed(status)) status = me.transport().entered(peer);
             return failed(status);
         });
         return status == Status::mismatch ? "" : to_string(status);
@@ -244,11 +245,11 @@ void test_mismatch(void**)
                                                                           : "it does not begin";
         std::vector<std::byte> large(1 << 20);
         const Region all{large.data(), large.size()};
-        if (failed(me.transport().begin({1, all, all, 0})) ||
+        if (failed(me.transport().begin({1, all, all})) ||
             failed(me.transport().announce(Op::every_peer)))
             return "the large one does not begin";
         Status status = Status::in_progress;
-        (void)await([&] { return failed(status = me.transport().ready(0)); });
+        (void)await([&] { return failed(status = me.transport().announced(0)); });
         return status == Status::mismatch ? "" : to_string(status);
     }))));
 }
@@ -260,7 +261,7 @@ void test_nothing_is_taken_after_a_failure(void**)
         Publisher me(self);
         const std::size_t size = self.rank() == 1 ? 1000 : 10;
         if (failed(me.begin(1, 1, size)) || me.put(0) != Status::ok) return "it does not begin";
-        (void)self.group().allgather(0);
+        (void)self.group().collect(0);
         if (self.rank() == 1) return "";
         Ignore ignore;
         Status status = me.transport().progress(ignore);

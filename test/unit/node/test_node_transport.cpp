@@ -90,7 +90,7 @@ Status enter(Transport& transport, const ForkedRank& self, std::vector<std::byte
     Status status = Status::in_progress;
     for (int peer = 0; peer < self.size() && !failed(status); peer++) {
         if (peer == self.rank()) continue;
-        (void)await([&] { return (status = transport.ready(peer)) != Status::in_progress; });
+        (void)await([&] { return (status = transport.announced(peer)) != Status::in_progress; });
     }
     return status;
 }
@@ -105,7 +105,7 @@ std::string put_beyond(ForkedRank& self, int intra, Slice slice)
     const Region all{buffer.data(), 256};
     if (failed(transport->begin({1, all, all, 0})) || failed(transport->announce(Op::every_peer)))
         return "begin failed";
-    (void)await([&] { return transport->ready(1 - self.rank()) == Status::ok; });
+    (void)await([&] { return transport->announced(1 - self.rank()) == Status::ok; });
     int is_refused = 0;
     Ignore ignore;
     if (self.rank() == 0 &&
@@ -113,7 +113,7 @@ std::string put_beyond(ForkedRank& self, int intra, Slice slice)
         is_refused = 1;
     for (int turn = 0; turn < 20; turn++) {
         if (failed(transport->progress(ignore)) || failed(ignore.last)) is_refused = 1;
-        const auto refused = group.allgather(is_refused);
+        const auto refused = group.collect(is_refused);
         if (refused[0] != 0 || refused[1] != 0) return "";
     }
     return "nobody refused it";
@@ -122,7 +122,7 @@ std::string put_beyond(ForkedRank& self, int intra, Slice slice)
 void test_put_beyond_the_end(void**)
 {
     for (const int intra : all_of_them) {
-        for (const Slice slice : {Slice{255, 2}, Slice{256, 1}, Slice{0, 257}}) {
+        for (const Slice slice : {Slice{255, 255, 2}, Slice{256, 256, 1}, Slice{0, 0, 257}}) {
             const auto fault = first_fault(
                 run_ranks(2, [&](ForkedRank& self) { return put_beyond(self, intra, slice); }));
             expect_no_reason(keep(fault.empty()
@@ -142,9 +142,9 @@ void test_mismatch(void**)
             const auto transport = make_transport(self, intra);
             std::vector<std::byte> buffer(self.rank() == 2 ? 101u : 100u);
             const Status status = enter(*transport, self, buffer);
-            (void)self.group().allgather(0);
+            (void)self.group().collect(0);
             if (status != Status::mismatch) return to_string(status);
-            return ForkedRank::is_logged("ranks disagree on the size of an allgather")
+            return ForkedRank::is_logged("ranks disagree on the size of a call")
                        ? ""
                        : "it does not say why";
         }))));
@@ -164,7 +164,7 @@ void test_a_raised_failure_is_seen_by_all(void**)
                 if (enter(*transport, self, buffer) != Status::ok) return "not ready";
                 if (transport->progress(ignore) != Status::ok)
                     return "an error before there is one";
-                (void)self.group().allgather(0);
+                (void)self.group().collect(0);
                 if (self.rank() == culprit) {
                     transport->raise(Status::transport_error);
                     return transport->progress(ignore) == Status::ok ? ""
@@ -186,12 +186,12 @@ void test_who_may_write_after_a_failure(void**)
             const auto transport = make_transport(self, intra);
             std::vector<std::byte> buffer(100);
             if (enter(*transport, self, buffer) != Status::ok) return "not ready";
-            (void)self.group().allgather(0);
+            (void)self.group().collect(0);
             transport->raise(Status::transport_error);
             if (transport->may_write(1 - self.rank(), 1) != (intra != HIER_INTRA_SHM))
                 return intra == HIER_INTRA_SHM ? "it waits for whoever takes from cells"
                                                : "it waits for nobody";
-            (void)self.group().allgather(0);
+            (void)self.group().collect(0);
             return "";
         }))));
     }
@@ -204,12 +204,12 @@ void test_dead_peer(void**)
         const auto transport = make_transport(self, HIER_INTRA_CMA);
         std::vector<std::byte> buffer(100);
         if (enter(*transport, self, buffer) != Status::ok) return "not ready";
-        (void)self.group().allgather(0);
+        (void)self.group().collect(0);
         if (self.rank() == 2) raise(SIGKILL);
         Status status = Status::ok;
         if (!await([&] {
                 return failed(
-                    status = transport->put({2, {0, 50}, Place::receive, Place::receive, 1, 0}));
+                    status = transport->put({2, {0, 0, 50}, Place::receive, Place::receive, 1, 0}));
             }))
             return "puts to a dead process succeed";
         if (status != Status::transport_error) return to_string(status);
@@ -235,13 +235,13 @@ std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::ui
     if (failed(transport.begin({sequence, all, all, 0})) ||
         failed(transport.announce(Op::every_peer)))
         return "begin failed";
-    (void)await([&] { return transport.ready(1 - self.rank()) == Status::ok; });
+    (void)await([&] { return transport.announced(1 - self.rank()) == Status::ok; });
     const int before = writev_calls;
     Ignore ignore;
     std::size_t offset = 0;
     for (std::uint32_t i = 0; i < sizes.size() && self.rank() == 0; i++) {
         ignore.last =
-            transport.put({1, {offset, sizes[i]}, Place::receive, Place::receive, i + 1, i});
+            transport.put({1, {offset, offset, sizes[i]}, Place::receive, Place::receive, i + 1, i});
         const bool is_done = await([&] {
             if (ignore.last == Status::in_progress) (void)transport.progress(ignore);
             return ignore.last == Status::ok;
@@ -285,7 +285,7 @@ void test_the_first_put_decides(void**)
             const std::string which = "call " + std::to_string(sequence) + ": ";
             if (!fault.empty()) return which + fault;
             if (self.rank() == 0 && is_by_cma != call.by_cma) return which + "the other way";
-            (void)self.group().allgather(0);
+            (void)self.group().collect(0);
         }
         return "";
     }))));
@@ -306,12 +306,12 @@ void test_memory_that_cma_does_not_reach(void**)
                 put_one_by_one(*transport, self, ++sequence, {large, 1, 3 << 20}, is_tried);
             if (!fault.empty()) return fault;
             if (self.rank() == 0 && !is_tried) return "CMA was not tried";
-            (void)self.group().allgather(0);
+            (void)self.group().collect(0);
             bool is_long = false;  // in parts, each of which may be refused
             const auto fault_of_long =
                 put_one_by_one(*transport, self, ++sequence, {3 << 20, large}, is_long);
             if (!fault_of_long.empty()) return "a long one: " + fault_of_long;
-            (void)self.group().allgather(0);
+            (void)self.group().collect(0);
         }
         return "";
     }))));
@@ -328,10 +328,10 @@ void test_heartbeats(void**)
             std::vector<std::byte> buffer(10);
             if (enter(*transport, self, buffer) != Status::ok) return "not ready";
             if (transport->heard() != 0) return "it hears what nobody has told";
-            (void)group.allgather(0);
+            (void)group.collect(0);
             if (self.rank() == 1) transport->tell(7);
             if (self.rank() == 2) transport->tell(4);
-            (void)group.allgather(0);
+            (void)group.collect(0);
             const std::uint32_t wanted = self.rank() == 1 ? 4 : 7;  // of the others
             if (transport->heard() != wanted) return "heard " + std::to_string(transport->heard());
             transport->end();

@@ -37,7 +37,7 @@ std::string leftovers(const std::vector<int>& pids)
 // After all ranks are through.
 std::string look_for_leftovers(const ForkedRank& self)
 {
-    return leftovers(self.group().allgather(static_cast<int>(getpid())));
+    return leftovers(self.group().collect(static_cast<int>(getpid())));
 }
 
 // A little work, to see that what was chosen also works.
@@ -74,9 +74,9 @@ void test_a_rank_alone(void**)
     expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank& self) -> std::string {
         const auto transport = make_transport(self, HIER_INTRA_AUTO);
         std::byte send[2]{std::byte{1}, std::byte{2}}, receive[2]{};
-        const Binding binding{1, {send, 2}, {receive, 2}, 0};
+        const Binding binding{1, {send, 2}, {receive, 2}};
         if (failed(transport->begin(binding))) return "begin failed";
-        if (transport->copy({0, {1, 1}, Place::send, Place::receive, 0, 0}) != Status::ok)
+        if (transport->copy({0, {1, 1, 1}, Place::send, Place::receive, 0, 0}) != Status::ok)
             return "copy failed";
         transport->tell(1);
         if (transport->heard() != 0) return "it hears somebody";

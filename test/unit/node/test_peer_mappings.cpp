@@ -31,9 +31,9 @@ public:
     // Of the owner's memory; new on either side once both are here.
     ExportedMemory exchange(std::byte* memory) const
     {
-        return group_.allgather(is_owner_ ? exported(memory) : ExportedMemory{})[0];
+        return group_.collect(is_owner_ ? exported(memory) : ExportedMemory{})[0];
     }
-    void meet() const { (void)group_.allgather(0); }
+    void meet() const { (void)group_.collect(0); }
 
 private:
     Group group_;

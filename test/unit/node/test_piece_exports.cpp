@@ -18,14 +18,14 @@ class Direct {
 public:
     explicit Direct(const ForkedRank& self)
         : group_(self.group()), is_owner(self.rank() == 1),
-          processes_(group_.allgather(PieceSocket::instance().address()))
+          processes_(group_.collect(PieceSocket::instance().address()))
     {
     }
     // On both ranks: false where it has not been told, or cannot be mapped.
     bool acquire(std::byte* memory, std::size_t bytes)
     {
         bool is_there = !is_owner || share(memory, bytes);
-        const PeerPieces::Range range = group_.allgather(range_)[1];
+        const PeerPieces::Range range = group_.collect(range_)[1];
         if (!is_owner)
             is_there =
                 PeerPieces::instance().acquire(processes_[1], range, 0, window, at) == Status::ok;
@@ -55,7 +55,7 @@ public:
     {
         (void)PieceSocket::instance().send(processes_[1], PieceSocket::What::lost, {}, {});
     }
-    void meet() const { (void)group_.allgather(0); }
+    void meet() const { (void)group_.collect(0); }
 
 private:
     Group group_;

@@ -26,10 +26,10 @@ using What = PieceSocket::What;
 struct Told {
     explicit Told(const ForkedRank& self)
         : group(self.group()), is_teller(self.rank() == 1),
-          to(group.allgather(PieceSocket::instance().address())[0])
+          to(group.collect(PieceSocket::instance().address())[0])
     {
     }
-    void meet() const { (void)group.allgather(0); }
+    void meet() const { (void)group.collect(0); }
     bool receive() { return PieceSocket::instance().receive(message, descriptors); }
 
     Group group;
@@ -99,7 +99,7 @@ void test_a_full_queue(void**)
         while (t.is_teller && sent < far_too_many &&
                PieceSocket::instance().send(t.to, What::unmapped, {&entry, 1}, {}))
             sent++;
-        sent = t.group.allgather(sent)[1];
+        sent = t.group.collect(sent)[1];
         if (sent == 0 || sent == far_too_many) return "it has no end, or no room";
         for (int i = 0; i < sent && !t.is_teller; i++) {
             if (!t.receive()) return "one is lost";

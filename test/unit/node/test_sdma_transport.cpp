@@ -68,7 +68,7 @@ void test_order_of_ops(void**)
         if (self.rank() == 0) {
             // Two into one place: the later op's content stays.
             put(rank.receive(), Bytes(some_bytes, 99));
-            const Slice slice{0, some_bytes};
+            const Slice slice{0, 0, some_bytes};
             (void)rank.transport().put({1, slice, Place::send, Place::receive, 1, 7});
             (void)rank.transport().put({1, slice, Place::receive, Place::receive, 1, 3});
             rank.submit();
@@ -195,7 +195,7 @@ std::string hang_or_fail(ForkedRank& self, bool hangs, int refused)
             fault = goes_on != 0 ? "idle" : "not idle";
         rank.transport().stop();
     }
-    goes_on = self.group().allgather(goes_on)[0];
+    goes_on = self.group().collect(goes_on)[0];
     if (self.rank() == 1 && rank.transport().may_write(0, 1) != (goes_on != 0))
         fault = goes_on != 0 ? "it says that it has stopped" : "it does not say so";
     rank.meet();

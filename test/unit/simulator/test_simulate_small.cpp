@@ -13,7 +13,7 @@ namespace {
 
 using namespace bench::simulator;
 using namespace hier::test;
-using hier::AllgatherChoice;
+using hier::Choice;
 using hier::Route;
 
 constexpr std::size_t bytes = 1000;
@@ -29,14 +29,14 @@ Options host(const std::vector<int>& layout)
     return options;
 }
 
-AllgatherChoice small(Route route, std::size_t chunk)
+Choice small(Route route, std::size_t chunk)
 {
-    AllgatherChoice choice{route, chunk, 2};
+    Choice choice{route, chunk, 2};
     choice.eager = choice.publish = true;
     return choice;
 }
 
-double seconds_of(const Options& options, const AllgatherChoice& choice)
+double seconds_of(const Options& options, const Choice& choice)
 {
     return run_hier(make_topology(options.layout), options, bytes, choice).seconds;
 }
@@ -72,7 +72,7 @@ const char* an_eager_message_by_hand()
     }
     // All puts at once, whatever the window, and then all that came.
     options = host({1, 1, 1, 1});
-    AllgatherChoice choice = small(Route::direct, bytes);
+    Choice choice = small(Route::direct, bytes);
     choice.depth = 8;
     wrong += differs("four nodes", seconds_of(options, choice),
                      m.message + m.nic_latency + 3 * port + m.message);
@@ -106,7 +106,7 @@ const char* one_node_is_as_good_as_all()
                 Options options = host(layout);
                 options.machine.is_host = is_host;
                 options.machine.nics = 1;
-                AllgatherChoice choice = small(route, bytes * 8);
+                Choice choice = small(route, bytes * 8);
                 choice.publish = is_host;
                 const double alone = seconds_of(options, choice);
                 options.is_full = true;

@@ -35,7 +35,7 @@ void test_allgather(void**)
         expect_no_reason(keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) -> std::string {
             const Group group = self.group();
             for (int round = 0; round < 100; round++) {
-                const auto all = group.allgather(self.rank() * 1000 + round);
+                const auto all = group.collect(self.rank() * 1000 + round);
                 for (int r = 0; r < ranks; r++) {
                     if (all[static_cast<std::size_t>(r)] != r * 1000 + round)
                         return "a wrong value";
@@ -57,12 +57,12 @@ void test_parts_of_a_team(void**)
         const Group group(self.bootstrap(), *mine);
         if ((*mine)[static_cast<std::size_t>(group.rank())] != self.rank()) return "a wrong rank";
         for (int round = 0; round < 50; round++) {
-            const auto all = group.allgather(self.rank() * 1000 + round);
+            const auto all = group.collect(self.rank() * 1000 + round);
             for (std::size_t i = 0; i < mine->size(); i++) {
                 if (all.size() != mine->size() || all[i] != (*mine)[i] * 1000 + round)
                     return "a wrong value";
             }
-            if (round % 7 == 0 && self.group().allgather(round) != std::vector<int>(6, round))
+            if (round % 7 == 0 && self.group().collect(round) != std::vector<int>(6, round))
                 return "a wrong value of the whole team's";
         }
         return "";
@@ -81,13 +81,13 @@ void test_allgather_bytes(void**)
     expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
         const Group group = self.group();
         for (int round = 0; round < 8; round++) {
-            const auto all = group.allgather_bytes(text_of_rank(self.rank(), round));
+            const auto all = group.collect_bytes(text_of_rank(self.rank(), round));
             for (int r = 0; r < 3; r++) {
                 if (all[static_cast<std::size_t>(r)] != text_of_rank(r, round))
                     return "wrong bytes in round " + std::to_string(round);
             }
         }
-        for (const auto& none : group.allgather_bytes({})) {
+        for (const auto& none : group.collect_bytes({})) {
             if (!none.empty()) return "something out of nothing";
         }
         return "";
@@ -142,9 +142,9 @@ void test_agree_ends_exchanges(void**)
                 std::byte bytes[17000];  // more than who has failed takes in
             };
             const auto go_on = [&] {
-                if (then == Then::gather) (void)group.allgather(1);
-                if (then == Then::large_gather) (void)group.allgather(Large{});
-                if (then == Then::bytes) (void)group.allgather_bytes({});
+                if (then == Then::gather) (void)group.collect(1);
+                if (then == Then::large_gather) (void)group.collect(Large{});
+                if (then == Then::bytes) (void)group.collect_bytes({});
                 if (then == Then::step) group.agree("inner", [] {});
                 if (then == Then::step_that_fails)
                     group.agree("inner", [] { throw std::runtime_error("no tea"); });
@@ -156,7 +156,7 @@ void test_agree_ends_exchanges(void**)
                     is_it ? "outer: no coffee" : format("outer: rank %d of 5 failed", culprit),
                     [&] {
                         group.agree("outer", [&] {
-                            (void)group.allgather(2);
+                            (void)group.collect(2);
                             if (is_it) throw std::runtime_error("no coffee");
                             try {
                                 go_on();
@@ -164,12 +164,12 @@ void test_agree_ends_exchanges(void**)
                                 const SetupError&) {  // the outer one's failure is none of ours
                                 lost++;
                             }
-                            (void)group.allgather(3);
+                            (void)group.collect(3);
                         });
                     });
                 if (!fault.empty()) return fault;
             }
-            if (group.allgather(self.rank()) != std::vector{0, 1, 2, 3, 4}) return "out of step";
+            if (group.collect(self.rank()) != std::vector{0, 1, 2, 3, 4}) return "out of step";
             return lost == 0 ? "" : "taken for the inner step's failure";
         }))));
     }
@@ -186,12 +186,12 @@ void test_failing_exchange(void**)
 {
     const Group group(hier_bootstrap{nullptr, 0, 2, refuse, nullptr});
     const auto fault = expect_error("an exchange among 2 ranks failed with code 17",
-                                    [&] { (void)group.allgather(1); });
+                                    [&] { (void)group.collect(1); });
     expect_no_reason(keep(fault));
     // Nor does the rank go on to others: nobody knows what they are at.
     refusals = 0;
     expect_no_reason(keep(expect_error("an exchange among 2 ranks failed with code 17", [&] {
-        group.agree("outer", [&] { group.agree("inner", [&] { (void)group.allgather(1); }); });
+        group.agree("outer", [&] { group.agree("inner", [&] { (void)group.collect(1); }); });
     })));
     assert_true(refusals == 1);
 }
@@ -207,7 +207,7 @@ void test_another_message(void**)
 {
     const Group group(hier_bootstrap{nullptr, 0, 2, bring_zeros, nullptr});
     expect_no_reason(
-        keep(expect_error("rank 1 does something else", [&] { (void)group.allgather(1); })));
+        keep(expect_error("rank 1 does something else", [&] { (void)group.collect(1); })));
 }
 
 // The tests' own tools: a rank that hangs or dies does not pass for well.

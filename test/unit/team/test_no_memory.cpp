@@ -34,8 +34,8 @@ std::string make_team(ForkedRank& self, const hier_config& config, std::size_t n
     refused_number = self.rank() == victim ? nth : 0;
     TeamRank team(self, config);
     refused_number = 0;
-    const auto codes = self.group().allgather(team.created());
-    const auto all_refusals = self.group().allgather(refusals);
+    const auto codes = self.group().collect(team.created());
+    const auto all_refusals = self.group().collect(refusals);
     is_through = all_refusals[victim] == 0;
     const bool are_equal = std::count(codes.begin(), codes.end(), codes[0]) == self.size();
     if (!are_equal || (is_through && codes[0] != HIER_OK))
@@ -49,7 +49,7 @@ std::string make_team(ForkedRank& self, const hier_config& config, std::size_t n
     int code = team.call(20000, wrong);
     if (code == HIER_OK && wrong.empty()) code = team.call(64, wrong);  // inside a node a publish
     team.leave();
-    self.group().allgather(0);
+    self.group().collect(0);
     return code == HIER_OK
                ? wrong
                : format("allocation %zu: a call ends with %s", nth, hier_strerror(code));
@@ -58,10 +58,10 @@ std::string make_team(ForkedRank& self, const hier_config& config, std::size_t n
 // As MPI_Finalize does: nobody calls UCX when others have gone.
 void end_process(ForkedRank& self)
 {
-    self.group().allgather(0);
+    self.group().collect(0);
     ForkedRank::while_waiting(nullptr);
     hier_quiesce();
-    self.group().allgather(0);
+    self.group().collect(0);
     hier_finalize();
 }
 
@@ -110,8 +110,8 @@ void test_progress(void**)
             refused_number = self.rank() == victim ? nth : 0;
             code = team.finish(code);
             refused_number = 0;
-            const auto all_refusals = self.group().allgather(refusals);
-            const auto codes = self.group().allgather(code);
+            const auto all_refusals = self.group().collect(refusals);
+            const auto codes = self.group().collect(code);
             team.end();
             for (std::size_t r = 0; r < 4 && code == HIER_OK; r++) {
                 const std::byte value = static_cast<std::byte>(r + 1);
@@ -138,7 +138,7 @@ void test_end(void**)
             TeamRank team(self, config_of(1));
             std::string wrong;
             if (team.call(20000, wrong) != HIER_OK) return "the call: " + wrong;
-            self.group().allgather(0);
+            self.group().collect(0);
             refused_number = self.rank() == victim ? nth : 0;
             team.leave();
             refused_number = 0;

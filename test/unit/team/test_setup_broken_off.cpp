@@ -124,7 +124,7 @@ std::string break_off_on_one(ForkedRank& self, int number)
     struct End {
         int connections, destroyed;
     };
-    const auto ends = self.group().allgather(End{connected, destroyed_workers});
+    const auto ends = self.group().collect(End{connected, destroyed_workers});
     const auto any = [&](bool (*is_so)(const End&)) {
         return std::any_of(ends.begin(), ends.end(), is_so);
     };

@@ -187,7 +187,7 @@ void test_least_bytes_are_equal(void**)
                 if (self.rank() == 1) setting.change(config);
                 TeamRank team(self, config);
                 if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
-                const auto all = self.group().allgather(team.min_bytes());
+                const auto all = self.group().collect(team.min_bytes());
                 team.end();
                 for (const std::size_t least : all)
                     if (least != all[0])

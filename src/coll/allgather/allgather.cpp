@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "coll/allgather/allgather.hpp"
+
+#include <algorithm>
+
+#include "coll/allgather/plan.hpp"
+
+namespace hier {
+
+// A pair of ranks may put the chunks of all shards, and has to be able to count them.
+Constraints Allgather::countable(std::size_t bytes, Constraints constraints) const
+{
+    const std::size_t chunks_per_shard =
+        constraints.max_count / static_cast<std::size_t>(topology_.size());
+    const std::size_t least = bytes / chunks_per_shard + 1;
+    constraints.min_chunk = std::max(constraints.min_chunk, least);
+    if (constraints.chunk > 0) constraints.chunk = std::max(constraints.chunk, least);
+    return constraints;
+}
+
+Choice Allgather::choose(std::size_t bytes, const Constraints& constraints) const
+{
+    return cost_.choose(bytes, countable(bytes, constraints));
+}
+
+Plan Allgather::plan(const PlanInput& input) const
+{
+    const auto shards = equal_shards(topology_.size(), input.bytes);
+    return plan_allgather(topology_, input.rank,
+                          {
+                              .shards = shards,
+                              .chunk = input.choice.chunk,
+                              .route = input.choice.route,
+                              .in_place = input.in_place,
+                              .bounce = input.has_bounce,
+                              .depth = input.choice.depth,
+                              .eager = input.choice.eager,
+                              .publish = input.choice.publish,
+                              .own_whole = input.choice.own_whole,
+                              .copy_whole = input.choice.own_whole && input.is_on_device,
+                          });
+}
+
+Cost Allgather::cost(std::size_t bytes, const Constraints& constraints) const
+{
+    return {choose(bytes, constraints).seconds, cost_.fallback(bytes)};
+}
+
+std::vector<Choice> Allgather::alternatives(std::size_t bytes, const Constraints& constraints) const
+{
+    std::vector<Choice> others;
+    if (constraints.route || topology_.nodes() == 1) return others;
+    const Constraints allowed = countable(bytes, constraints);
+    const Route taken = cost_.choose(bytes, allowed).route;
+    for (const Route route : all_routes) {
+        // On two nodes a ring is the same as direct puts.
+        const bool is_same = topology_.nodes() == 2 && route == Route::ring;
+        if (route == taken || is_same || !cost_.is_choice(bytes, route, allowed)) continue;
+        Constraints other = allowed;
+        other.route = route;
+        others.push_back(cost_.choose(bytes, other));
+    }
+    return others;
+}
+
+}  // namespace hier

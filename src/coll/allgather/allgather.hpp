@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPI_Allgather as the core knows it: equal shards, one for each rank, in rank order.
+#pragma once
+
+#include "coll/allgather/cost.hpp"
+#include "coll/common/collective.hpp"
+
+namespace hier {
+
+class Allgather final : public Collective {
+public:
+    Allgather(const Topology& topology, const Rates& rates)
+        : topology_(topology), cost_(topology, rates)
+    {
+    }
+    static std::unique_ptr<Collective> make(const Topology& topology, const Rates& rates)
+    {
+        return std::make_unique<Allgather>(topology, rates);
+    }
+
+    const char* name() const override { return "allgather"; }
+    bool eligible(std::size_t bytes) const override { return bytes > 0; }
+    Choice choose(std::size_t bytes, const Constraints& constraints) const override;
+    Plan plan(const PlanInput& input) const override;
+    Cost cost(std::size_t bytes, const Constraints& constraints) const override;
+    std::vector<Choice> alternatives(std::size_t bytes,
+                                     const Constraints& constraints) const override;
+
+private:
+    Constraints countable(std::size_t bytes, Constraints constraints) const;
+
+    const Topology& topology_;
+    AllgatherCost cost_;
+};
+
+}  // namespace hier

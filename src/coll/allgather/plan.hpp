@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the plan of an allgather is made from. Every byte has one home offset, the same in all
+// receive buffers.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "coll/common/choice.hpp"
+#include "hier/plan.hpp"
+
+namespace hier {
+
+struct AllgatherShape {
+    std::span<const Extent> shards;  // of every rank, in the receive buffers; they do not overlap
+    std::size_t chunk;               // bytes of one put at most; > 0
+    Route route;
+    // Local: these may differ from rank to rank.
+    bool in_place;  // the rank's own shard is in its receive buffer already
+    bool bounce;    // the rank's network reaches only its bounce buffer
+    int depth = 2;  // puts on the rail in flight; > 0
+    // Rail peers need not be in the call yet: their network keeps what is early. Equal on all ranks.
+    bool eager = false;
+    // A rank puts to all ranks of its node at once, whether they are in the call or not. Equal on
+    // all ranks.
+    bool publish = false;
+    // Ranks push their own shards to their node uncut. Equal on all ranks.
+    bool own_whole = false;
+    // Local: this rank copies its own shard uncut, because no core does it.
+    bool copy_whole = false;
+};
+
+// The overlapped rail and fan-out allgather of `rank`. plan.cpp has a drawing and the bytes per link.
+Plan plan_allgather(const Topology& topology, int rank, const AllgatherShape& shape);
+
+// One equal shard for each of `ranks` ranks, in rank order.
+std::vector<Extent> equal_shards(int ranks, std::size_t bytes_per_rank);
+
+}  // namespace hier

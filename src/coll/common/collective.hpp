@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A collective, as the core knows it: which calls it takes, how they travel, and the plan of a rank.
+// Everything below src/coll runs plans and knows no collective.
+//
+// One object serves one team. All functions are pure: they give equal answers on all ranks of the
+// team for equal arguments. Arguments marked local may differ from rank to rank; they change a
+// rank's own plan, never what it exchanges with others.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "coll/common/choice.hpp"
+#include "coll/common/rates.hpp"
+#include "hier/plan.hpp"
+
+namespace hier {
+
+// What a rank's plan depends on.
+struct PlanInput {
+    int rank;
+    std::size_t bytes;  // of one rank's block
+    Choice choice;
+    bool in_place = false;      // local: the rank's own block is in its receive buffer already
+    bool has_bounce = false;    // local: the rank's network reaches only its bounce buffer
+    bool is_on_device = false;  // local: a buffer of this rank is device memory
+};
+
+struct Cost {
+    double ours;      // seconds, with the best choice
+    double fallback;  // seconds, by the module that serves the call if hier does not
+};
+
+class Collective {
+public:
+    virtual ~Collective() = default;
+
+    virtual const char* name() const = 0;  // as messages have it
+    // May the core run a call of this size? If not, the caller has made an error.
+    virtual bool eligible(std::size_t bytes) const = 0;
+    virtual Choice choose(std::size_t bytes, const Constraints& constraints) const = 0;
+    virtual Plan plan(const PlanInput& input) const = 0;
+    virtual Cost cost(std::size_t bytes, const Constraints& constraints) const = 0;
+    // The choices that choose() has considered and not taken, for the user to see.
+    virtual std::vector<Choice> alternatives(std::size_t, const Constraints&) const { return {}; }
+};
+
+// Makes a collective for a team. The topology outlives it.
+using MakeCollective = std::unique_ptr<Collective> (*)(const Topology& topology,
+                                                       const Rates& rates);
+
+}  // namespace hier

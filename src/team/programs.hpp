@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The programs of a team's last calls, ready to run again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "coll/common/collective.hpp"
+#include "exec/program.hpp"
+
+namespace hier {
+
+// What a program is made for.
+struct ProgramKey {
+    std::size_t collective;
+    std::size_t bytes;  // of one rank's block
+    bool in_place;
+    bool has_bounce;
+    bool is_on_device;  // either buffer
+    bool operator==(const ProgramKey&) const = default;
+};
+
+struct PreparedProgram {
+    ProgramKey key;
+    std::uint64_t used;  // sequence number of the last use
+    Choice choice;
+    std::unique_ptr<Program> program;
+};
+
+class Programs {
+public:
+    static constexpr std::size_t max_kept = 8;
+
+    // How calls of this size travelled, if a program of one is still there.
+    const Choice* choice_of(std::size_t collective, std::size_t bytes) const;
+    // nullptr: it has to be made.
+    const PreparedProgram* find(const ProgramKey& key, std::uint64_t sequence);
+    // The program that was used least recently goes, if there are too many. The reference is good
+    // until the next program is added.
+    const PreparedProgram& add(PreparedProgram made);
+
+private:
+    std::vector<PreparedProgram> kept_;
+};
+
+}  // namespace hier

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a team's calls travel, and what the user is told of it.
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "team/team.hpp"
+
+namespace hier {
+namespace {
+
+std::string text_of(double seconds)
+{
+    return seconds < 1e-3 ? format("%.3g us", seconds * 1e6) : format("%.3g ms", seconds * 1e3);
+}
+
+std::string text_of(Route route)
+{
+    return route == Route::direct ? "direct puts" : to_string(route);
+}
+
+std::optional<Route> forced_route(int inter)
+{
+    switch (inter) {
+    case HIER_INTER_DIRECT:
+        return Route::direct;
+    case HIER_INTER_RING:
+        return Route::ring;
+    case HIER_INTER_BUNDLES:
+        return Route::bundles;
+    default:
+        return std::nullopt;
+    }
+}
+
+}  // namespace
+
+Constraints Team::constraints() const
+{
+    Constraints constraints;
+    constraints.max_count = Signal::max_count;
+    constraints.chunk = setup_.config.chunk_bytes;
+    constraints.route = forced_route(setup_.config.inter);
+    constraints.depth = setup_.config.depth;
+    constraints.eager_bytes = setup_.config.eager_bytes;
+    return constraints;
+}
+
+Choice Team::choose(const Call& call) const
+{
+    const Choice* known = programs_.choice_of(call.collective, call.bytes);
+    return known != nullptr ? *known
+                            : collectives_[call.collective]->choose(call.bytes, constraints());
+}
+
+// A power of two a rank: from there on the model finds no size at which the others are faster.
+std::size_t Team::min_bytes(std::size_t collective) const
+{
+    constexpr std::size_t most = 4 << 10;  // beyond, the others were never seen to be faster
+    Constraints equal_on_all = constraints();
+    equal_on_all.depth = 0;  // each rank's own affair
+    std::size_t least = 1;
+    for (std::size_t bytes = 1; bytes <= most; bytes *= 2) {
+        const Cost cost = collectives_[collective]->cost(bytes, equal_on_all);
+        if (cost.ours > cost.fallback) least = 2 * bytes;
+    }
+    return least == 1 ? 0 : least * static_cast<std::size_t>(size());
+}
+
+// Once for each size.
+void Team::report(const ProgramKey& key, const Choice& choice)
+{
+    if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;
+    if (!told_.emplace(key.collective, key.bytes, key.has_bounce, key.is_on_device).second) return;
+    const char* team = setup_.name.c_str();
+    if (!setup_.rail) {
+        log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s", team, key.bytes,
+            choice.publish ? "published inside the node" : "to each rank of the node",
+            text_of(choice.seconds).c_str());
+        return;
+    }
+    const Constraints constrained = constraints();
+    std::string why = constrained.route ? "; as coll_hier_inter says" : "";
+    for (const Choice& other : collectives_[key.collective]->alternatives(key.bytes, constrained))
+        why += format("%s%s: %s", why.empty() ? "; " : ", ", text_of(other.route).c_str(),
+                      text_of(other.seconds).c_str());
+    const bool are_added = choice.route == Route::bundles;
+    log(HIER_LOG_INFO,
+        "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s "
+        "(network %s%s links %s%s)",
+        team, key.bytes, text_of(choice.route).c_str(), choice.chunk, choice.depth,
+        choice.eager ? ", eager" : "", choice.publish ? ", published inside a node" : "",
+        !key.has_bounce    ? ""
+        : key.is_on_device ? ", through pinned memory"
+                           : ", through memory that the network reaches",
+        text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),
+        are_added ? " and then" : ",", text_of(choice.links).c_str(), why.c_str());
+}
+
+Trace* Team::trace_of(const PreparedProgram& prepared)
+{
+    if (!tracer_ || !tracer_->wants(sequence_)) return nullptr;
+    const ProgramKey& key = prepared.key;
+    const Choice& choice = prepared.choice;
+    return tracer_->begin(
+        sequence_, *prepared.program,
+        format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# depth,%d\n# route,%s\n# eager,%d\n"
+               "# publish,%d\n# in_place,%d\n# bounce,%d\n",
+               key.bytes, choice.chunk, choice.depth, setup_.rail ? to_string(choice.route) : "",
+               choice.eager ? 1 : 0, choice.publish ? 1 : 0, key.in_place ? 1 : 0,
+               key.has_bounce ? 1 : 0));
+}
+
+}  // namespace hier
