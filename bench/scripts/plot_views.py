@@ -48,7 +48,7 @@ def caption(panels, view, note):
     bars = {"rounds": f"Median of {rounds} rounds; bars from the lowest to the highest round.",
             "p99": "Median of one round; bars up to the 99th percentile.",
             "": "One figure a point; no spread known."}[panel.spread]
-    better = {"time": "Lower is better.", "ratio": "Above 1 hier is faster.", "overlap": "Lower is better.",
+    better = {"time": "Lower is better.", "ratio": "Above 1: hier is faster.", "overlap": "Lower is better.",
               "levels": "Where the network alone takes about 100 %, the call hides the links."}[view]
     return " ".join(part for part in (bars, better, note) if part)
 
@@ -168,8 +168,8 @@ def draw(panels, view, options):
     elif view == "time" and any(panel.bound for panel in panels):
         names.append("bound")
     style = styles(names)
-    title = textwrap.fill(options.title or default_title(panels[0], view), 50)
-    below = textwrap.fill(caption(panels, view, options.note), 72)
+    title = textwrap.fill(options.title or default_title(panels[0], view), 53, break_on_hyphens=False)
+    below = textwrap.fill(caption(panels, view, options.note), 72, break_on_hyphens=False)
     columns = legend_columns(names)
     # In inches from the top: title, legend, each panel with its text above and its axis below, caption.
     title_height = 0.15 + 0.25 * (title.count("\n") + 1)
