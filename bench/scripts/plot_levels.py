@@ -43,8 +43,8 @@ def draw_levels(axes, panel, _view, style):
                              xerr=[[middle - min(parts)], [max(parts) - middle]] if min(parts) < max(parts) else None,
                              capsize=4, error_kw={"elinewidth": 2, "capthick": 2})
             bar.set_gid(f"bar of {NAMES[column]} at {' '.join(name.split())}")
-        axes.annotate(time_text(whole), (0, at - thick), xytext=(5, 0), textcoords="offset points", va="center_baseline",
-                      color="white", fontsize=12)
+        axes.annotate(time_text(whole), (0, at - thick), xytext=(5, 0), textcoords="offset points", color="white",
+                      va="center_baseline", fontsize=12)
         bound = [number(row, "bound_us", 0) * number(row, "link_bytes_per_second", 0) / fastest
                  for row in rows if row.get("bound_us") and row.get("link_bytes_per_second")]
         if bound:

@@ -196,5 +196,6 @@ def draw(panels, view, options):
                       textcoords="offset points", va="bottom", color="#333333",
                       fontweight="bold" if panel.name else "normal")
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": "bench/plot", "Title": title.replace("\n", " ")})
+    about = {"Date": None, "Creator": "bench/plot", "Title": title.replace("\n", " ")}
+    figure.savefig(out, format="svg", metadata=about)
     return out.getvalue()
