@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One call of MPI_Allgather, as it goes to the team or to the fallback module. */
+/* One collective call, as it goes to the team or to the fallback module. */
 #ifndef MCA_COLL_HIER_CALL_H
 #define MCA_COLL_HIER_CALL_H
 
@@ -33,6 +33,18 @@ int mca_coll_hier_stage_receive(const mca_coll_hier_call_t* call, mca_coll_hier_
 void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call);
 /* MPI's, of a call that has ended with this code of the core (HIER_OK, HIER_ERR_...). */
 int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code);
+
+/* coll_hier_choice.c: who serves the call; the same on all ranks. The first call that is worth it makes
+ * the team. */
+typedef enum {
+    MCA_COLL_HIER_BY_TEAM,
+    MCA_COLL_HIER_BY_FALLBACK,
+    MCA_COLL_HIER_BY_NOBODY /* set-up broke off, and its messages may still come */
+} mca_coll_hier_server_t;
+mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call);
+
+/* coll_hier_by_team.c */
+int mca_coll_hier_by_team(const mca_coll_hier_call_t* call);
 
 /* coll_hier_fallback.c: the buffers are those of MPI_Allgather */
 int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,

@@ -187,12 +187,16 @@ std::string fault_of_dependencies(const Team& team, const Plan& plan, int rank, 
         if (await.kind != Op::Kind::await_data || await.level != Level::rail) return false;
         const auto& sender = plan_of(team, await.peer).ops;
         return std::any_of(sender.begin(), sender.end(), [&](const Op& put) {
-            return is_put(put, Level::rail) && put.peer == rank && put.slice == op.slice &&
-                   put.count == await.count;
+            return is_put(put, Level::rail) && put.peer == rank &&
+                   target_of(put) == target_of(op) && put.count == await.count;
         });
     };
-    const auto stages_out = [&](const Op& o) { return is_stage_out(o) && o.slice == op.slice; };
-    const auto stages_in = [&](const Op& o) { return is_stage_in(o) && o.slice == op.slice; };
+    const auto stages_out = [&](const Op& o) {
+        return is_stage_out(o) && target_of(o) == target_of(op);
+    };
+    const auto stages_in = [&](const Op& o) {
+        return is_stage_in(o) && target_of(o) == target_of(op);
+    };
     const bool own = is_own(team, rank, op);
 
     if (is_stage_out(op) && op.dependencies > 0) return "the copy of the own shard waits";
@@ -251,7 +255,7 @@ std::string fault_of_the_rest(const Team& team, int rank)
     }
     const auto same = [](const Op& a, const Op& b) {
         return a.kind == b.kind && a.level == b.level && a.to == b.to && a.peer == b.peer &&
-               a.count == b.count && a.slice == b.slice;
+               a.count == b.count && target_of(a) == target_of(b);
     };
     return std::equal(left.begin(), left.end(), plain.ops.begin(), plain.ops.end(), same)
                ? ""

@@ -128,11 +128,12 @@ void test_eager_calls_have_no_handshake(void**)
                 if (op.level != Level::rail) continue;
                 assert_true(op.kind != Op::Kind::announce);
                 if (op.kind == Op::Kind::put)
-                    assert_false(depends_on(plan, op, Op::Kind::await_announced, Level::rail, op.peer));
+                    for (const std::uint32_t d : plan.dependencies_of(op))
+                        assert_false(awaits_peer(plan.ops[d].kind));
                 if (op.kind != Op::Kind::await_data) continue;
                 const bool is_known =
                     std::any_of(plan.ops.begin(), plan.ops.end(), [&](const Op& o) {
-                        return o.kind == Op::Kind::await_announced && o.level == Level::rail &&
+                        return o.kind == Op::Kind::await_entered && o.level == Level::rail &&
                                o.peer == op.peer;
                     });
                 assert_true(is_known);

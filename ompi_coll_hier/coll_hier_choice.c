@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who serves a call: the communicator's team, or the fallback module.
+ *
+ * The answer must be the same on all ranks. It depends on the bytes that a rank receives from each,
+ * which MPI makes equal everywhere, on the MCA variables, and on the team's state, on which the ranks
+ * have agreed. It never depends on addresses, datatypes or kinds of memory. */
+#include "coll_hier_call.h"
+
+#include "opal/util/output.h"
+
+/* Set-up takes milliseconds and memory, and many communicators never have a call but those that
+ * made their parts. The same on all ranks, for they make the same calls. */
+enum { large_total = 32768, many_calls = 16 };
+
+static bool is_worth_a_team(mca_coll_hier_module_t* module, size_t total)
+{
+    const size_t least = mca_coll_hier_component.min_bytes;
+    if (0 < least) {
+        return total >= least;
+    }
+    return total >= large_total || ++module->small_calls >= many_calls;
+}
+
+/* Which path runs, and why: a line for the first such call of a communicator, and one for the first
+ * that the model finds too small. */
+static void tell_of_small_call(const mca_coll_hier_call_t* call)
+{
+    mca_coll_hier_module_t* module = call->module;
+    const bool is_stated = 0 < mca_coll_hier_component.min_bytes;
+    const bool is_fresh = MCA_COLL_HIER_FRESH == module->state && !is_stated;
+    const bool is_first = is_fresh ? 1 == module->small_calls : !module->has_told_of_small_calls;
+    if (!is_first || 0 != ompi_comm_rank(call->comm)) {
+        return;
+    }
+    if (is_fresh) {
+        opal_output_verbose(1, mca_coll_hier_component.output,
+                            "coll:hier: communicator %s: the fallback module serves the first %d "
+                            "calls of less than %d bytes in all",
+                            call->comm->c_name, many_calls - 1, large_total);
+        return;
+    }
+    module->has_told_of_small_calls = true;
+    opal_output_verbose(
+        1, mca_coll_hier_component.output,
+        "coll:hier: communicator %s: %zu bytes in all are less than %s (%zu): the fallback module "
+        "serves such calls%s",
+        call->comm->c_name, call->total,
+        is_stated ? "coll_hier_min_bytes" : "what the cost model finds worth it",
+        is_stated ? mca_coll_hier_component.min_bytes : module->min_bytes,
+        call->receive.memory.is_reachable ? "" : ", through memory of the host");
+}
+
+mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call)
+{
+    mca_coll_hier_module_t* module = call->module;
+    if (1 == ompi_comm_size(call->comm)) {
+        return MCA_COLL_HIER_BY_FALLBACK;
+    }
+    if (MCA_COLL_HIER_FRESH == module->state && is_worth_a_team(module, call->total)) {
+        mca_coll_hier_build_team(module, call->comm);
+    }
+    switch (module->state) {
+    case MCA_COLL_HIER_BROKEN:
+        return MCA_COLL_HIER_BY_NOBODY;
+    case MCA_COLL_HIER_READY:
+        if (call->total >= module->min_bytes && call->total <= module->max_bytes) {
+            return MCA_COLL_HIER_BY_TEAM;
+        }
+        break;
+    case MCA_COLL_HIER_FRESH:
+    case MCA_COLL_HIER_REFUSED:
+        break;
+    }
+    if (MCA_COLL_HIER_REFUSED != module->state && call->total <= module->max_bytes) {
+        tell_of_small_call(call);
+    }
+    return MCA_COLL_HIER_BY_FALLBACK;
+}
