@@ -21,7 +21,8 @@ struct Allocation {
     std::byte* base = nullptr;  // device memory: the whole allocation
     std::size_t length = 0;     // bytes from `base`
     std::uint64_t id = 0;  // of this allocation alone, even when its address comes back; 0: none
-    bool is_exportable = true;  // false: another library's, so the runtime cannot show it to processes
+    bool is_exportable =
+        true;  // false: another library's, so the runtime cannot show it to processes
 };
 
 // Copied by a device's engines. The CPU would fetch managed memory from there page by page, as a

@@ -54,7 +54,7 @@ struct Binding {
 };
 
 struct Transfer {
-    int peer;             // index in the group; Op::every_peer: in a published call
+    int peer;  // index in the group; Op::every_peer: in a published call
     Slice slice;
     Place from;           // which of our buffers is read
     Place to;             // copy: which of our buffers is written

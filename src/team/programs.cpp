@@ -25,9 +25,8 @@ const PreparedProgram* Programs::find(const ProgramKey& key, std::uint64_t seque
 const PreparedProgram& Programs::add(PreparedProgram made)
 {
     if (kept_.size() == max_kept) {
-        kept_.erase(std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
-            return a.used < b.used;
-        }));
+        kept_.erase(std::min_element(kept_.begin(), kept_.end(),
+                                     [](const auto& a, const auto& b) { return a.used < b.used; }));
     }
     return kept_.emplace_back(std::move(made));
 }

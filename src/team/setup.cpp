@@ -38,7 +38,7 @@ const char* first_difference(const Agreed& a, const Agreed& b)
 void compare_settings(const Group& team, const hier_config& config)
 {
     const auto all = team.collect(Agreed{config.chunk_bytes, config.eager_bytes,
-                                           config.ranks_per_node, config.inter, config.intra});
+                                         config.ranks_per_node, config.inter, config.intra});
     for (std::size_t r = 1; r < all.size(); r++) {
         const char* differs = first_difference(all[0], all[r]);
         if (differs == nullptr) continue;
@@ -83,9 +83,9 @@ TeamRates measure(const TeamSetup& setup, const Group& team, const PeerRecord& s
 {
     const auto& rail = setup.rail;
     const bool uses_device = self.has_device != 0;
-    RateRecord own = rail ? own_rates(setup.config, uses_device, rail->choice(),
-                                      rail->network_rate())
-                          : own_rates(setup.config, uses_device, {}, {});
+    RateRecord own =
+        rail ? own_rates(setup.config, uses_device, rail->choice(), rail->network_rate())
+             : own_rates(setup.config, uses_device, {}, {});
     own.in_order = rail && rail->is_in_order() ? 1 : 0;
     own.lanes = rail ? rail->lanes() : 1;
     own.max_bytes = rail ? rail->max_bytes() : std::numeric_limits<std::size_t>::max();
@@ -160,8 +160,7 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
             rail->agree("", [&] { setup.rail = make_rail(setup, *rail, records, rank); });
         });
     // Each rank's own affair. 0 stays 0.
-    if (setup.rail)
-        setup.config.depth = std::min(setup.config.depth, setup.rail->max_in_flight());
+    if (setup.rail) setup.config.depth = std::min(setup.config.depth, setup.rail->max_in_flight());
     const TeamRates rates = measure(setup, team, self);
     if (!rates.may_be_eager) setup.config.eager_bytes = 0;
     setup.max_bytes = rates.max_bytes;

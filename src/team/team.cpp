@@ -119,9 +119,8 @@ Status Team::begin(const Call& call)
     const Status bound = bind(call, choice, binding);
     if (failed(bound)) return refuse(bound);
     binding.sequence = ++sequence_;
-    const ProgramKey key{
-        call.collective, call.bytes, call.in_place, binding.bounce.base != nullptr,
-        is_of_device(binding.receive.memory) || is_of_device(binding.send.memory)};
+    const ProgramKey key{call.collective, call.bytes, call.in_place, binding.bounce.base != nullptr,
+                         is_of_device(binding.receive.memory) || is_of_device(binding.send.memory)};
     if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
     const PreparedProgram& prepared = prepare(key, choice);
     return executor_->start(*prepared.program, binding, trace_of(prepared));

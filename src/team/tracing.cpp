@@ -19,8 +19,8 @@ std::unique_ptr<Tracer> make_tracer(const TeamSetup& setup, int rank)
                network_library().c_str(), setup.name.c_str());
     header += format("# ranks,%d\n# ranks_on_nodes,%s\n# rails,%d\n", topology.size(),
                      nodes.c_str(), topology.rails());
-    header += format("# rank,%d\n# node,%d\n# local,%d\n# rail,%d\n", rank,
-                     topology.node_of(rank), topology.local_of(rank), topology.rail_of(rank));
+    header += format("# rank,%d\n# node,%d\n# local,%d\n# rail,%d\n", rank, topology.node_of(rank),
+                     topology.local_of(rank), topology.rail_of(rank));
     header += format("# intra,%s\n# inter,%s\n", setup.node->name(),
                      setup.rail ? setup.rail->name().c_str() : "");
     return std::make_unique<Tracer>(

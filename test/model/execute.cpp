@@ -207,7 +207,8 @@ void Machine::go_on_with_copy(const Event& event)
 void Machine::done(int rank, std::uint32_t op)
 {
     const Op& what = at(rank).plan->ops[op];
-    if (what.kind == Op::Kind::copy) at(rank).buffer(what.to).confirm({what.slice.target, what.slice.length});
+    if (what.kind == Op::Kind::copy)
+        at(rank).buffer(what.to).confirm({what.slice.target, what.slice.length});
     const std::size_t flights = what.kind == Op::Kind::put ? targets_of(rank, what).size() : 0;
     for (std::size_t i = 0; i < flights; i++) flights_[at(rank).flights[op] + i].is_done = true;
     complete(rank, op);

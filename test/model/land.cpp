@@ -72,8 +72,8 @@ bool Machine::park(const Pair& pair, const Event& event)
         return true;
     }
     if (pair.level == Level::node) return false;
-    const bool is_drained = event.kind == Event::Kind::announcement &&
-                            announcements_[event.index].is_drained;
+    const bool is_drained =
+        event.kind == Event::Kind::announcement && announcements_[event.index].is_drained;
     for (const int end : {pair.from, pair.to}) {
         if (at(end).inside || (end == pair.from && is_drained)) continue;
         at(end).parked.push_back(event);
@@ -190,7 +190,8 @@ void Machine::check_forwarded()
             const bool is_its = flight.slice.target >= shard.offset &&
                                 flight.slice.target < shard.offset + shard.length;
             if (is_its && next != topo_.node_of(source) &&
-                !target_of({Level::rail, holder, topo_.entry(source, next)}).holds(flight.target())) {
+                !target_of({Level::rail, holder, topo_.entry(source, next)})
+                     .holds(flight.target())) {
                 return fail(Fault::not_forwarded, flight.call, holder);
             }
         }

@@ -60,7 +60,7 @@ struct Flight {
     std::uint32_t op;
     std::uint32_t number;
     Slice slice;
-    std::size_t landed = 0;       // bytes
+    std::size_t landed = 0;  // bytes
     Extent target() const { return {slice.target, slice.length}; }
     std::uint32_t before = none;  // on the same rail pair
     std::uint32_t after = none;

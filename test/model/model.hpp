@@ -82,7 +82,7 @@ enum class Fault : std::uint8_t {
     returned_early,  // a byte had not arrived
     // A rank that it may write to in its next call, without asking, had not entered this one.
     left_alone,
-    stray,           // a put lands when its target is not in that collective
+    stray,  // a put lands when its target is not in that collective
     deadlock,
     not_forwarded,  // a chunk that arrived stays until another one arrives
     // Of no plan: the network breaks its promise.

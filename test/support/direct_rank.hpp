@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "reachable.hpp"
 #include "gpu_rank.hpp"
+#include "reachable.hpp"
 #include "team_rank.hpp"
 #include "wrap_ucx.hpp"
 #include "wrap_ucx_device.hpp"
@@ -45,8 +45,7 @@ inline Ends run_direct(int ranks, const std::function<std::string(ForkedRank&)>&
 struct DirectRank {
     explicit DirectRank(ForkedRank& self, const hier_config& config = config_for_direct())
         : ranks(static_cast<std::size_t>(self.size())), send(device_memory(shard)),
-          receive(device_memory(ranks * shard)), is_seen(!is_reachable(receive)),
-          team(self, config)
+          receive(device_memory(ranks * shard)), is_seen(!is_reachable(receive)), team(self, config)
     {
     }
     ~DirectRank()

@@ -71,7 +71,7 @@ struct FakeGroup {
     };
     struct Lane {
         Announced announced;
-        std::uint64_t entered = 0;    // the last call that the receiver has said to be in
+        std::uint64_t entered = 0;  // the last call that the receiver has said to be in
         std::uint64_t signal = 0;
         std::deque<Parcel> road;      // needs the sender
         std::deque<Parcel> arriving;  // needs nobody but the receiver

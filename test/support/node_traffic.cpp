@@ -45,9 +45,8 @@ struct Buffers {
     }
     Binding binding(std::uint64_t sequence)
     {
-        return {sequence,
-                {send.data() + 1, shard.length},
-                {receive.data() + 3, receive.size() - 3}};
+        return {
+            sequence, {send.data() + 1, shard.length}, {receive.data() + 3, receive.size() - 3}};
     }
     std::string wrong_bytes(const Traffic& t, std::uint64_t sequence) const
     {

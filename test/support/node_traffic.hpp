@@ -20,7 +20,7 @@ struct Traffic {
     };
     std::size_t length = 0;
     std::vector<Extent> shards;  // of each rank: what its send buffer holds
-    std::vector<Piece> pieces;  // within shards, and behind them
+    std::vector<Piece> pieces;   // within shards, and behind them
 };
 
 // `sizes`: the lengths of the pieces, drawn at random.

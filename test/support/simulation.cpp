@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "fake_clock.hpp"
 #include "coll/allgather/plan.hpp"
+#include "fake_clock.hpp"
 #include "machine.hpp"
 
 namespace hier::test {

@@ -45,7 +45,7 @@ inline Rates rdma()
 }
 
 inline Choice choose(const std::vector<int>& layout, const Rates& rates, std::size_t bytes,
-                              bool eager = true)
+                     bool eager = true)
 {
     Constraints constraints;
     constraints.eager_bytes = eager ? 32 * kilo : 0;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "coll/allgather/plan.hpp"
 #include "coll/allgather/cost.hpp"
+#include "coll/allgather/plan.hpp"
 #include "hier/topology.hpp"
 #include "options.hpp"
 #include "simulator.hpp"
@@ -29,9 +29,8 @@ struct Result {
 [[nodiscard]] bool is_even(const std::vector<int>& ranks_of);
 
 // Ours, with the plans of the product.
-[[nodiscard]] hier::AllgatherShape shape_of(const Options& options,
-                                            std::span<const hier::Extent> shards,
-                                            const hier::Choice& choice);
+[[nodiscard]] hier::AllgatherShape
+shape_of(const Options& options, std::span<const hier::Extent> shards, const hier::Choice& choice);
 [[nodiscard]] Outcome run_hier(const hier::Topology& topology, const Options& options,
                                std::size_t bytes, const hier::Choice& choice);
 // Every row that the options ask for. Throws std::runtime_error.

@@ -9,11 +9,11 @@
 namespace bench::simulator {
 namespace {
 
+using hier::Extent;
 using hier::Level;
 using hier::Op;
 using hier::Place;
 using hier::Plan;
-using hier::Extent;
 using Dependencies = std::vector<std::uint32_t>;
 
 class Draft {

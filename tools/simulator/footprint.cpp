@@ -33,8 +33,7 @@ std::size_t program_bytes(const hier::Program& program, std::size_t dependencies
 
 }  // namespace
 
-Footprint footprint_of(const Options& options, std::size_t bytes,
-                       const hier::Choice& choice)
+Footprint footprint_of(const Options& options, std::size_t bytes, const hier::Choice& choice)
 {
     const hier::Topology topology = make_topology(options.ranks_of());
     const auto shards = hier::equal_shards(topology.size(), bytes);

@@ -179,7 +179,7 @@ double AllgatherCost::rail_time(std::size_t bytes, Route route, std::size_t chun
 }
 
 Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk, int depth,
-                                       bool eager) const
+                              bool eager) const
 {
     if (route == Route::bundles) return bundled(bytes, eager);
     const bool publish = is_publish(bytes, route, chunk);

@@ -63,7 +63,7 @@ public:
 
     // Fills in the times. `bytes` of every rank, > 0.
     Choice predict(std::size_t bytes, Route route, std::size_t chunk, int depth,
-                            bool eager = false) const;
+                   bool eager = false) const;
     // The best of the routes and of shards cut into 1, 2, 4, ... chunks that are no larger than
     // their cost wants; the window that keeps the NIC busy.
     Choice choose(std::size_t bytes, const Constraints& constraints = {}) const;

@@ -7,8 +7,7 @@
 
 namespace hier {
 
-bool AllgatherCost::is_eager(std::size_t bytes, Route route,
-                             const Constraints& constraints) const
+bool AllgatherCost::is_eager(std::size_t bytes, Route route, const Constraints& constraints) const
 {
     const std::size_t shards = route == Route::bundles ? static_cast<std::size_t>(max_members_) : 1;
     return nodes_ > 1 && bytes <= constraints.eager_bytes / shards;
@@ -18,8 +17,7 @@ bool AllgatherCost::is_eager(std::size_t bytes, Route route,
 // longer than the bytes, if the bundle lies side by side and is not cut. Cores save little; and over
 // TCP they were the fastest on 4 nodes of 8 ranks alone, and on others slow out of all proportion:
 // several of 64 KiB at a time into one node.
-bool AllgatherCost::is_worth_bundling(std::size_t bytes,
-                                      const Constraints& constraints) const
+bool AllgatherCost::is_worth_bundling(std::size_t bytes, const Constraints& constraints) const
 {
     constexpr std::size_t most = 16 << 20;  // of a bundle
     const std::size_t whole = constraints.chunk == 0 ? most : std::min(most, constraints.chunk);
@@ -27,8 +25,7 @@ bool AllgatherCost::is_worth_bundling(std::size_t bytes,
            rates_.nic_turn <= 0 && bytes <= whole / static_cast<std::size_t>(max_members_);
 }
 
-bool AllgatherCost::is_choice(std::size_t bytes, Route route,
-                              const Constraints& constraints) const
+bool AllgatherCost::is_choice(std::size_t bytes, Route route, const Constraints& constraints) const
 {
     return route != Route::bundles || is_eager(bytes, route, constraints) ||
            is_worth_bundling(bytes, constraints);
@@ -60,8 +57,7 @@ double AllgatherCost::largest_chunk(Route route) const
     return rates_.nic_issue * rates_.nic * rates_.lanes / (share * sharing);
 }
 
-Choice AllgatherCost::choose(std::size_t bytes,
-                                      const Constraints& constraints) const
+Choice AllgatherCost::choose(std::size_t bytes, const Constraints& constraints) const
 {
     constexpr std::size_t page = 4096;
     // More chunks cost what the formula does not see, and so do puts that all come at once: a gain

@@ -283,7 +283,8 @@ private:
         for (const auto& [rank, arrived] : here)
             if (meets(shard(rank))) after.push_back(arrived);
         for (const std::uint32_t op : own_copies_)
-            if (meets({plan_.ops[op].slice.target, plan_.ops[op].slice.length})) after.push_back(op);
+            if (meets({plan_.ops[op].slice.target, plan_.ops[op].slice.length}))
+                after.push_back(op);
         return after;
     }
 

@@ -42,10 +42,10 @@ inline constexpr int max_chosen_depth = 64;
 // What a choice has to keep to.
 struct Constraints {
     std::optional<Route> route;
-    std::size_t chunk = 0;             // 0: choose
-    int depth = 0;                     // 0: choose; changes neither route nor chunk
-    std::size_t min_chunk = 32 << 10;  // below, a put costs more than its bytes
-    std::size_t eager_bytes = 0;       // of a message up to which the call is eager; 0: never
+    std::size_t chunk = 0;                 // 0: choose
+    int depth = 0;                         // 0: choose; changes neither route nor chunk
+    std::size_t min_chunk = 32 << 10;      // below, a put costs more than its bytes
+    std::size_t eager_bytes = 0;           // of a message up to which the call is eager; 0: never
     std::uint32_t max_count = UINT32_MAX;  // puts that can be counted between two ranks
 };
 

@@ -15,8 +15,8 @@ namespace {
 
 using namespace bench::simulator;
 using namespace hier::test;
-using hier::Choice;
 using hier::AllgatherCost;
+using hier::Choice;
 using hier::Route;
 
 constexpr std::size_t kilo = 1 << 10, mega = 1 << 20;

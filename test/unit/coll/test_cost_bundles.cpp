@@ -15,9 +15,9 @@ namespace {
 
 using namespace bench::simulator;
 using namespace hier::test;
+using hier::AllgatherCost;
 using hier::Choice;
 using hier::Constraints;
-using hier::AllgatherCost;
 using hier::Rates;
 using hier::Route;
 
@@ -33,8 +33,7 @@ void test_bundles_are_for_many_small_messages(void**)
     assert_true(choose({8, 8}, rdma(), 64 * kilo).route != Route::bundles);
 }
 
-Choice choose_on_gpus(const Options& options, std::size_t bytes,
-                               Constraints constraints = {})
+Choice choose_on_gpus(const Options& options, std::size_t bytes, Constraints constraints = {})
 {
     constraints.eager_bytes = options.machine.eager_bytes;
     return AllgatherCost(make_topology(options.layout), small_rates_of(options.machine))

@@ -16,9 +16,9 @@ namespace {
 
 using namespace hier::test;
 using bench::simulator::make_topology;
+using hier::AllgatherCost;
 using hier::Choice;
 using hier::Constraints;
-using hier::AllgatherCost;
 using hier::Route;
 
 // us, on one node with a core for each rank: calls between two barriers.
@@ -44,8 +44,7 @@ void test_measured(void**)
     }
 }
 
-bool is_publish(const std::vector<int>& layout, std::size_t bytes,
-                Constraints constraints = {})
+bool is_publish(const std::vector<int>& layout, std::size_t bytes, Constraints constraints = {})
 {
     constraints.eager_bytes = 32 * kilo;
     return AllgatherCost(make_topology(layout), tcp()).choose(bytes, constraints).publish;

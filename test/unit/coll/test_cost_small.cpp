@@ -15,8 +15,8 @@ namespace {
 
 using namespace bench::simulator;
 using namespace hier::test;
-using hier::Constraints;
 using hier::AllgatherCost;
+using hier::Constraints;
 using hier::Rates;
 using hier::Route;
 

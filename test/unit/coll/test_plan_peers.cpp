@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "coll/registry.hpp"
 #include "coll/allgather/routing.hpp"
+#include "coll/registry.hpp"
 #include "hier/plan.hpp"
 #include "test/support/machine.hpp"
 #include "test/support/team.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "coll/allgather/plan.hpp"
 #include "base/error.hpp"
+#include "coll/allgather/plan.hpp"
 #include "exec/program.hpp"
 #include "hier/plan.hpp"
 #include "hier/transport.hpp"

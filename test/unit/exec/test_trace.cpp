@@ -39,11 +39,13 @@ Plan tiny_plan()
     plan.ops[announce].kind = Op::Kind::announce;
     plan.ops[announce].peer = Op::every_peer;
     plan.ops[ready].kind = Op::Kind::await_announced;
-    plan.ops[put] = {Op::Kind::put, Level::node, Place::send, Place::receive, 1, 1, {0, 0, 4}, 0, 1};
+    plan.ops[put] = {
+        Op::Kind::put, Level::node, Place::send, Place::receive, 1, 1, {0, 0, 4}, 0, 1};
     plan.ops[first].kind = plan.ops[second].kind = Op::Kind::await_data;
     plan.ops[first].count = 1;
     plan.ops[second].count = 2;
-    plan.ops[copy] = {Op::Kind::copy, Level::node, Place::send, Place::receive, 0, 0, {0, 0, 4}, 1, 1};
+    plan.ops[copy] = {
+        Op::Kind::copy, Level::node, Place::send, Place::receive, 0, 0, {0, 0, 4}, 1, 1};
     plan.dependencies = {ready, put};
     return plan;
 }

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "test/support/reachable.hpp"
 #include "test/support/device_process.hpp"
+#include "test/support/reachable.hpp"
 
 #include "test/support/cmocka.hpp"
 

@@ -9,8 +9,8 @@
 
 #include "gpu/runtime.hpp"
 #include "hier/hier.h"
-#include "test/support/reachable.hpp"
 #include "test/support/forked.hpp"
+#include "test/support/reachable.hpp"
 #include "test/support/simulated_runtime.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -100,8 +100,7 @@ void test_module_that_comes_late(void**)
         const Directory modules;
         if (const auto fault = load(); !fault.empty()) return fault;
         void* const device = simulated_memory();
-        if (is_reachable(device) || gpu::runtime() != nullptr)
-            return std::string("there is one");
+        if (is_reachable(device) || gpu::runtime() != nullptr) return std::string("there is one");
         std::filesystem::create_symlink(HIER_TEST_MODULES "/hier_gpu_rocm.so", modules.module());
         const bool is_known = !is_reachable(device) && gpu::used_device() == 0;
         return std::string(is_known ? "" : "not found");

@@ -16,8 +16,8 @@
 
 #include "gpu/runtime.hpp"
 #include "hier/hier.h"
-#include "test/support/reachable.hpp"
 #include "test/support/forked.hpp"
+#include "test/support/reachable.hpp"
 #include "test/support/simulated_runtime.hpp"
 
 #include "test/support/cmocka.hpp"

@@ -9,8 +9,8 @@
 
 #include "hier/hier.h"
 #include "memory/host_memory.hpp"
-#include "test/support/reachable.hpp"
 #include "test/support/gpu_rank.hpp"
+#include "test/support/reachable.hpp"
 #include "test/support/team_rank.hpp"
 
 #include "test/support/cmocka.hpp"

@@ -240,8 +240,8 @@ std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::ui
     Ignore ignore;
     std::size_t offset = 0;
     for (std::uint32_t i = 0; i < sizes.size() && self.rank() == 0; i++) {
-        ignore.last =
-            transport.put({1, {offset, offset, sizes[i]}, Place::receive, Place::receive, i + 1, i});
+        ignore.last = transport.put(
+            {1, {offset, offset, sizes[i]}, Place::receive, Place::receive, i + 1, i});
         const bool is_done = await([&] {
             if (ignore.last == Status::in_progress) (void)transport.progress(ignore);
             return ignore.last == Status::ok;
