@@ -189,7 +189,7 @@ void test_rank_that_never_comes(void**)
     const Outcome out = simulate(scenario, 300000);  // passes: five minutes of the clock
     const auto ended = std::count_if(out.status.begin(), out.status.end(),
                                      [](Status s) { return s != Status::in_progress; });
-    const bool is_said = is_logged("still waiting: rank 3 has not entered the allgather after 5 s");
+    const bool is_said = is_logged("still waiting: rank 3 has not entered the call after 5 s");
     const auto said = lines.size();
     lines.clear();
     assert_int_equal(ended, 0);
