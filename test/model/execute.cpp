@@ -91,8 +91,9 @@ bool Machine::is_ready(int rank, const Op& op) const
     case Op::Kind::enter:
     case Op::Kind::drain:
         return true;
-    case Op::Kind::await_announced:
     case Op::Kind::await_entered:
+        return me.entered[index(op.peer)][level] >= me.call;
+    case Op::Kind::await_announced:
         return me.announced[index(op.peer)][level] >= me.call;
     case Op::Kind::await_data:
         return me.peers[index(op.peer)].arrived[level] >= op.count;
@@ -128,17 +129,17 @@ void Machine::execute(int rank, std::uint32_t op)
 void Machine::announce(int rank, const Op& op)
 {
     const int call = at(rank).call;
+    const bool lets_write = op.kind == Op::Kind::announce;
     if (op.level == Level::rail) {
         const Pair pair{Level::rail, rank, op.peer};
         const auto number = static_cast<std::uint32_t>(announcements_.size());
-        announcements_.push_back({pair, call});
+        announcements_.push_back({pair, call, lets_write});
         events_.push_on(pair, {Event::Kind::announcement, rank, number});
         return;
     }
     for (const int peer : topo_.ranks_on(topo_.node_of(rank))) {
         if (peer == rank || (op.peer != Op::every_peer && op.peer != peer)) continue;
-        at(peer).announced[index(rank)][index(Level::node)] = call;
-        offer_blocked(peer);
+        note_presence({Level::node, rank, peer}, call, lets_write);
     }
 }
 

@@ -148,7 +148,7 @@ void Machine::land_signal(const Event& event)
     for (const std::uint32_t later : flight.later) push(Event::Kind::signal, later);
     target_of(flight.pair).confirm(flight.target());
     target.peers[index(from)].arrived[index(level)]++;
-    if (call_of(to).keeps_early(level)) note_presence(flight.pair, flight.call);
+    if (call_of(to).keeps_early(level)) note_presence(flight.pair, flight.call, false);
     offer_blocked(to);
     if (at(from).call == flight.call) {
         at(from).peers[index(to)].landed[index(level)]++;
@@ -160,14 +160,16 @@ void Machine::land_announcement(const Event& event)
 {
     const Announcement& a = announcements_[event.index];
     if (park(a.pair, event)) return;
-    note_presence(a.pair, a.call);
+    note_presence(a.pair, a.call, a.lets_write);
 }
 
-// By an announcement or, where nobody waits for one, by what the rank has put.
-void Machine::note_presence(const Pair& pair, int call)
+// By an announcement, a word or, in a call in which nobody announces, by what the rank has put.
+void Machine::note_presence(const Pair& pair, int call, bool lets_write)
 {
-    int& last = at(pair.to).announced[index(pair.from)][index(pair.level)];
-    last = std::max(last, call);
+    int& entered = at(pair.to).entered[index(pair.from)][index(pair.level)];
+    entered = std::max(entered, call);
+    int& announced = at(pair.to).announced[index(pair.from)][index(pair.level)];
+    if (lets_write) announced = std::max(announced, call);
     offer_blocked(pair.to);
 }
 

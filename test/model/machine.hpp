@@ -44,7 +44,8 @@ struct RankState {
     std::vector<Peer> peers;
     std::vector<std::array<int, 2>>
         announced;  // by peer and level: the last call that it announced to us; kept for all calls
-    std::vector<Event> parked;  // rail events that wait for this rank's next call
+    std::vector<std::array<int, 2>> entered;  // likewise: the last call that it is known to be in
+    std::vector<Event> parked;                // rail events that wait for this rank's next call
     Buffer receive;
     Buffer bounce;
 
@@ -75,6 +76,7 @@ struct Flight {
 struct Announcement {
     Pair pair;
     int call;
+    bool lets_write;          // and not only: the sender is in the call
     bool is_drained = false;  // it lands without its sender
 };
 
@@ -111,7 +113,7 @@ private:
     void land_payload(const Event& event);
     void land_signal(const Event& event);
     void land_announcement(const Event& event);
-    void note_presence(const Pair& pair, int call);
+    void note_presence(const Pair& pair, int call, bool lets_write);
     Buffer& target_of(const Pair& pair);
     bool is_stalled(const Flight& flight) const;
     bool meets(Schedule::Kind hazard, const Flight& flight) const;

@@ -41,7 +41,9 @@ private:
     {
         Draft draft(plan_);
         f(draft);
-        const bool only_last = plan_.ops[i].kind == Op::Kind::drain;
+        // A rank that is in a later call has been in this one, too.
+        const Op::Kind kind = plan_.ops[i].kind;
+        const bool only_last = kind == Op::Kind::drain || kind == Op::Kind::enter;
         mutants_.push_back({change, static_cast<int>(i), draft.plan(), only_last});
     }
 

@@ -13,6 +13,7 @@ Machine::Machine(const Topology& topology, std::span<const Call> calls, const Sc
     }
     for (int r = 0; r < topology.size(); r++) {
         at(r).announced.assign(ranks_.size(), {-1, -1});
+        at(r).entered.assign(ranks_.size(), {-1, -1});
         events_.push_by_rank({Event::Kind::enter, r, 0});
     }
 }

@@ -189,6 +189,21 @@ std::vector<Places> places_of(const Topology& topology)
     return places;
 }
 
+// A rank that publishes nothing says that it is in the call, and the others wait for that.
+void hunt_with_an_empty_shard(Hunt& hunt, const std::vector<int>& cut)
+{
+    const Topology topology(nodes_of_sizes(cut));
+    const auto n = static_cast<std::size_t>(topology.size());
+    Call call;
+    call.chunk = 2;
+    call.shards = equal_shards(topology.size(), 5);
+    call.shards[1].length = 0;
+    call.in_place.assign(n, true);
+    call.bounce.assign(n, false);
+    call.publish = true;
+    hunt.all(topology, planned(topology, std::move(call)));
+}
+
 Hunt hunt_everywhere()
 {
     Hunt hunt;
@@ -210,6 +225,7 @@ Hunt hunt_everywhere()
             }
         }
     }
+    for (const auto& cut : {std::vector<int>{4}, {2, 2}}) hunt_with_an_empty_shard(hunt, cut);
     return hunt;
 }
 
