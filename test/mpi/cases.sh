@@ -1,15 +1,79 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The table of cases, read by run. Every case states who must have served the calls (--expect).
+# shellcheck shell=bash
+# The table of cases of test/mpi/run, which sources it. A case is one mpirun of one program:
 #
-# One start of mpirun costs as much as hundreds of calls, so each program tries many things at once, and the default
-# set goes through the combinations of algorithms in turn where --all takes every one.
+#     case_ NAME [KEY=VALUE...] -- PROGRAM [ARGUMENT...]
+#
+# For example:
+#
+#     case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says="survivor: error class" limit=60 \
+#         -- fault --mode stop
+#
+# This starts test/mpi/fault on two nodes, with three ranks and one rank, and sets one MCA parameter. The case passes if
+# mpirun ends within 60 seconds with an error, and the output has "survivor: error class".
+#
+# The keys, with their defaults in brackets:
+#
+#   set        the run that the case belongs to [default]. all: only run --all; valgrind: only run --valgrind; rdma:
+#              only run --rdma. run --all has the default cases, too.
+#
+#   Ranks and nodes. Either ranks and node_size, on this machine, or a layout on several nodes.
+#   ranks      the number of ranks [2]
+#   node_size  ranks on each virtual node, by coll_hier_ranks_per_node; the last node may have fewer. 0: the nodes are
+#              as Open MPI finds them [0].
+#   layout     ranks on each node of the virtual cluster, "3,1"; without a cluster, of host names on this machine
+#   order      how a layout numbers its ranks: block, cyclic, reversed, shuffled or map-by-node [block]
+#   links      network devices of each node of the virtual cluster; more than 1 needs the cluster [1]
+#
+#   Open MPI
+#   coll       the list of --mca coll [hier]; "-": no such option
+#   mca        more MCA parameters, "name value name value"
+#   odd        an environment variable of the odd ranks alone, NAME=VALUE
+#   ulfm       yes: needs an Open MPI with ULFM, which lets the other ranks live when one ends
+#   shm        private: a /dev/shm of its own; a size as mount takes it: such a one of that size
+#
+#   GPU memory, on a simulated runtime
+#   gpu        how long the runtime delays an operation, in microseconds (HIP_SIM_DELAY_US). Without this key a case has
+#              no GPU.
+#   runtime    the runtime that is simulated: rocm or cuda [rocm]
+#   direct     ranks on which UCX says that it knows device memory, and the CPU reaches it: all or odd
+#   refuses    what the simulated CUDA cannot do (CUDA_SIM_REFUSES)
+#   gpu_links  direct: each pair of simulated CUDA devices has a link of its own (CUDA_SIM_LINKS)
+#   modules    where hier looks for its GPU modules (HIER_GPU_MODULES)
+#   leaves     the kind of GPU object that may be alive when a process ends, or anything [none]
+#
+#   The verdict
+#   status     ok or error: how mpirun must end [ok]
+#   says       an extended regular expression that the output must match
+#   limit      seconds until the case is ended and has failed [110]
+#
+#   directory  where the build tree has the program [test/mpi]. Programs in bench print no verdict of their own.
+#
+# Most programs take --expect: who must have served the calls (hier, fallback or none).
+#
+# One start of mpirun costs as much as hundreds of calls. So each program tries many things at once.
 
 inter=(direct ring bundles)
 intra=(cma shm auto)
 
-# Ranks 1 to 9 on 1 to 4 nodes: virtual nodes of one size with a smaller last one where that gives the number of
-# nodes, real ones for the rest (5, 6 and 9 ranks on 4 nodes).
+# with_algorithms NAME KEY=VALUE... -- PROGRAM...: a case for each pair of algorithms, between nodes and inside them. Each
+# use of it puts one of the nine into the default set, in turn; run --all has all of them.
 turn=0
+with_algorithms() {
+    local name=$1 way set
+    shift
+    for way in {0..8}; do
+        ((way == turn % 9)) && set=default || set=all
+        case_ "$name-${inter[way % 3]}-${intra[way / 3]}" set="$set" \
+            mca="coll_hier_inter ${inter[way % 3]} coll_hier_intra ${intra[way / 3]}" "$@"
+    done
+    ((++turn))
+}
+
+# ---- Host memory
+
+# Ranks 1 to 9 on 1 to 4 nodes. Virtual nodes have one size, but for the last one. Where that does not give the number of
+# nodes (5, 6 and 9 ranks on 4 nodes), the case has a layout.
 for ranks in 1 2 3 4 5 6 7 8 9; do
     for nodes in 1 2 3 4; do
         ((nodes <= ranks)) || continue
@@ -20,13 +84,7 @@ for ranks in 1 2 3 4 5 6 7 8 9; do
                 for (i = 0; i < n; i++) printf "%s%d", i ? "," : "", int(r / n) + (i < r % n) }')
             where=(layout="$uneven")
         fi
-        for way in {0..8}; do
-            ((way == turn % 9)) && set=default || set=all
-            algorithms="coll_hier_inter ${inter[way % 3]} coll_hier_intra ${intra[way / 3]}"
-            case_ "exact-$ranks-on-$nodes-${inter[way % 3]}-${intra[way / 3]}" set="$set" "${where[@]}" \
-                mca="$algorithms" -- exact --expect hier --seed "$ranks$nodes"
-        done
-        ((turn++))
+        with_algorithms "exact-$ranks-on-$nodes" "${where[@]}" -- exact --expect hier --seed "$ranks$nodes"
     done
 done
 
@@ -34,16 +92,11 @@ done
 turn=0
 for layout in 3,1 2,3,1 4,1,2; do
     for order in block cyclic reversed shuffled map-by-node; do
-        for way in {0..8}; do
-            ((way == turn % 9)) && set=default || set=all
-            case_ "exact-{$layout}-$order-${inter[way % 3]}-${intra[way / 3]}" set="$set" layout="$layout" order="$order" \
-                mca="coll_hier_inter ${inter[way % 3]} coll_hier_intra ${intra[way / 3]}" -- exact --expect hier
-        done
-        ((turn++))
+        with_algorithms "exact-{$layout}-$order" layout="$layout" order="$order" -- exact --expect hier
     done
 done
 
-# Chunks that do not divide the block, and one at a time.
+# Chunks that do not divide a rank's block, one in flight at a time.
 case_ exact-small-chunks ranks=5 node_size=2 mca="coll_hier_chunk_bytes 65536 coll_hier_depth 1" -- exact --expect hier
 case_ exact-chosen-by-hier ranks=6 node_size=3 -- exact --expect hier --calls 200
 
@@ -82,19 +135,14 @@ case_ "mappings-{2,1}" layout=2,1 -- mappings --expect hier
 case_ mappings-shm ranks=3 mca="coll_hier_intra shm" -- mappings --expect hier
 case_ setup-cost-8-by-4 ranks=8 node_size=4 -- setup_cost --expect hier
 
-# GPU memory, on the simulated runtime: the CPU cannot reach it there.
+# ---- GPU memory, on a simulated runtime, where the CPU cannot reach it
 turn=0
 for shape in "1 0" "2 0" "3 0" "4 2" "5 2" "6 2" "7 3" "8 3"; do
     read -r ranks size <<<"$shape"
-    for way in {0..8}; do
-        ((way == turn % 9)) && set=default || set=all
-        case_ "gpu-$ranks-by-$size-${inter[way % 3]}-${intra[way / 3]}" set="$set" ranks="$ranks" node_size="$size" gpu=20 \
-            mca="coll_hier_inter ${inter[way % 3]} coll_hier_intra ${intra[way / 3]}" \
-            -- gpu --expect hier --meetings $((ranks > 4 ? 5 : 36)) --large $((ranks < 5))
-    done
-    ((turn++))
+    with_algorithms "gpu-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 \
+        -- gpu --expect hier --meetings $((ranks > 4 ? 5 : 36)) --large $((ranks < 5))
 done
-# The network reads and writes device memory itself: on all ranks, or on the odd ones, the others staging theirs.
+# GPUDirect RDMA: the network reads and writes device memory, on all ranks or on the odd ones. The others stage theirs.
 turn=0
 for shape in "4 2" "3 2" "3 1"; do
     read -r ranks size <<<"$shape"
@@ -113,7 +161,7 @@ for which in all odd; do
         mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter bundles" \
         -- gpu --expect hier --meetings 5 --large 1 --direct $([[ $which == all ]] && echo 1 || echo 2)
 done
-# The same by CUDA's module, on a simulated CUDA.
+# CUDA's module, on a simulated CUDA.
 for shape in "1 0" "2 0" "4 2"; do
     read -r ranks size <<<"$shape"
     case_ "gpu-cuda-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 runtime=cuda \
@@ -129,7 +177,7 @@ mapping:CUDA: mapping a peer's memory
 addresses:
 graphs:CUDA refuses a copy as a graph
 END
-# Small blocks go to their place in the receive buffer by copies that are kept ready, before and behind those to peers.
+# Small blocks reach their place in the receive buffer by copies that are kept ready, before and after the copies to peers.
 for ranks in 2 4; do
     case_ "gpu-cuda-prepared-$ranks" directory=bench ranks="$ranks" gpu=20 runtime=cuda refuses=unprepared \
         -- allgather --sizes 1,70001,1m,4m,3m,70001 --iterations 3 --validate all --memory device
@@ -166,7 +214,7 @@ case_ gpu-capture-3-by-2 ranks=3 node_size=2 gpu=20 -- gpu_capture --expect hier
 case_ gpu-late-3-by-0 ranks=3 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-4-by-2 ranks=4 node_size=2 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-but-one ranks=4 node_size=3 gpu=20 -- gpu_late --expect hier --early 1
-# Whatever call of HIP fails on one rank, all end well: an error or the right result.
+# Each call of HIP fails once on one rank. Every rank then has an error or the right result.
 for victim in 0 2; do
     case_ "gpu-faults-3-by-0-rank-$victim" ranks=3 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
     case_ "gpu-faults-4-by-2-rank-$victim" ranks=4 node_size=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
@@ -176,11 +224,12 @@ case_ gpu-failing-copies-typed ranks=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_f
 case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1
 case_ gpu-failing-copies-3-by-0 ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --most 15
 case_ gpu-failing-copies-4-by-2 ranks=4 node_size=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --async 1 --most 15
-# In the fallback module nobody can be told of a failure: staging gets round every one.
+# The fallback module cannot tell a rank of another's failure, so staging must get around each one.
 case_ gpu-faults-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" -- gpu_faults --victim 1 --harmless 1
 case_ gpu-failing-copies-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
     -- gpu_faults --async 1 --most 15 --harmless 1
-# A rank that cannot take part has an error, and keeps nobody waiting: its runtime has no module, or it has no memory.
+# A rank that cannot take part gets an error, and the others do not wait for it: there is no module for its runtime, or
+# it has no memory.
 for victim in 0 2; do
     case_ "gpu-without-module-rank-$victim" ranks=4 node_size=2 gpu=5 modules=/nonexistent mca="coll_hier_timeout 5" \
         says="has loaded libamdhip64.so, but no module .*: /nonexistent/hier_gpu_rocm.so: cannot open" \
@@ -196,9 +245,11 @@ case_ gpu-hanging-copy-fallback ranks=3 gpu=5 leaves=pinned mca="coll_hier_min_b
     says="rank 1 cannot take part in an allgather of 300007 bytes .*: the others get zeros" \
     -- gpu_unusable --expect fallback --victim 1 --hang 1
 
+# ---- Set-up: components, algorithms, devices
+
 # Ways to choose the component, and to leave it out.
 case_ coll-priority ranks=4 node_size=2 coll=- mca="coll_hier_priority 95" -- exact --expect hier --sizes 1,4097
-# (MPI_Exscan of coll/basic 4.1 crashes on one rank; where coll/self is loaded it is never asked.)
+# (MPI_Exscan of coll/basic 4.1 crashes on one rank. With coll/self loaded it is not called there.)
 case_ coll-hier-basic-libnbc ranks=4 node_size=2 coll=hier,basic,libnbc -- others --expect hier --exscan-alone 0
 case_ coll-below-tuned ranks=4 coll=- mca="coll_hier_priority 20" -- exact --expect none --sizes 1,4097
 case_ coll-priority-0 ranks=3 coll=- mca="coll_hier_priority 0" -- others --expect none
@@ -209,7 +260,7 @@ case_ fallback-below-min ranks=4 node_size=2 mca="coll_hier_min_bytes 16388" \
 case_ wrapped-by-sync ranks=4 node_size=2 coll=- \
     mca="coll_hier_priority 90 coll_sync_priority 99 coll_sync_barrier_before 3" -- lifetime --expect hier --count 50
 
-# Which path runs, and why, is said.
+# hier says which path runs, and why.
 case_ chosen-ring ranks=6 node_size=2 mca="coll_hier_verbose 1 coll_hier_net_rate 0.1" \
     says="MPI_COMM_WORLD: 70001 bytes a rank: ring, chunks of .* in flight; expected .*direct puts: " \
     -- exact --expect hier --sizes 70001
@@ -222,7 +273,7 @@ case_ chosen-fallback ranks=4 node_size=2 mca="coll_hier_verbose 1 coll_hier_min
     says="communicator .*: .* bytes in all are less than coll_hier_min_bytes .1000000000.: the fallback module" \
     -- exact --expect fallback --sizes 1
 
-# Two devices a rank: of the list, which the ranks of a host share, each gets its part; here connections over loopback.
+# Two devices a rank. The ranks of a host share the list, and each gets its part; the loopback stands for several devices.
 loopbacks=lo,lo,lo,lo,lo,lo,lo,lo
 case_ devices-two ranks=4 node_size=2 says="UCX tcp on lo,lo between nodes; .*, 2 a rank, at" \
     mca="coll_hier_verbose 1 coll_hier_net_devices $loopbacks coll_hier_chunk_bytes 16384" -- exact --expect hier
@@ -236,7 +287,8 @@ case_ devices-two-lifetime ranks=4 node_size=2 mca="coll_hier_net_devices $loopb
 case_ devices-one-at-most ranks=4 node_size=2 says="UCX tcp on lo between nodes; 1 network device a node at" \
     mca="coll_hier_verbose 1 coll_hier_net_devices $loopbacks coll_hier_nics 1" -- exact --expect hier --sizes 70001
 
-# Who has no hier, or counts calls otherwise, would meet a set-up with data of its own.
+# A rank without hier, or with other settings that decide who serves a call, would send its own data into the set-up of
+# the others. So the fallback module serves all of them.
 no_hier="the fallback module serves its allgathers"
 case_ absent-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
 case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=-1 says="$no_hier" -- exact
@@ -248,26 +300,26 @@ case_ chunk-bytes-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_chunk_
 case_ empty-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_trace= -- exact --expect hier --sizes 1,4097
 case_ min-bytes-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_min_bytes=5000 says="rank 1 of .*min_bytes.*$no_hier" -- exact
 
-# Where Open MPI's own TCP is sent, ours goes, too.
+# hier's TCP takes the devices that Open MPI's TCP is told to take.
 case_ devices-by-name layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_include eth1" \
     says="UCX tcp on eth1 between nodes" -- exact --expect hier --sizes 70001
 case_ devices-by-network layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_include 10.77.1.0/24" \
     says="UCX tcp on eth1 between nodes" -- exact --expect hier --sizes 70001
 
-# A network that leads nowhere costs some seconds, once, and says so.
+# A network that leads nowhere costs some seconds, once, and hier says so.
 case_ unreachable-network layout=1,1 mca="coll_hier_net_devices lo" \
     says="rail rank . cannot be reached: .*; is tcp on device .lo. the right network. .coll_hier_net_devices." -- exact --sizes 70001
-# Where Open MPI has a network of its own that UCX does not reach, TCP is not taken beside it, unless told.
+# Open MPI has a network that UCX does not reach. hier does not take TCP beside it, unless told.
 cm="pml cm mtl ofi mtl_ofi_provider_include tcp"
 if ompi_info --parsable 2>/dev/null | grep -q '^mca:mtl:ofi:'; then
     case_ other-network ranks=2 node_size=1 mca="$cm" \
         says="Open MPI sends by its pml cm, .* than TCP on .*coll_hier_net_transports" -- exact --sizes 70001
     case_ other-network-told ranks=2 node_size=1 mca="$cm coll_hier_net_transports tcp" -- exact --expect hier --sizes 70001
 fi
-# Many that look for one way to the same rank.
+# Many ranks look for a path to the same one.
 case_ crowded-rail layout=20,1 -- exact --expect hier --sizes 1
 
-# A trace of one call, in files that are whole; a place that is none costs a line and no more.
+# A trace of one call, in complete files. If the files cannot be written, hier prints a line and the calls go on.
 for shape in "4 2" "4 1" "6 2"; do
     read -r ranks size <<<"$shape"
     case_ "trace-$ranks-by-$size" ranks="$ranks" node_size="$size" \
@@ -281,14 +333,16 @@ case_ trace-unwritable ranks=4 node_size=2 mca="coll_hier_trace /nonexistent/x c
     says="coll_hier_trace: cannot write /nonexistent/x.traced__a_b.0.2.csv: No such file" \
     -- trace --expect hier --writable 0
 
-# Derived datatypes by bench/allgather, which looks at the holes, too.
+# ---- Programs of bench
+
+# Derived datatypes by bench/allgather, which checks the holes, too.
 case_ bench-pieces directory=bench ranks=3 mca="coll_hier_verbose 1" says="MPI_Allgather of pieces 3@7, memory host" \
     -- allgather --pieces 3@7 --sizes 3,30000 --iterations 3 --validate all
 case_ bench-pieces-gpu directory=bench ranks=3 gpu=20 \
     -- allgather --pieces 64@4k --sizes 64,64k --iterations 3 --validate all --memory device --in-place
 
-# What bench/levels sets beside one another are the parts that it names, hier serves them, and nothing is timed that it
-# does not serve. (Nobody asserts how long they take.)
+# bench/levels compares the parts that it names. hier serves each of them; if not, bench/levels refuses to time it. No
+# case asserts how long they take.
 case_ levels-4-by-2 directory=bench ranks=4 mca="coll_hier_verbose 1" says="network: 2 ranks on 2 nodes \(1,1\)" \
     -- levels --ranks-per-node 2 --sizes 1,70001 --iterations 3 --validate all
 case_ levels-6-by-2 directory=bench ranks=6 mca="coll_hier_verbose 1" says="links: 2 ranks on 1 node " \
@@ -305,7 +359,9 @@ case_ levels-notices-an-absent-component directory=bench ranks=2 coll=^hier stat
 case_ levels-notices-other-nodes directory=bench ranks=4 node_size=2 status=error says="say --ranks-per-node 2" \
     -- levels --sizes 70001 --iterations 3
 
-# A value that cannot be is refused by name.
+# ---- Failures
+
+# hier refuses a value out of range, and names the variable.
 for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
     "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_nics 0" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
     "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan" "coll_hier_gpu_direct sideways" \
@@ -316,7 +372,7 @@ for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_rank
         -- exact --sizes 1
 done
 
-# What goes wrong must end, with an error, everywhere. (Of a killed rank mpirun hears first.)
+# Every failure ends with an error on every rank. (A killed rank is noticed by mpirun first.)
 case_ fault-kill ranks=4 node_size=2 mca="coll_hier_timeout 3 coll_hier_verbose 1" status=error \
     says="300007 bytes a rank: direct puts" limit=60 -- fault --mode kill --expect hier
 for mode in stop counts; do
@@ -327,7 +383,7 @@ for mode in stop counts; do
 done
 case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says="survivor: error class" limit=60 \
     -- fault --mode stop
-# In a series of calls whose blocks nobody asks for. (Who is stopped there has not entered the next one: that is late.)
+# The same in a series of small calls. (A stopped rank has not entered the next call: that is the case of a late rank.)
 for size in 0 2; do
     case_ "fault-counts-small-by-$size" ranks=4 node_size="$size" mca="coll_hier_timeout 3" status=error \
         says="ranks disagree on the size of a call" limit=60 -- fault --mode counts --expect hier --bytes 200
@@ -364,13 +420,14 @@ case_ spawned-2-by-1 ranks=2 node_size=1 -- spawned --expect hier
 case_ fault-late ranks=4 node_size=2 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
     -- fault --mode late --expect hier
 
-# The tests' own test: a wrong byte and an absent component must be noticed.
+# The programs themselves: they notice a wrong byte, an absent component and a fallback.
 case_ notices-a-wrong-bit ranks=2 status=error says="wrong from byte" -- exact --sizes 4097 --calls 0 --corrupt 1
 case_ notices-an-absent-component ranks=2 coll=^hier status=error says="not loaded|not served by hier" \
     -- exact --sizes 4097 --calls 0 --expect hier
 case_ notices-a-fallback ranks=2 mca="coll_hier_min_bytes 1000000000" status=error says="not served by hier" \
     -- exact --sizes 4097 --calls 0 --expect hier
 
+# ---- run --valgrind
 case_ valgrind-exact set=valgrind ranks=3 node_size=2 -- exact --expect hier --sizes 1,4097,70001 --calls 12
 case_ valgrind-exact-shm set=valgrind ranks=3 node_size=2 mca="coll_hier_intra shm coll_hier_inter ring" \
     -- exact --expect hier --sizes 1,4097,70001 --calls 12
@@ -379,8 +436,9 @@ case_ valgrind-lifetime set=valgrind ranks=3 node_size=2 \
     -- lifetime --expect hier --count 10 --leak-bytes 1000000000
 case_ valgrind-others set=valgrind ranks=3 node_size=2 -- others --expect hier
 
-# Over RDMA devices. Soft RoCE in an emulated machine is slow, so these are few and short; and it delivers what one device
-# of a host sends to another to itself, so rails keep to one, or each node has the same ones.
+# ---- run --rdma: over RDMA devices
+# Soft RoCE in an emulated machine is slow, so the cases are few and short. Between two devices of one host it delivers to
+# the sender, so the ranks of a rail keep to one device, or each node has the same ones.
 one="coll_hier_net_devices rxe0:1"
 case_ rdma-direct set=rdma ranks=4 node_size=2 mca="$one coll_hier_inter direct coll_hier_verbose 1" \
     says="UCX rc on rxe0:1 between nodes" -- exact --expect hier --sizes 1,4097,262147 --calls 20
