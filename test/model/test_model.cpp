@@ -271,7 +271,7 @@ void test_mutants(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_small_teams),
@@ -279,5 +279,5 @@ int main()
         cmocka_unit_test(test_laggards),
         cmocka_unit_test(test_mutants),
     };
-    return cmocka_run_group_tests_name("model", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "model", tests);
 }

@@ -116,12 +116,12 @@ void test_lost_chunk(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_signal_before_data),
         cmocka_unit_test(test_lost_data),
         cmocka_unit_test(test_lost_chunk),
     };
-    return cmocka_run_group_tests_name("model_network", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "model_network", tests);
 }

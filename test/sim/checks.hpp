@@ -13,18 +13,11 @@
 #include <vector>
 
 #include "test/support/forked.hpp"
+#include "test/support/where.hpp"
 
 namespace hip_sim::test {
 
-// Of the caller (clang 14 has no std::source_location with GCC's library).
-struct Where {
-    const char* file;
-    int line;
-    static constexpr Where current(const char* file = __builtin_FILE(), int line = __builtin_LINE())
-    {
-        return {file, line};
-    }
-};
+using hier::test::Where;
 using Environment = std::vector<std::pair<const char*, const char*>>;
 using Bytes = std::vector<unsigned char>;
 

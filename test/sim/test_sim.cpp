@@ -7,7 +7,7 @@
 
 using namespace hip_sim::test;
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_hidden_memory),
@@ -46,5 +46,5 @@ int main()
         cmocka_unit_test(test_nothing_before_the_first_use),
         cmocka_unit_test(test_what_is_not_simulated),
     };
-    return cmocka_run_group_tests_name("sim", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "sim", tests);
 }

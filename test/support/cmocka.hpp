@@ -2,8 +2,8 @@
 // CMocka for C++. Include this last: cmocka.h defines macros with common names (fail, skip).
 //
 // A failing assertion leaves the test by longjmp, over the destructors of everything alive. So a
-// check is a function that returns plain data (a reason, a number), and a test asserts on that,
-// holding nothing that needs destroying.
+// check is a function that returns plain data (a reason, a number). The test asserts on that data
+// and holds nothing that needs destroying.
 #pragma once
 
 // What cmocka.h expects to be there, and the C++ headers that must not be met inside extern "C".
@@ -12,7 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
+
+#include "where.hpp"
 
 extern "C" {
 #include <cmocka.h>
@@ -20,7 +23,12 @@ extern "C" {
 
 namespace hier::test {
 
-// Keeps a reason where no destructor is needed; empty reasons (all is well) give a null pointer.
+// Runs the cases that the command line names by shell patterns; without patterns, all of them.
+// `--list` prints their names, `--help` says so. Returns the exit status of the program.
+int run_cases(int argc, char** argv, const char* group, std::span<const CMUnitTest> cases,
+              CMFixtureFunction set_up = nullptr, CMFixtureFunction tear_down = nullptr);
+
+// Keeps a reason where no destructor is needed. An empty reason gives a null pointer: all is well.
 inline const char* keep(const std::string& reason)
 {
     static char kept[2048];
@@ -28,10 +36,13 @@ inline const char* keep(const std::string& reason)
     return reason.empty() ? nullptr : kept;
 }
 
-// Fails the test with the reason that `why` holds, if it holds one.
-inline void expect_no_reason(const char* why)
+// Fails the test with the reason in `why`, if there is one. CMocka reports the caller's line. A
+// helper that several tests share takes a Where of its own and passes it on.
+inline void expect_no_reason(const char* why, Where where = Where::current())
 {
-    if (why != nullptr) fail_msg("%s", why);
+    if (why == nullptr) return;
+    std::fprintf(stderr, "ERROR: %s\n", why);
+    _fail(where.file, where.line);
 }
 
 }  // namespace hier::test

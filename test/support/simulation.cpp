@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "coll/allgather/plan.hpp"
-#include "fake_clock.hpp"
 #include "machine.hpp"
+#include "wrap_clock.hpp"
 
 namespace hier::test {
 namespace {
@@ -49,7 +49,7 @@ public:
     }
 
     bool is_over() const { return failed(status_) || (done_ == scenario_.calls && !running_); }
-    // Somebody's process has ended.
+    // Tells this rank which processes have ended.
     void tell(const std::vector<bool>& is_dead) { is_dead_ = is_dead; }
     Status status() const { return status_; }
     int done() const { return done_; }
@@ -69,7 +69,7 @@ public:
         running_ = false;
         const std::string fault = status_ == Status::ok ? wrong_bytes() : "";
         if (status_ == Status::ok) done_++;
-        // Theirs again: whoever still reads or waits for these bytes gets garbage.
+        // The buffers are the caller's again. A rank that still reads them gets wrong bytes.
         std::fill(send_.begin(), send_.end(), std::byte{0});
         std::fill(receive_.begin(), receive_.end(), std::byte{0});
         std::fill(bounce_.begin(), bounce_.end(), std::byte{0});
@@ -158,7 +158,7 @@ std::vector<std::unique_ptr<SimulatedRank>> make_team(const Scenario& scenario,
     return team;
 }
 
-// What a dead rank has not yet got out of its node is lost.
+// A dead rank's bytes that have not left its node are lost.
 void end_transfers(const Topology& topology, int rank, std::deque<FakeGroup>& groups)
 {
     const auto node = static_cast<std::size_t>(topology.node_of(rank));

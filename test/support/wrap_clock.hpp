@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The executor's clock in the test's hand: hours pass in no time, and no result depends on the
-// machine's speed.
-//
-// Takes effect in a program that has fake_clock.cpp and the linker flag there.
+// std::chrono::steady_clock, as the objects of the program read it. It is the real one until the
+// test's main chooses another.
 #pragma once
 
 #include <chrono>
 
 namespace hier::test {
+
+enum class ClockMode {
+    real,
+    fast,  // ten times as fast: bounds of tens of seconds are met within a test
+    fake   // stands at fake_now: hours pass in no time, and the machine's speed does not matter
+};
+
+// The tests' own bounds (await, run_ranks) use the system's clock in every mode.
+void use_clock(ClockMode mode);
 
 extern std::chrono::steady_clock::time_point fake_now;
 

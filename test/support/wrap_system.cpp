@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Needs -Wl,--wrap=memfd_create,--wrap=open,--wrap=shm_open,--wrap=posix_fallocate,--wrap=mmap,--wrap=process_vm_writev. Only calls
-// of the program's own objects are redirected.
+// The linker's --wrap redirects the calls of the program's own objects alone, not those of shared
+// libraries.
 #include "wrap_system.hpp"
 
 #include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -98,5 +99,25 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long lo
         return __real_process_vm_writev(pid, &local_part, locals, &remote_part, remotes, flags);
     }
     return __real_process_vm_writev(pid, local, locals, remote, remotes, flags);
+}
+
+ssize_t __real_pread(int fd, void* to, std::size_t bytes, off_t at);
+ssize_t __wrap_pread(int fd, void* to, std::size_t bytes, off_t at);
+ssize_t __wrap_pread(int fd, void* to, std::size_t bytes, off_t at)
+{
+    if (!pagemap_says) return __real_pread(fd, to, bytes, at);
+    if (*pagemap_says == 0) return -1;
+    std::memcpy(to, &*pagemap_says, sizeof *pagemap_says);
+    return sizeof *pagemap_says;
+}
+
+using Visit = int (*)(dl_phdr_info*, std::size_t, void*);
+int __real_dl_iterate_phdr(Visit visit, void* data);
+int __wrap_dl_iterate_phdr(Visit visit, void* data);
+int __wrap_dl_iterate_phdr(Visit visit, void* data)
+{
+    const int result = __real_dl_iterate_phdr(visit, data);
+    if (after_dl_iterate_phdr != nullptr) after_dl_iterate_phdr();
+    return result;
 }
 }

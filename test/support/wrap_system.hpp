@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// System calls that fail when a test says so.
-//
-// Takes effect in a program that has wrap_system.cpp and the linker flags there.
+// System calls that fail when a test says so. Until then they are the system's own.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 namespace hier::test {
 
@@ -21,22 +21,27 @@ struct WrappedCall {
 };
 
 inline WrappedCall memfd_call, shm_open_call, fallocate_call, mmap_call;
-// Of what other processes have under /proc.
+// open() of files that other processes have under /proc.
 inline WrappedCall open_call;
-// To open what another process has gives something else.
+// open() of such a file gives other memory.
 inline bool opens_another = false;
 
-// Of process_vm_writev.
+// How process_vm_writev behaves.
 enum class Writev {
     works,
     is_refused,   // EPERM
     faults,       // EFAULT, as for memory that no other process may write
     pretends,     // success, and nothing written
-    interrupted,  // every other call is, by a signal; of the rest each writes a part
+    interrupted,  // a signal interrupts every other call; the others write a part
     ends_early    // writes nothing more, without an error
 };
 inline Writev writev_mode = Writev::works;
 inline int writev_calls = 0;
 inline void (*before_writev)() = nullptr;
+
+// What pread finds for a page in /proc/self/pagemap, instead of the truth; 0: it cannot be read.
+inline std::optional<std::uint64_t> pagemap_says;
+// Runs in the thread that has visited the libraries, before it uses what it has learnt.
+inline void (*after_dl_iterate_phdr)() = nullptr;
 
 }  // namespace hier::test

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Set-up. The linker flags are in the build's list: one --wrap for each function here, in
-// wrap_ucx_keys.cpp and in wrap_ucx_puts.cpp.
+// Set-up. Memory and keys are in wrap_ucx_keys.cpp, puts and their requests in wrap_ucx_puts.cpp.
 #include "wrap_ucx.hpp"
 
 #include <ucp/api/ucp.h>
@@ -170,6 +169,7 @@ ucs_status_t __wrap_ucp_worker_create(ucp_context_h context, const ucp_worker_pa
 void __wrap_ucp_worker_destroy(ucp_worker_h worker)
 {
     ucx.workers--;
+    ucx.destroyed_workers++;
     __real_ucp_worker_destroy(worker);
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // UCX's functions as the core calls them: counted, made to fail, or made to behave like a network
-// that reorders.
-//
-// Takes effect in a program that has wrap_ucx.cpp and the linker flags of its list.
+// that reorders. Until a test says so, they are only counted.
 #pragma once
 
 #include <cstddef>
@@ -42,12 +40,12 @@ enum class UcxFailure {
     for_good  // at once, and so do all later calls of the kind
 };
 
-// What happens to puts of data, that is, to all but single words.
+// How puts of data behave, that is, all puts but those of single words.
 enum class Lanes {
     one,      // as UCX does
     several,  // they go out at the next flush or fence, or after some turns of the worker
-    // As `several`, but flushes and fences do nothing for large puts: what a missing one looks
-    // like.
+    // As `several`, but flushes and fences do nothing for large puts, as if the core had left them
+    // out.
     several_unordered,
     second_late,     // nothing on the connections of any worker but the first goes out for a while
     loses_data,      // large puts are done and never sent
@@ -56,9 +54,9 @@ enum class Lanes {
     loses_one_chunk  // the next large put and the word behind it; then `one`
 };
 
-// Registrations that end with their memory, as a NIC's do, which those of TCP and shared memory do
-// not: what is put by a key of memory that has been given back goes nowhere. One object for all
-// ranks, made before they are.
+// Registrations that end with their memory, as those of a NIC. (Those of TCP and shared memory do
+// not.) A put by the key of memory that has been given back goes nowhere. All ranks share one object,
+// which is made before they are.
 class Registrations {
 public:
     Registrations();
@@ -66,11 +64,11 @@ public:
     Registrations(const Registrations&) = delete;
     Registrations& operator=(const Registrations&) = delete;
 
-    // Here and on this rank: memory that may be given back.
+    // This rank may give this memory back.
     void watch(int rank, const void* begin, std::size_t bytes);
-    // Here: it has been given back, whatever is there by now.
+    // The memory has been given back. Other memory may be at its address by now.
     void renew();
-    // Puts so far, by any rank, by the key of memory that is no more.
+    // Puts of all ranks so far by the key of memory that has been given back.
     unsigned stale_puts() const;
 
     // For the wrappers.
@@ -94,8 +92,9 @@ struct WrappedUcx {
     // The n-th call from now, from 1, fails.
     void fail_nth(UcxCall call, int nth, UcxFailure how);
     bool has_failed() const { return has_failed_; }
+    std::size_t destroyed_workers = 0;
     std::size_t puts_of_second = 0;  // over the connections of any worker but the first
-    // What has been taken and not given back; "" for nothing.
+    // Lists the objects of UCX that were made and not given back; "" if there are none.
     std::string leaks() const;
     std::size_t calls(UcxCall call) const { return calls_[static_cast<std::size_t>(call)]; }
 
@@ -108,7 +107,7 @@ struct WrappedUcx {
     bool answers_puts = false;     // a put is done when its target has answered (UCX 1.18 over TCP)
     bool knows_rocm = false;       // what it says of itself
     bool refuses_devices = false;  // their memory, each time with an error in UCX's own log
-    // What a put writes to device memory is not there before a get has been done (wrap_ucx_device).
+    // A put to device memory becomes visible when a get is done (wrap_ucx_device.hpp).
     bool hides_landings = false;
     void (*before_large_put)() = nullptr;
     bool (*may_fail)() = nullptr;  // UcxFailure::later: not before
@@ -130,7 +129,7 @@ private:
 
 extern WrappedUcx ucx;  // of this process
 
-// Of a key that was unpacked here.
+// `key` was unpacked by this process.
 bool is_stale(const void* key);
 // Does the endpoint belong to the worker that was the first to have one?
 bool is_of_first_worker(const void* endpoint);

@@ -26,7 +26,7 @@ struct Stand {
     ucs_status_t status;  // that it ends with
 };
 
-// A put that is done for the core, but not on its way yet.
+// A put that the core believes done, and that has not left yet.
 struct Lagging {
     ucp_ep_h endpoint;
     std::vector<std::byte> bytes;
@@ -64,7 +64,7 @@ ucs_status_ptr_t fail_later(ucp_ep_h endpoint, const ucp_request_param_t* param)
 
 void forget(void* request, ucs_status_t, void*) { ucp_request_free(request); }
 
-// A get on its way, with what it pushes ahead.
+// A get in flight, with the bytes that it flushes.
 struct Read {
     ucp_send_nbx_callback_t callback;
     void* user_data;
@@ -169,8 +169,9 @@ ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h endpoint, const void* data, size_t 
     if (endpoint == broken) return fail_later(endpoint, param);
     if (is_lost(bytes) || is_stale(key)) return nullptr;
     to = displaced(key, to);
-    ucp_request_param_t plain = *param;  // here all memory is the host's
-    plain.op_attr_mask &= ~static_cast<std::uint32_t>(UCP_OP_ATTR_FIELD_MEMORY_TYPE);
+    ucp_request_param_t plain = *param;
+    if (ucx.knows_rocm)  // all memory is the host's to UCX
+        plain.op_attr_mask &= ~static_cast<std::uint32_t>(UCP_OP_ATTR_FIELD_MEMORY_TYPE);
     const bool is_second = !is_of_first_worker(endpoint);
     if (is_second) ucx.puts_of_second++;
     const bool may_lag = ucx.lanes == Lanes::several || ucx.lanes == Lanes::several_unordered;
@@ -186,7 +187,7 @@ ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h endpoint, const void* data, size_t 
     return nullptr;
 }
 
-// What lags behind, to one peer or (null) to all, goes out before what comes next.
+// Sends the puts that lag behind: those to one peer, or (null) all of them.
 static void send_lagging(ucp_ep_h endpoint)
 {
     std::erase_if(lagging, [&](Lagging* put) {

@@ -362,7 +362,7 @@ void test_formulas(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_formulas),
@@ -370,5 +370,5 @@ int main()
         cmocka_unit_test(test_own_shards_are_whole_where_engines_copy),
         cmocka_unit_test(test_whole_own_shards),
     };
-    return cmocka_run_group_tests_name("cost", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "cost", tests);
 }

@@ -183,7 +183,7 @@ void test_prediction(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_bundles_are_for_many_small_messages),
@@ -193,5 +193,5 @@ int main()
         cmocka_unit_test(test_strewn_ranks),
         cmocka_unit_test(test_prediction),
     };
-    return cmocka_run_group_tests_name("cost_bundles", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "cost_bundles", tests);
 }

@@ -152,12 +152,12 @@ void test_all_of_a_publish_fits_in(void**) { expect_no_reason(all_that_is_chosen
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_what_a_publish_holds),
         cmocka_unit_test(test_all_of_a_publish_fits_in),
     };
-    return cmocka_run_group_tests_name("cost_publish", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "cost_publish", tests);
 }

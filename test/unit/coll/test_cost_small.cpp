@@ -146,7 +146,7 @@ void test_whose_call_it_is(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_measured),
@@ -155,5 +155,5 @@ int main()
         cmocka_unit_test(test_fallback_module),
         cmocka_unit_test(test_whose_call_it_is),
     };
-    return cmocka_run_group_tests_name("cost_small", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "cost_small", tests);
 }

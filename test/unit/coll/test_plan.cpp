@@ -290,7 +290,7 @@ void test_equal_shards(void**) { assert_true(shards_are_in_rank_order()); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
@@ -304,5 +304,5 @@ int main()
         cmocka_unit_test(test_empty_shards),
         cmocka_unit_test(test_equal_shards),
     };
-    return cmocka_run_group_tests_name("plan", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "plan", tests);
 }

@@ -280,7 +280,7 @@ void test_without_bounce_buffers(void**) { assert_true(bounce_is_nowhere()); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_copies),
@@ -291,5 +291,5 @@ int main()
         cmocka_unit_test(test_rest),
         cmocka_unit_test(test_without_bounce_buffers),
     };
-    return cmocka_run_group_tests_name("plan_bounce", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "plan_bounce", tests);
 }

@@ -144,7 +144,7 @@ void test_eager_calls_have_no_handshake(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_messages),
@@ -154,5 +154,5 @@ int main()
         cmocka_unit_test(test_single_ranks_send_at_once),
         cmocka_unit_test(test_eager_calls_have_no_handshake),
     };
-    return cmocka_run_group_tests_name("plan_bundles", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "plan_bundles", tests);
 }

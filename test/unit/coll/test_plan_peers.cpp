@@ -229,12 +229,12 @@ void test_pair(void**) { expect_no_reason(pairs_agree()); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_hops),         cmocka_unit_test(test_partners),
         cmocka_unit_test(test_few_partners), cmocka_unit_test(test_staggered_peers),
         cmocka_unit_test(test_sources),      cmocka_unit_test(test_pair),
     };
-    return cmocka_run_group_tests_name("plan_peers", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "plan_peers", tests);
 }

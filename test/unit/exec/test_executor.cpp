@@ -5,6 +5,7 @@
 
 #include "test/support/machine.hpp"
 #include "test/support/simulation.hpp"
+#include "test/support/wrap_clock.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -149,8 +150,9 @@ void test_dependency_on_an_op_done_at_once(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fake);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_all_machines),
         cmocka_unit_test(test_all_seeds),
@@ -158,5 +160,5 @@ int main()
         cmocka_unit_test(test_bounces),
         cmocka_unit_test(test_dependency_on_an_op_done_at_once),
     };
-    return cmocka_run_group_tests_name("executor", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "executor", tests);
 }

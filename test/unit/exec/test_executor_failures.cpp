@@ -5,6 +5,7 @@
 
 #include "test/support/machine.hpp"
 #include "test/support/simulation.hpp"
+#include "test/support/wrap_clock.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -203,12 +204,13 @@ void test_mismatch(void**) { expect_no_reason(a_mismatch_is_seen_by_all()); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fake);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),           cmocka_unit_test(test_fails_later),
         cmocka_unit_test(test_broken_connection), cmocka_unit_test(test_death),
         cmocka_unit_test(test_mismatch),
     };
-    return cmocka_run_group_tests_name("executor_failures", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "executor_failures", tests);
 }

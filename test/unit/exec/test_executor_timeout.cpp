@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "test/support/machine.hpp"
 #include "test/support/simulation.hpp"
+#include "test/support/wrap_clock.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -216,8 +217,9 @@ int collect_logs(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fake);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_lost_chunk_on_the_rail),
         cmocka_unit_test(test_lost_chunk_on_the_node),
@@ -228,5 +230,5 @@ int main()
         cmocka_unit_test(test_rank_that_never_comes),
         cmocka_unit_test(test_no_timeout),
     };
-    return cmocka_run_group_tests_name("executor_timeout", tests, collect_logs, nullptr);
+    return hier::test::run_cases(argc, argv, "executor_timeout", tests, collect_logs);
 }

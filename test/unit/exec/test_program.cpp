@@ -240,7 +240,7 @@ void test_who_opens_the_rail(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_who_opens_the_rail),
@@ -254,5 +254,5 @@ int main()
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_sorted_puts),
     };
-    return cmocka_run_group_tests_name("program", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "program", tests);
 }

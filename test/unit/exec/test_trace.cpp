@@ -13,9 +13,9 @@
 #include "base/log.hpp"
 #include "exec/executor.hpp"
 #include "exec/tracer.hpp"
-#include "test/support/fake_clock.hpp"
 #include "test/support/fake_network.hpp"
 #include "test/support/machine.hpp"
+#include "test/support/wrap_clock.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -235,8 +235,9 @@ void test_unwritable(void**) { expect_no_reason(an_unwritable_place_is_said_once
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fake);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_times_are_exact),
         cmocka_unit_test(test_untraced),
@@ -245,5 +246,5 @@ int main()
         cmocka_unit_test(test_long_line),
         cmocka_unit_test(test_unwritable),
     };
-    return cmocka_run_group_tests_name("trace", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "trace", tests);
 }

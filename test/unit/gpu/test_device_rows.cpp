@@ -155,7 +155,7 @@ void test_failing_calls(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_one_copy),
@@ -164,5 +164,5 @@ int main()
         cmocka_unit_test(test_rows_of_many_bytes),
         cmocka_unit_test(test_failing_calls),
     };
-    return cmocka_run_group_tests_name("device_rows", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "device_rows", tests);
 }

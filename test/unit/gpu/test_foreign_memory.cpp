@@ -57,12 +57,12 @@ void test_host_memory_that_devices_reach(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_what_it_is),
         cmocka_unit_test(test_allgather),
         cmocka_unit_test(test_host_memory_that_devices_reach),
     };
-    return cmocka_run_group_tests_name("foreign_memory", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "foreign_memory", tests);
 }

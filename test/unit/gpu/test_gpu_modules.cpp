@@ -109,7 +109,7 @@ void test_module_that_comes_late(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_no_module),
@@ -117,5 +117,5 @@ int main()
         cmocka_unit_test(test_module_of_another_version),
         cmocka_unit_test(test_module_that_comes_late),
     };
-    return cmocka_run_group_tests_name("gpu_modules", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "gpu_modules", tests);
 }

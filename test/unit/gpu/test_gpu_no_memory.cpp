@@ -97,10 +97,10 @@ void test_start_without_memory(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_start_without_memory),
     };
-    return cmocka_run_group_tests_name("gpu_no_memory", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "gpu_no_memory", tests);
 }

@@ -2,7 +2,6 @@
 // Finding the GPU's runtime: only where the process uses one, as soon as it does, and without a word where there is
 // none. Not linked with HIP; the simulated runtime is loaded as an application would load the real one.
 #include <dlfcn.h>
-#include <link.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "test/support/forked.hpp"
 #include "test/support/reachable.hpp"
 #include "test/support/simulated_runtime.hpp"
+#include "test/support/wrap_system.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -28,24 +28,13 @@ namespace {
 thread_local std::atomic<bool>* go_on = nullptr;
 std::atomic<bool> is_held{false};
 
-}  // namespace
-
-using Visit = int (*)(dl_phdr_info*, std::size_t, void*);
-extern "C" int __real_dl_iterate_phdr(Visit visit, void* data);
-extern "C" int __wrap_dl_iterate_phdr(Visit visit, void* data);
-
-// That of our own objects; the linker's flag is in the build's list.
-extern "C" int __wrap_dl_iterate_phdr(Visit visit, void* data)
+void wait_once()
 {
-    const int result = __real_dl_iterate_phdr(visit, data);
     if (std::atomic<bool>* const until = std::exchange(go_on, nullptr)) {
         is_held = true;
         until->wait(false);
     }
-    return result;
 }
-
-namespace {
 
 using namespace hier;
 using namespace hier::test;
@@ -120,6 +109,7 @@ void test_a_thread_that_is_overtaken(void**)
         if (const auto fault = load(); !fault.empty()) return fault;
         std::atomic<bool> is_open{false}, is_through{false};
         bool is_found = false;
+        after_dl_iterate_phdr = wait_once;
         std::thread overtaken([&] {
             go_on = &is_open;
             is_found = gpu::runtime() != nullptr;
@@ -216,7 +206,7 @@ void test_left_out(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_no_library),
@@ -228,5 +218,5 @@ int main()
         cmocka_unit_test(test_a_runtime_that_goes_on_failing),
         cmocka_unit_test(test_left_out),
     };
-    return cmocka_run_group_tests_name("gpu_runtime", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "gpu_runtime", tests);
 }

@@ -193,7 +193,7 @@ void test_allgather_that_does_not_end(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_copy_that_does_not_end),
@@ -202,5 +202,5 @@ int main()
         cmocka_unit_test(test_trial_that_does_not_end),
         cmocka_unit_test(test_allgather_that_does_not_end),
     };
-    return cmocka_run_group_tests_name("gpu_waits", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "gpu_waits", tests);
 }

@@ -118,7 +118,7 @@ void test_without_devices(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_growing),
@@ -128,5 +128,5 @@ int main()
         cmocka_unit_test(test_outgrown_is_used_again),
         cmocka_unit_test(test_without_devices),
     };
-    return cmocka_run_group_tests_name("host_memory", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "host_memory", tests);
 }

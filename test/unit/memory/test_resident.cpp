@@ -5,30 +5,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "test/support/wrap_system.hpp"
 #include <cstdint>
 #include <cstring>
-#include <optional>
 
 #include "test/support/cmocka.hpp"
-
-namespace {
-
-// What /proc/self/pagemap says of a page instead of the truth; 0: it cannot be read.
-std::optional<std::uint64_t> said;
-
-}  // namespace
-
-extern "C" ssize_t __real_pread(int fd, void* to, std::size_t bytes, off_t at);
-extern "C" ssize_t __wrap_pread(int fd, void* to, std::size_t bytes, off_t at);
-
-// The linker's flag is in the build's list.
-extern "C" ssize_t __wrap_pread(int fd, void* to, std::size_t bytes, off_t at)
-{
-    if (!said) return __real_pread(fd, to, bytes, at);
-    if (*said == 0) return -1;
-    std::memcpy(to, &*said, sizeof *said);
-    return sizeof *said;
-}
 
 namespace {
 
@@ -91,24 +72,24 @@ void test_page_on_a_device(void**)
     constexpr std::uint64_t swapped = 1ull << 62;
     const Pages pages(2);
     pages.touch(0, 2);
-    said = swapped;
+    hier::test::pagemap_says = swapped;
     assert_false(is_resident(pages.of(0), 2 * Pages::page()));
-    said.reset();
+    hier::test::pagemap_says.reset();
 }
 
 void test_no_page_map(void**)
 {
     const Pages pages(2);
     pages.touch(0, 1);
-    said = 0;
+    hier::test::pagemap_says = 0;
     assert_true(is_resident(pages.of(0), Pages::page()));
     assert_false(is_resident(pages.of(0), 2 * Pages::page()));
-    said.reset();
+    hier::test::pagemap_says.reset();
 }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_pages),
@@ -116,5 +97,5 @@ int main()
         cmocka_unit_test(test_page_on_a_device),
         cmocka_unit_test(test_no_page_map),
     };
-    return cmocka_run_group_tests_name("resident", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "resident", tests);
 }

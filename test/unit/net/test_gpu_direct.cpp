@@ -133,7 +133,7 @@ void test_counts_lag_behind_the_flush(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_auto),
@@ -144,5 +144,5 @@ int main()
         cmocka_unit_test(test_refused_until_freed),
         cmocka_unit_test(test_counts_lag_behind_the_flush),
     };
-    return cmocka_run_group_tests_name("gpu_direct", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "gpu_direct", tests);
 }

@@ -126,7 +126,7 @@ void test_joined_parts(void**) { assert_true(the_last_part_completes()); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_counting),
@@ -134,5 +134,5 @@ int main()
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_joined_parts),
     };
-    return cmocka_run_group_tests_name("lane_counts", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "lane_counts", tests);
 }

@@ -215,7 +215,7 @@ std::string enter_late(ForkedRank& self, const Network& network, Meanwhile does)
     return end(self, another, call);
 }
 
-void expect_late(Meanwhile does)
+void expect_late(Meanwhile does, Where where = Where::current())
 {
     std::string faults;
     for (const Network& network : networks) {
@@ -224,7 +224,7 @@ void expect_late(Meanwhile does)
             run_ranks(3, [&](ForkedRank& self) { return enter_late(self, network, does); }));
         if (!fault.empty()) faults += network.name + (": " + fault) + '\n';
     }
-    expect_no_reason(keep(faults));
+    expect_no_reason(keep(faults), where);
 }
 
 void test_rank_that_enters_late(void**) { expect_late(Meanwhile::computes); }
@@ -234,7 +234,7 @@ void test_rank_that_has_left(void**) { expect_late(Meanwhile::leaves); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     (void)scene();
     const CMUnitTest tests[] = {
@@ -242,5 +242,5 @@ int main()
         cmocka_unit_test(test_rank_that_is_elsewhere), cmocka_unit_test(test_rank_in_another_call),
         cmocka_unit_test(test_rank_that_has_left),
     };
-    return cmocka_run_group_tests_name("late_writers", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "late_writers", tests);
 }

@@ -71,11 +71,11 @@ void test_networks_beside_tcp(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_variables_of_ucx),
         cmocka_unit_test(test_networks_beside_tcp),
     };
-    return cmocka_run_group_tests_name("network_constraints", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "network_constraints", tests);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Networks that could not be connected are tried again after a while, by a clock that the test sets.
 #include "net/quarantine.hpp"
-#include "test/support/fake_clock.hpp"
+#include "test/support/wrap_clock.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -33,10 +33,11 @@ void test_time(void**) { expect_no_reason(each_has_its_time()); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fake);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_time),
     };
-    return cmocka_run_group_tests_name("quarantine", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "quarantine", tests);
 }

@@ -208,7 +208,7 @@ void test_a_lane_that_fails_later(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
@@ -220,5 +220,5 @@ int main()
         cmocka_unit_test(test_a_first_device_that_fails_is_not_tried_again),
         cmocka_unit_test(test_a_lane_that_fails_later),
     };
-    return cmocka_run_group_tests_name("rail", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "rail", tests);
 }

@@ -10,6 +10,7 @@
 #include "team/group.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
+#include "test/support/wrap_clock.hpp"
 #include "test/support/wrap_ucx.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -109,12 +110,13 @@ void test_a_call_on_one_node_answers_others(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fast);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_a_drain_needs_no_answer),
         cmocka_unit_test(test_a_goodbye_needs_no_answer),
         cmocka_unit_test(test_a_call_on_one_node_answers_others),
     };
-    return cmocka_run_group_tests_name("ucx_answers", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "ucx_answers", tests);
 }

@@ -249,7 +249,7 @@ void test_devices_of_this_machine(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),
@@ -257,5 +257,5 @@ int main()
         cmocka_unit_test(test_preferred_interface),
         cmocka_unit_test(test_devices_of_this_machine),
     };
-    return cmocka_run_group_tests_name("ucx_devices", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "ucx_devices", tests);
 }

@@ -9,6 +9,7 @@
 
 #include "net/ucx/ucx_config.hpp"
 #include "test/support/direct_rank.hpp"
+#include "test/support/wrap_clock.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -282,8 +283,9 @@ void test_managed_memory_is_staged(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fast);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_landings_are_flushed_before_they_count),
         cmocka_unit_test(test_each_of_two_devices_is_flushed),
@@ -299,5 +301,5 @@ int main()
         cmocka_unit_test(test_stale_rkey_of_a_piece),
         cmocka_unit_test(test_managed_memory_is_staged),
     };
-    return cmocka_run_group_tests_name("ucx_direct", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "ucx_direct", tests);
 }

@@ -3,8 +3,9 @@
 #include <string>
 
 #include "net/ucx/ucx_worker.hpp"
-#include "test/support/count_allocations.hpp"
 #include "test/support/direct_rank.hpp"
+#include "test/support/wrap_clock.hpp"
+#include "test/support/wrap_new.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -98,13 +99,14 @@ void test_calls_take_no_device_memory(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fast);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_setup_and_memory_calls_fail),
         cmocka_unit_test(test_transfers_fail),
         cmocka_unit_test(test_calls_do_not_grow_memory),
         cmocka_unit_test(test_calls_take_no_device_memory),
     };
-    return cmocka_run_group_tests_name("ucx_direct_failures", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "ucx_direct_failures", tests);
 }

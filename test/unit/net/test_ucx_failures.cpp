@@ -7,9 +7,10 @@
 
 #include "net/ucx/ucx_worker.hpp"
 #include "team/group.hpp"
-#include "test/support/count_allocations.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
+#include "test/support/wrap_clock.hpp"
+#include "test/support/wrap_new.hpp"
 #include "test/support/wrap_ucx.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -261,8 +262,9 @@ void test_fences(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fast);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_setup),
         cmocka_unit_test(test_memory),
@@ -277,5 +279,5 @@ int main()
         cmocka_unit_test(test_no_memory_for_a_call),
         cmocka_unit_test(test_a_worker_flush_that_fails_harms_nobody),
     };
-    return cmocka_run_group_tests_name("ucx_failures", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "ucx_failures", tests);
 }

@@ -10,6 +10,7 @@
 
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
+#include "test/support/wrap_clock.hpp"
 #include "test/support/wrap_ucx.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -215,8 +216,9 @@ void test_put_that_fails_half_way(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fast);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_no_put_by_a_stale_key),
         cmocka_unit_test(test_stale_key_is_caught),
@@ -224,5 +226,5 @@ int main()
         cmocka_unit_test(test_lost_chunk_ends_in_a_timeout),
         cmocka_unit_test(test_put_that_fails_half_way),
     };
-    return cmocka_run_group_tests_name("ucx_hazards", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "ucx_hazards", tests);
 }

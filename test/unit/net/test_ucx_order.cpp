@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "net/ucx/ucx_config.hpp"
-#include "test/support/count_allocations.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
+#include "test/support/wrap_clock.hpp"
+#include "test/support/wrap_new.hpp"
 #include "test/support/wrap_ucx.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -276,8 +277,9 @@ void test_calls_do_not_grow_memory(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fast);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_local_transports),
         cmocka_unit_test(test_no_signal_before_its_data),
@@ -289,5 +291,5 @@ int main()
         cmocka_unit_test(test_same_address_new_memory),
         cmocka_unit_test(test_calls_do_not_grow_memory),
     };
-    return cmocka_run_group_tests_name("ucx_order", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "ucx_order", tests);
 }

@@ -44,10 +44,10 @@ void test_both_ends(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_both_ends),
     };
-    return cmocka_run_group_tests_name("cma", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "cma", tests);
 }

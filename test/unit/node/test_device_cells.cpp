@@ -139,7 +139,7 @@ void test_nothing_to_lend(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_that_cannot_be_exported),
@@ -149,5 +149,5 @@ int main()
         cmocka_unit_test(test_what_failed_is_not_lent_again),
         cmocka_unit_test(test_nothing_to_lend),
     };
-    return cmocka_run_group_tests_name("device_cells", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "device_cells", tests);
 }

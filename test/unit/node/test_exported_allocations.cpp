@@ -242,7 +242,7 @@ void test_calls(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_freed_memory),
@@ -253,5 +253,5 @@ int main()
         cmocka_unit_test(test_a_peer_that_is_gone),
         cmocka_unit_test(test_calls),
     };
-    return cmocka_run_group_tests_name("exported_allocations", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "exported_allocations", tests);
 }

@@ -117,7 +117,7 @@ void test_failing_calls(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_given_back_is_lent_again),
@@ -126,5 +126,5 @@ int main()
         cmocka_unit_test(test_there_is_an_end),
         cmocka_unit_test(test_failing_calls),
     };
-    return cmocka_run_group_tests_name("lent_memory", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "lent_memory", tests);
 }

@@ -276,7 +276,7 @@ void test_nothing_is_taken_after_a_failure(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
@@ -287,5 +287,5 @@ int main()
         cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_nothing_is_taken_after_a_failure),
     };
-    return cmocka_run_group_tests_name("node_publish", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "node_publish", tests);
 }

@@ -344,7 +344,7 @@ void test_heartbeats(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_random_traffic),
@@ -358,5 +358,5 @@ int main()
         cmocka_unit_test(test_memory_that_cma_does_not_reach),
         cmocka_unit_test(test_heartbeats),
     };
-    return cmocka_run_group_tests_name("node_transport", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "node_transport", tests);
 }

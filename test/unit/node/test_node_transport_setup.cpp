@@ -281,7 +281,7 @@ void test_leftovers_are_found(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_as_asked_for),
@@ -298,5 +298,5 @@ int main()
         cmocka_unit_test(test_refused_shared_memory),
         cmocka_unit_test(test_leftovers_are_found),
     };
-    return cmocka_run_group_tests_name("node_transport_setup", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "node_transport_setup", tests);
 }

@@ -261,7 +261,7 @@ void test_devices_without_a_way(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_handles_of_one_allocation),
@@ -272,5 +272,5 @@ int main()
         cmocka_unit_test(test_what_cannot_be_mapped),
         cmocka_unit_test(test_devices_without_a_way),
     };
-    return cmocka_run_group_tests_name("peer_mappings", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "peer_mappings", tests);
 }

@@ -231,7 +231,7 @@ void test_failing_mappings(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_pieces_are_mapped),
@@ -243,5 +243,5 @@ int main()
         cmocka_unit_test(test_failing_exports),
         cmocka_unit_test(test_failing_mappings),
     };
-    return cmocka_run_group_tests_name("peer_pieces", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "peer_pieces", tests);
 }

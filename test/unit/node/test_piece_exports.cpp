@@ -219,7 +219,7 @@ void test_what_is_held_against_nobody(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_bound),
@@ -228,5 +228,5 @@ int main()
         cmocka_unit_test(test_no_sockets),
         cmocka_unit_test(test_what_is_held_against_nobody),
     };
-    return cmocka_run_group_tests_name("piece_exports", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "piece_exports", tests);
 }

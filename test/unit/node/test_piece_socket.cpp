@@ -167,12 +167,12 @@ void test_out_of_reach(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_descriptors_arrive), cmocka_unit_test(test_a_full_queue),
         cmocka_unit_test(test_what_is_no_message), cmocka_unit_test(test_no_room_for_descriptors),
         cmocka_unit_test(test_out_of_reach),
     };
-    return cmocka_run_group_tests_name("piece_socket", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "piece_socket", tests);
 }

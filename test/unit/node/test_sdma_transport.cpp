@@ -276,7 +276,7 @@ void test_the_device_that_is_used(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_signals_follow_data),
@@ -291,5 +291,5 @@ int main()
         cmocka_unit_test(test_copy_that_is_not_started),
         cmocka_unit_test(test_the_device_that_is_used),
     };
-    return cmocka_run_group_tests_name("sdma_transport", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "sdma_transport", tests);
 }

@@ -207,12 +207,12 @@ void test_refusals(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_symmetry),  cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_bandwidth), cmocka_unit_test(test_network_bytes),
         cmocka_unit_test(test_refusals),
     };
-    return cmocka_run_group_tests_name("simulate", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "simulate", tests);
 }

@@ -176,7 +176,7 @@ void test_busy(void**) { expect_no_reason(all_nics_are_kept_busy()); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_one_node), cmocka_unit_test(test_two_nodes),
@@ -185,5 +185,5 @@ int main()
         cmocka_unit_test(test_order),    cmocka_unit_test(test_how_many),
         cmocka_unit_test(test_busy),
     };
-    return cmocka_run_group_tests_name("simulate_by_hand", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "simulate_by_hand", tests);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every measured row of bench/results/calibration.csv, simulated.
 #include <cmath>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "test/support/source_tree.hpp"
 #include "tools/simulator/algorithms.hpp"
 #include "tools/simulator/calibrate.hpp"
 
@@ -28,10 +28,9 @@ std::string judge(const Measurement& m)
 
 void test_rows(void**)
 {
-    const char* source = std::getenv("top_srcdir");
     std::vector<Measurement> rows;
-    const std::string wrong = read_measurements(
-        std::string(source != nullptr ? source : ".") + "/bench/results/calibration.csv", rows);
+    const std::string wrong =
+        read_measurements(hier::test::source_file("bench/results/calibration.csv"), rows);
     expect_no_reason(keep(wrong));
     assert_true(rows.size() > 20);
     for (const Measurement& row : rows) expect_no_reason(keep(judge(row)));
@@ -39,8 +38,8 @@ void test_rows(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {cmocka_unit_test(test_rows)};
-    return cmocka_run_group_tests_name("simulate measured", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "simulate measured", tests);
 }

@@ -131,7 +131,7 @@ void test_one_stream(void**) { expect_no_reason(one_stream_of_small_copies_needs
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_machines),
@@ -139,5 +139,5 @@ int main()
         cmocka_unit_test(test_few_nodes),
         cmocka_unit_test(test_one_stream),
     };
-    return cmocka_run_group_tests_name("simulate at scale", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "simulate at scale", tests);
 }

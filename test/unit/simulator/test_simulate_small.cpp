@@ -151,12 +151,12 @@ void test_others(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_publish), cmocka_unit_test(test_eager),
         cmocka_unit_test(test_late),    cmocka_unit_test(test_symmetry),
         cmocka_unit_test(test_choices), cmocka_unit_test(test_others),
     };
-    return cmocka_run_group_tests_name("simulate_small", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "simulate_small", tests);
 }

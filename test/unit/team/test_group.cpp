@@ -224,7 +224,7 @@ void test_forked_ranks_that_do_not_end_well(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_allgather),
@@ -237,5 +237,5 @@ int main()
         cmocka_unit_test(test_another_message),
         cmocka_unit_test(test_forked_ranks_that_do_not_end_well),
     };
-    return cmocka_run_group_tests_name("group", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "group", tests);
 }

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "test/support/count_allocations.hpp"
 #include "test/support/team_rank.hpp"
+#include "test/support/wrap_clock.hpp"
+#include "test/support/wrap_new.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -150,12 +151,13 @@ void test_end(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
+    hier::test::use_clock(hier::test::ClockMode::fast);
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_making_a_team),
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_end),
     };
-    return cmocka_run_group_tests_name("no_memory", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "no_memory", tests);
 }

@@ -138,7 +138,7 @@ void test_stated_links(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_stated_before_told),
@@ -153,5 +153,5 @@ int main()
         cmocka_unit_test(test_eager_where_all_deliver_in_order),
         cmocka_unit_test(test_stated_links),
     };
-    return cmocka_run_group_tests_name("rates", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "rates", tests);
 }

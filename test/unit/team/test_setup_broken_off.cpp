@@ -1,39 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Set-up of a team whose messages fail: on all ranks at once, and on one before the others.
-#include <ucp/api/ucp.h>
-
 #include <algorithm>
 #include <string>
 
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
+#include "test/support/wrap_ucx.hpp"
 
 #include "test/support/cmocka.hpp"
-
-namespace {
-int connections = 0, destroyed_workers = 0;
-}
-
-extern "C" {
-
-ucs_status_t __real_ucp_ep_create(ucp_worker_h, const ucp_ep_params_t*, ucp_ep_h*);
-ucs_status_t __wrap_ucp_ep_create(ucp_worker_h, const ucp_ep_params_t*, ucp_ep_h*);
-void __real_ucp_worker_destroy(ucp_worker_h);
-void __wrap_ucp_worker_destroy(ucp_worker_h);
-
-ucs_status_t __wrap_ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t* params,
-                                  ucp_ep_h* endpoint)
-{
-    connections++;
-    return __real_ucp_ep_create(worker, params, endpoint);
-}
-
-void __wrap_ucp_worker_destroy(ucp_worker_h worker)
-{
-    destroyed_workers++;
-    __real_ucp_worker_destroy(worker);
-}
-}
 
 namespace {
 
@@ -119,12 +93,12 @@ std::string break_off_on_one(ForkedRank& self, int number)
     hier_team* team = nullptr;
     if (hier_team_create(&config, &bootstrap, &team) == HIER_OK) return "it is made";
     hier_quiesce();
-    const int connected = connections;
+    const std::size_t connected = ucx.calls(UcxCall::ep_create);
     hier_finalize();
     struct End {
-        int connections, destroyed;
+        std::size_t connections, destroyed;
     };
-    const auto ends = self.group().collect(End{connected, destroyed_workers});
+    const auto ends = self.group().collect(End{connected, ucx.destroyed_workers});
     const auto any = [&](bool (*is_so)(const End&)) {
         return std::any_of(ends.begin(), ends.end(), is_so);
     };
@@ -147,11 +121,11 @@ void test_setup_that_breaks_off_on_one(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_setup_that_breaks_off),
         cmocka_unit_test(test_setup_that_breaks_off_on_one),
     };
-    return cmocka_run_group_tests_name("set-up broken off", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "set-up broken off", tests);
 }

@@ -34,13 +34,13 @@ std::string make_calls(TeamRank& team, const std::vector<std::size_t>& sizes)
 // ranks, ranks per node
 constexpr int shapes[][2] = {{2, 0}, {2, 1}, {4, 2}, {3, 2}, {5, 2}};
 
-void run_calls(std::size_t eager_bytes)
+void run_calls(std::size_t eager_bytes, Where where = Where::current())
 {
     for (const auto& shape : shapes) {
         const int ranks = shape[0], ranks_per_node = shape[1];
         for (const int inter : {HIER_INTER_DIRECT, HIER_INTER_RING, HIER_INTER_BUNDLES}) {
             for (const int intra : {HIER_INTRA_CMA, HIER_INTRA_SHM}) {
-                expect_no_reason(keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
+                const char* const reason = keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
                     hier_config config = config_for_tests();
                     config.ranks_per_node = ranks_per_node;
                     config.inter = inter;
@@ -51,7 +51,8 @@ void run_calls(std::size_t eager_bytes)
                     const auto fault = make_calls(team, {1, 100, 70001, 300000, 1});
                     team.end();
                     return fault;
-                }))));
+                })));
+                expect_no_reason(reason, where);
             }
         }
     }
@@ -65,9 +66,10 @@ void test_eager_calls(void**)
     run_calls(1 << 20);
 }
 
-void pass_sizes_that_differ(int ranks_per_node, std::size_t eager_bytes)
+void pass_sizes_that_differ(int ranks_per_node, std::size_t eager_bytes,
+                            Where where = Where::current())
 {
-    expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+    const char* const reason = keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
         hier_config config = config_for_tests();
         config.ranks_per_node = ranks_per_node;
         config.eager_bytes = eager_bytes;
@@ -77,7 +79,8 @@ void pass_sizes_that_differ(int ranks_per_node, std::size_t eager_bytes)
         if (code != HIER_ERR_MISMATCH && code != HIER_ERR_PEER) return hier_strerror(code);
         if (team.start_only() != code) return "a broken team takes calls";
         return "";
-    }))));
+    })));
+    expect_no_reason(reason, where);
 }
 
 void test_sizes_that_differ(void**)
@@ -243,7 +246,7 @@ void test_rates_that_differ(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
@@ -256,5 +259,5 @@ int main()
         cmocka_unit_test(test_sizes_on_both_sides_of_the_eager_limit),
         cmocka_unit_test(test_rates_that_differ),
     };
-    return cmocka_run_group_tests_name("team", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "team", tests);
 }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "test/support/count_allocations.hpp"
 #include "test/support/team_rank.hpp"
+#include "test/support/wrap_new.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -48,10 +48,10 @@ void test_the_least_recently_used_goes(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_the_least_recently_used_goes),
     };
-    return cmocka_run_group_tests_name("team_programs", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "team_programs", tests);
 }

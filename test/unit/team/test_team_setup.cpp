@@ -161,7 +161,7 @@ void test_network_that_is_not_there(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_node_level_that_fails),
@@ -171,5 +171,5 @@ int main()
         cmocka_unit_test(test_end_without_descriptors),
         cmocka_unit_test(test_network_that_is_not_there),
     };
-    return cmocka_run_group_tests_name("team set-up", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "team set-up", tests);
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "test/support/source_tree.hpp"
 #include "topology/discovery.hpp"
 #include "topology/locality.hpp"
 #include "topology/nearness.hpp"
@@ -29,9 +30,7 @@ using Machine = std::unique_ptr<hwloc_topology, Destroy>;
 
 Machine load(const char* fixture)
 {
-    const char* source = std::getenv("top_srcdir");
-    const std::string file =
-        std::string(source != nullptr ? source : ".") + "/test/unit/topology/fixtures/" + fixture;
+    const std::string file = source_file(std::string("test/unit/topology/fixtures/") + fixture);
     hwloc_topology_t loaded = nullptr;
     if (hwloc_topology_init(&loaded) != 0) return nullptr;
     Machine machine(loaded);
@@ -245,12 +244,12 @@ void test_this_machine(void**)
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_places),       cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_cores),        cmocka_unit_test(test_names),
         cmocka_unit_test(test_this_machine),
     };
-    return cmocka_run_group_tests_name("locality", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "locality", tests);
 }

@@ -259,7 +259,7 @@ void test_addresses(void**) { assert_true(addresses_are_read_and_written()); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
@@ -267,5 +267,5 @@ int main()
         cmocka_unit_test(test_rank_positions),
         cmocka_unit_test(test_addresses),
     };
-    return cmocka_run_group_tests_name("nearness", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "nearness", tests);
 }

@@ -186,7 +186,7 @@ void test_random_records(void**) { assert_true(random_records_hold()); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts),          cmocka_unit_test(test_locality),
@@ -194,5 +194,5 @@ int main()
         cmocka_unit_test(test_gpus),           cmocka_unit_test(test_virtual_nodes),
         cmocka_unit_test(test_random_records),
     };
-    return cmocka_run_group_tests_name("records", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "records", tests);
 }

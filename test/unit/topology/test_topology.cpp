@@ -201,7 +201,7 @@ void test_entry_loads(void**) { expect_no_reason(loads_of_single_machines()); }
 
 }  // namespace
 
-int main()
+int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_every_small_machine), cmocka_unit_test(test_large_machines),
@@ -210,5 +210,5 @@ int main()
         cmocka_unit_test(test_local_order),         cmocka_unit_test(test_equal_nodes),
         cmocka_unit_test(test_entry_loads),
     };
-    return cmocka_run_group_tests_name("topology", tests, nullptr, nullptr);
+    return hier::test::run_cases(argc, argv, "topology", tests);
 }
