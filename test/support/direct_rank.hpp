@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks whose buffers are device memory, on a network that says it reaches it: UCX goes over TCP, is
-// told that this is RDMA, and says that it knows ROCm's memory, which is the simulated runtime's and
-// here readable by the CPU.
+// Ranks with buffers in device memory, on a network that says it reaches this memory. UCX goes over
+// TCP, is told that TCP is RDMA, and says that it knows ROCm memory. The memory is the simulated
+// runtime's, which the CPU can read here.
 #pragma once
 
 #include <string>
@@ -61,7 +61,7 @@ struct DirectRank {
         return code == HIER_OK ? wrong
                                : std::string(hier_strerror(code)) + ": " + ForkedRank::log_lines();
     }
-    // At the same address.
+    // The new memory has the same address.
     void allocate_anew(bool is_seen_by_ucx)
     {
         std::byte* const before = receive;
@@ -70,7 +70,7 @@ struct DirectRank {
         receive = device_memory(ranks * shard);
         if (receive != before) throw std::runtime_error("the memory is elsewhere");
     }
-    // And other memory at some of its addresses, which UCX does not see.
+    // map_anew() then puts other memory at some of its addresses, and UCX does not see it.
     void receive_into_pieces()
     {
         (void)hipFree(receive);

@@ -23,7 +23,7 @@ void FakeTransport::stop()
     for (auto& receiver : group_.lanes) receiver[me_].stopped = true;
 }
 
-// Once it is said that nothing more comes, what needs us has to be gone.
+// When a rank has said that nothing more comes, no transfer may need it.
 bool FakeTransport::idle()
 {
     const bool is_gone =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is on its way in the fake network: copies and puts until they are done, parcels until they land.
+// The fake network in flight: copies and puts until they are done, parcels until they land.
 #include "fake_network.hpp"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ std::uint32_t FakeTransport::arrived(int peer)
                          binding_.sequence);
 }
 
-// Puts of one rail pair are done in their order, all else in any.
+// The puts of one pair on a rail are done in their order, everything else in any order.
 bool FakeTransport::may_go(std::size_t flight) const
 {
     const Flight& f = flights_[flight];
@@ -133,13 +133,13 @@ void FakeTransport::land(Lane& lane, std::size_t parcel)
     lane.signal = Signal::encode(p.sequence, before + 1);
 }
 
-// For a call in which this rank is not yet.
+// The parcel belongs to a call that this rank has not entered.
 bool FakeTransport::is_early(const Lane& lane, std::size_t parcel) const
 {
     return lane.arriving[parcel].is_kept && lane.arriving[parcel].sequence > binding_.sequence;
 }
 
-// On the node level in any order, but for what was done when another put began: that comes first.
+// On the node level parcels land in any order, but a put that was done before another began lands first.
 bool FakeTransport::may_land(const Lane& lane, std::size_t parcel)
 {
     const std::size_t after = lane.arriving[parcel].after;

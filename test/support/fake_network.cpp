@@ -161,7 +161,7 @@ Status FakeTransport::put(const Transfer& transfer)
     const auto how = network_.strikes(rank_, level_, Call::put);
     if (how == Sabotage::How::refused) return Status::transport_error;
     if (how == Sabotage::How::connection_broken) break_connection(transfer.peer);
-    // What follows on a rail whose put fails has lost its order.
+    // After a failed put, the puts behind it on the rail have lost their order.
     const bool is_failure = how == Sabotage::How::fails_later;
     std::vector<std::size_t> after;
     for (Lane* lane : lanes_to(transfer.peer)) {

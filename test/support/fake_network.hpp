@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A network inside one process: groups of ranks that share memory by having the same one. It moves
-// bytes as late and as disorderly as the Transport interface allows, and notes whoever breaks its
-// rules.
+// A network inside one process. It moves bytes as late and in as much disorder as the Transport
+// interface allows, and records the first rule that a rank breaks.
 //
 //     put --> reading --> on the road ----> arriving --> landed: bytes and signal at the receiver
 //             (source     (rail only: moved by   (moved by the
@@ -36,7 +35,7 @@ struct Weather {
     int idle = 30;       // progress calls in which nothing happens
 };
 
-// What goes wrong once: the `nth` call (from 0) of this kind by `rank` on `level`.
+// One failure: in the `nth` call (from 0) of this kind by `rank` on `level`.
 struct Sabotage {
     enum class How {
         refused,           // the call returns an error; begin, on odd ranks, has no memory
@@ -80,15 +79,15 @@ struct FakeGroup {
         bool broken = false;
         bool stopped = false;  // said by the sender, behind what is on the lane
         bool differs = false;  // what has come is for a buffer of another size
-        // But for what nobody waits for.
+        // A parcel that nobody waits for does not count.
         bool is_empty() const
         {
             return road.empty() && std::all_of(arriving.begin(), arriving.end(),
                                                [](const Parcel& p) { return p.is_kept; });
         }
     };
-    // Of a receiver. gone: out of a call that it has entered; gave_up: though it might still be
-    // written to.
+    // Where a receiver is. gone: it has left a call that it had entered; gave_up: it has left,
+    // though others might still write to it.
     enum class Place { here, gone, gave_up };
     explicit FakeGroup(std::size_t ranks)
         : lanes(ranks, std::vector<Lane>(ranks)), heartbeats(ranks), places(ranks, Place::here)

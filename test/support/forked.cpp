@@ -25,7 +25,7 @@ constexpr int message_too_long = -99;
 
 namespace {
 
-// Of our own: a test may replace the one that the core uses.
+// Not steady_clock, which a test may replace.
 std::chrono::nanoseconds now()
 {
     timespec t{};
@@ -33,7 +33,7 @@ std::chrono::nanoseconds now()
     return std::chrono::seconds(t.tv_sec) + std::chrono::nanoseconds(t.tv_nsec);
 }
 
-// What one rank sends another: a message at a time.
+// The way from one rank to another, for one message at a time.
 struct Pair {
     std::atomic<unsigned> sent, taken;
     std::size_t bytes;
@@ -77,7 +77,7 @@ int ForkedRank::exchange(void* context, const void* out, std::size_t out_bytes, 
     ForkedRank& self = *static_cast<ForkedRank*>(context);
     const auto wait_for = [&](int peer, const std::function<bool()>& is_there) {
         if (await(is_there)) return;
-        // As an error it could pass for one that was expected.
+        // An error code could be taken for one that the test expects.
         std::snprintf(self.exchange_.reasons[self.rank()], sizeof Exchange::reasons[0],
                       "hangs in an exchange with rank %d", peer);
         _exit(1);
@@ -126,7 +126,7 @@ namespace {
                           const std::function<std::string(ForkedRank&)>& body)
 {
     std::string reason;
-    // CMocka's handlers would go on with the next test, in this process, too.
+    // CMocka's handlers would make this process go on with the next test.
     for (const int number : {SIGSEGV, SIGILL, SIGFPE, SIGBUS, SIGSYS, SIGABRT})
         signal(number, SIG_DFL);
     set_log(HIER_LOG_INFO, keep_log);

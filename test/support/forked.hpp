@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks as processes of their own: forked, bounded, and able to exchange bytes while they set up.
 //
-// A rank's body returns what went wrong, or "". It ends by _exit: nothing of the test program runs
-// twice. Every wait has a bound; a rank that outlives its own is killed and reported.
+// A rank's body returns what went wrong, or "". The rank ends by _exit, so nothing of the test
+// program runs twice. Every wait has a bound: a rank that is still there after it is killed and
+// reported.
 #pragma once
 
 #include <chrono>
@@ -14,7 +15,7 @@
 
 namespace hier::test {
 
-inline constexpr std::chrono::seconds patience{30};  // of whoever waits for others
+inline constexpr std::chrono::seconds patience{30};  // the bound of every wait
 
 class Exchange;
 
@@ -34,7 +35,7 @@ public:
     static std::string log_lines();
     static void add_log(const char* line);
 
-    // What every wait of this process calls; null for nothing.
+    // Every wait of this process calls `step`; null: nothing.
     static void while_waiting(int (*step)());
 
 private:
@@ -45,7 +46,7 @@ private:
     hier_bootstrap bootstrap_{};
 };
 
-// What ended a rank: "" is well; its body's reason; "killed by signal 9"; "hangs".
+// How each rank ended: "" (well), the reason of its body, "killed by signal 9", or "hangs".
 using Ends = std::vector<std::string>;
 
 Ends run_ranks(int ranks, const std::function<std::string(ForkedRank&)>& body);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Forked ranks with memory of simulated devices. What asserts nothing else throws where it goes wrong.
+// Forked ranks with memory of simulated devices. These functions throw if a call of HIP fails.
 #pragma once
 
 #include <hip/hip_runtime_api.h>
@@ -21,16 +21,16 @@ inline void gives_success(hipError_t error, const char* what)
         throw std::runtime_error(std::string(what) + ": " + hipGetErrorName(error));
 }
 
-// The module of the build tree; before the first use.
+// Makes the core load the module of the build tree. Call this before the first use of a GPU.
 inline void use_built_module() { setenv("HIER_GPU_MODULES", HIER_TEST_MODULES, 1); }
 
-// Of the simulated runtime: one that shares what an application has mapped, and one that does not.
+// Versions of the simulated runtime: one shares memory that the application has mapped, one cannot.
 inline constexpr const char* sharing_version = "100100000";
 inline constexpr const char* not_sharing_version = "50221153";
 
 using Bytes = std::vector<unsigned char>;
 
-// Of the current device; `pool`: of a kind that cannot be exported.
+// Memory of the current device; `pool`: of a kind that cannot be exported.
 inline std::byte* device_memory(std::size_t bytes, bool pool = false)
 {
     void* memory = nullptr;

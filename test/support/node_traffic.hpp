@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random traffic between the ranks of a node, as an allgather makes it: every byte of a buffer has
-// one owner, who puts it to all others.
+// one owner, which puts it to all other ranks.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace hier::test {
 
-// All ranks make the same one from the same seed.
+// The same seed gives the same traffic on all ranks.
 struct Traffic {
     struct Piece {
         int owner;
@@ -27,12 +27,12 @@ struct Traffic {
 Traffic make_traffic(std::uint64_t seed, int ranks, std::size_t pieces,
                      const std::vector<std::size_t>& sizes);
 
-// Runs a call of this rank until all that it puts is taken and all that it awaits is there; then
-// compares the bytes. "" or what is wrong.
+// Runs a call of this rank until its puts are done and the puts of the others have arrived. Then it
+// compares the bytes. Returns "" or what is wrong.
 std::string run_traffic(Transport& transport, const ForkedRank& self, const Traffic& traffic,
                         std::uint64_t sequence);
 
-// With this process's own pid exchanged in the group.
+// Exchanges the pids in the group first.
 std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra);
 
 }  // namespace hier::test

@@ -16,7 +16,7 @@ namespace hier::test {
 
 inline constexpr std::size_t some_bytes = 30000;
 
-// No piece of it is like another.
+// A pattern that differs at every offset, owner and call.
 inline Bytes content(int owner, std::uint64_t sequence, std::size_t bytes)
 {
     Bytes all(bytes);
@@ -50,7 +50,7 @@ public:
           receive_(device_memory(shard * static_cast<std::size_t>(self.size()), pool))
     {
     }
-    // Drivers give memory back only when nobody has it mapped: not here.
+    // The buffers stay: a driver frees memory only when no peer has it mapped.
     Status begin(std::uint64_t sequence)
     {
         put(send_, content(self_.rank(), sequence, shard_));
@@ -76,7 +76,7 @@ public:
     {
         return await([&] { return turn() && transport_->announced(peer) == Status::ok; });
     }
-    // What has been signalled is there, at once.
+    // The bytes must be there at the moment of their signal.
     std::string received(int peer, std::uint64_t sequence)
     {
         if (!await([&] { return !turn() || transport_->arrived(peer) > 0; }))

@@ -12,7 +12,7 @@ namespace hier::test {
 
 inline constexpr std::size_t mega = 1 << 20;
 
-// Copies one by one, so that times can be had by hand.
+// Copies run one by one, so that times can be computed by hand.
 inline bench::simulator::Options even(int nodes, int ranks)
 {
     bench::simulator::Options options;
@@ -32,7 +32,7 @@ inline double seconds_of(const bench::simulator::Options& options, std::size_t b
 
 inline std::string text(double seconds) { return std::to_string(seconds * 1e6) + " us"; }
 
-// Empty: by no more than some picoseconds.
+// Empty if they differ by no more than some picoseconds.
 inline std::string differs(const std::string& what, double got, double wanted)
 {
     constexpr double rounding = 1e-11;

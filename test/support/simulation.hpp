@@ -40,7 +40,7 @@ struct Scenario {
     std::chrono::microseconds told_after{0};  // when all others hear of it
     Bounce bounce = Bounce::none;
     Publish publish = Publish::none;
-    // When nobody runs for so long.
+    // All ranks stop at this time, for so long.
     std::chrono::microseconds suspended_at{0};
     std::chrono::microseconds suspended_for{0};
 };
@@ -53,7 +53,7 @@ struct Outcome {
     std::chrono::microseconds elapsed{0};
 };
 
-// Until every rank has made its calls or failed, or until nobody can be waited for any longer.
+// Runs until every rank has made its calls or failed, and for `max_passes` passes at most.
 Outcome simulate(const Scenario& scenario, std::size_t max_passes = 200000);
 
 std::string text_of(const Scenario& scenario);

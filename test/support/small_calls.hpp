@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machine of the small calls that were measured, one with RDMA, and what the cost model chooses there.
+// The machine on which small calls were measured, one with RDMA, and the choice of the cost model on each.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace hier::test {
 
 inline constexpr std::size_t kilo = 1 << 10;
 
-// Cores, and a NIC a node over TCP: as bench/README.md's 4 x 4 ranks.
+// Ranks on cores and one NIC a node over TCP, as in the 4 x 4 ranks of bench/README.md.
 inline Rates tcp()
 {
     Rates r;

@@ -18,7 +18,7 @@ std::byte value(int rank, int call, std::size_t i)
 
 void keep_log(int, const char* line) { ForkedRank::add_log(line); }
 
-// What a process does that waits inside MPI: turns until it is done.
+// A process that waits inside MPI does this again and again.
 int turn()
 {
     int moved = 0;
@@ -46,7 +46,7 @@ hier_config config_for_tests()
 
 TeamRank::TeamRank(ForkedRank& self, const hier_config& config) : self_(self)
 {
-    // Its making can hang (configure(), which has it off over TCP only).
+    // The creation of this cache can hang. configure() turns it off over TCP alone.
     setenv("UCX_RCACHE_ENABLE", "n", 0);
     created_ = hier_team_create(&config, &self.bootstrap(), &team_);
     ForkedRank::while_waiting(turn);
@@ -137,7 +137,7 @@ void TeamRank::end()
     if (left_) return;
     wait_for_others();
     leave();
-    // For what is on its way: a flush, its answer by the peer, the goodbye, and its completion.
+    // Four rounds: a flush, its answer by the peer, the goodbye, and the completion of that.
     constexpr int rounds = 4, idle_turns = 25;
     for (int round = 0; round < rounds; round++) {
         for (int i = 0; i < idle_turns; i++) (void)turn();

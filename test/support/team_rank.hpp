@@ -21,13 +21,14 @@ public:
     TeamRank(const TeamRank&) = delete;
     TeamRank& operator=(const TeamRank&) = delete;
 
-    // Of hier_team_create.
+    // The code of hier_team_create.
     int created() const { return created_; }
     const char* description() const { return hier_team_description(team_); }
     std::size_t min_bytes() const { return hier_team_min_bytes(team_, HIER_ALLGATHER); }
 
-    // One allgather in memory of its own, which is kept to the end; the code that it ends with,
-    // HIER_IN_PROGRESS if it does not. `wrong` gets wrong bytes after a good one.
+    // One allgather in memory that this object keeps to its end. Returns the code of the call, or
+    // HIER_IN_PROGRESS if the call does not end. If the code is good and a byte is wrong, `wrong`
+    // says which.
     int call(std::size_t bytes, std::string& wrong);
     // As above, in memory that the caller keeps: `recv` holds all shards.
     int call(std::size_t bytes, std::vector<std::byte>& send, std::byte* recv, std::string& wrong);
@@ -35,7 +36,7 @@ public:
     int call(std::size_t bytes, std::byte* send, std::byte* recv, std::string& wrong);
     // As above, whatever is in the memory, which may be a device's.
     int call_raw(const std::byte* send, std::byte* recv, std::size_t bytes);
-    // The first half of it and the second, which gets what the first has said.
+    // The two halves of call_raw. finish() takes the code that start_raw() has returned.
     int start_raw(const std::byte* send, std::byte* recv, std::size_t bytes);
     int finish(int code);
     // The code of hier_start alone, for a team that takes no more.
@@ -44,7 +45,7 @@ public:
     // Destroys the team; the others may still be in it.
     void leave();
     // Waits for the others, destroys the team, waits again, and destroys all that the process
-    // shares. The destructor does that of a team that nobody has left.
+    // shares. The destructor calls it, unless leave() was called.
     void end();
 
 private:

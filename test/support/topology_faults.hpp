@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What holds for every topology: each check returns what is wrong, or nothing.
+// Checks that hold for every topology. Each returns what is wrong, or "".
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory as a NIC sees it: what a put writes there is in the NIC's and the bus's hands, not
-// in the memory, until something flushes it. Of wrap_ucx.cpp and wrap_ucx_puts.cpp.
+// Device memory behind a NIC: the bytes of a put are in the NIC or on the bus, and not in the memory,
+// until a flush. A shadow holds them so long. For the wrappers of UCX alone.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -12,22 +12,22 @@
 
 namespace hier::test {
 
-// Is this memory that has such a shadow? (A word has none: see FlushProbe.)
+// Does this memory have a shadow? (A word has none: see FlushProbe.)
 bool is_shadowed(const ucp_mem_map_params_t& params);
-// Where the puts go instead: kept from one mapping to the next, as UCX keeps registrations, until
-// forget_shadow().
+// The puts go there instead. The shadow stays from one mapping to the next until forget_shadow(), as
+// UCX keeps registrations.
 void* shadow_of(const ucp_mem_map_params_t& params);
-// In UCX's packed keys: tells here which ones have a trailer.
+// The byte of a packed key of UCX that tells whether the key has a trailer.
 inline constexpr std::size_t type_in_keys = 8;
-// What follows UCX's own bytes in a key of the memory whose shadow this handle is of; empty: of
-// other memory.
+// The trailer that follows UCX's own bytes in a key of memory with a shadow; empty if the memory has
+// none.
 std::vector<std::byte> trailer_of(ucp_mem_h memory);
 void remember(ucp_mem_h memory, const void* base);
 
-// UCX's own bytes of a key that has a trailer: of memory of the host, which the shadow is; empty:
-// it has none.
+// UCX's own bytes of a key that has a trailer, as a key of host memory, because the shadow is in the
+// host. Empty if the key has no trailer.
 std::vector<std::byte> without_trailer(const void* packed);
-// A key that has been unpacked; puts and gets by it go elsewhere.
+// From take_key() to drop_key(), puts and gets by this key go to the displaced() address.
 void take_key(ucp_rkey_h key, const void* packed);
 void drop_key(ucp_rkey_h key);
 std::uint64_t displaced(ucp_rkey_h key, std::uint64_t address);
@@ -35,7 +35,7 @@ std::uint64_t displaced(ucp_rkey_h key, std::uint64_t address);
 // UCX has seen that this memory is freed.
 void forget_shadow(const void* base);
 
-// What a read takes with it: all that has landed by now, made visible when the read is done.
+// A read flushes all bytes that have landed when it starts. They become visible when it is done.
 using Landed = std::vector<std::pair<std::byte*, std::byte>>;
 Landed landed_so_far();
 void make_visible(const Landed& landed);

@@ -76,7 +76,7 @@ namespace {
 
 constexpr ucs_status_t failure = UCS_ERR_IO_ERROR;
 
-// What was registered, and the registration's key.
+// A registration and its key.
 struct Registered {
     const void* begin;
     Registrations::Key key;
@@ -110,7 +110,7 @@ ucs_status_t __wrap_ucp_ep_rkey_unpack(ucp_ep_h, const void*, ucp_rkey_h*);
 void __real_ucp_rkey_destroy(ucp_rkey_h);
 void __wrap_ucp_rkey_destroy(ucp_rkey_h);
 
-// In place of UCX's packed key one with `more` bytes, UCX's own from `at` on.
+// Replaces UCX's packed key by one that is longer by `more` bytes, with UCX's own bytes from `at` on.
 static std::byte* longer_key(void*& packed, std::size_t& bytes, std::size_t more, std::size_t at)
 {
     auto* longer = static_cast<std::byte*>(std::malloc(bytes + more));
