@@ -20,7 +20,7 @@ namespace hier {
 inline constexpr std::size_t cache_line = 64;
 
 // How the others may write into a rank's receive buffer.
-enum class Way : std::uint64_t {
+enum class WritePath : std::uint64_t {
     by_cpu,           // process_vm_writev to its address
     by_cells,         // only through cells of shared memory
     by_device,        // by copy engines, or through cells
@@ -36,7 +36,7 @@ struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> stopped;    // not 0: has failed, writes into no buffer any more
     std::uint64_t address;
     std::uint64_t length;
-    Way way;
+    WritePath path;
     ExportedMemory memory;  // by_device: that `address` lies in; by_device_cells: the cells
     std::uint64_t pieces;   // by_pieces: a PieceDigest
 };

@@ -38,15 +38,15 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
         mapping = &*m;
         return Status::ok;
     }
-    Way& way = way_to(memory.owner, device);
-    if (!is_worth_asking(way) || !close_overlapping(memory)) return Status::transport_error;
+    Attempts& attempts = attempts_on(memory.owner, device);
+    if (!is_worth_asking(attempts) || !close_overlapping(memory)) return Status::transport_error;
     close_freed();
     close_oldest();
     std::byte* base = nullptr;
     const Status status = gpu::runtime()->map(memory.handle, device, base);
     if (status == Status::out_of_memory) return status;  // there may be some the next time
-    way.has_worked = way.has_worked || !failed(status);
-    way.refusals += failed(status);
+    attempts.has_worked = attempts.has_worked || !failed(status);
+    attempts.refusals += failed(status);
     mappings_.push_front({memory, device, base, failed(status) ? 0 : 1, false, false});
     if (failed(status)) return status;
     mapping = &mappings_.front();
@@ -66,17 +66,19 @@ bool PeerMappings::has(const ExportedMemory& memory, int device)
     return find(memory, device) != mappings_.end();
 }
 
-PeerMappings::Way& PeerMappings::way_to(std::int32_t owner, int device)
+PeerMappings::Attempts& PeerMappings::attempts_on(std::int32_t owner, int device)
 {
-    const auto known = std::find_if(ways_.begin(), ways_.end(), [&](const Way& w) {
-        return w.owner == owner && w.device == device;
+    const auto known = std::find_if(attempts_.begin(), attempts_.end(), [&](const Attempts& a) {
+        return a.owner == owner && a.device == device;
     });
-    return known != ways_.end() ? *known : ways_.emplace_back(Way{owner, device});
+    return known != attempts_.end() ? *known
+                                    : attempts_.emplace_back(Attempts{owner, device});
 }
 
-bool PeerMappings::is_worth_asking(Way& way)
+bool PeerMappings::is_worth_asking(Attempts& attempts)
 {
-    return way.has_worked || way.refusals < max_refusals || ++way.unasked % asked_again == 0;
+    return attempts.has_worked || attempts.refusals < max_refusals ||
+           ++attempts.unasked % asked_again == 0;
 }
 
 void PeerMappings::release(Mapping* mapping)

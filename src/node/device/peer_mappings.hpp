@@ -75,21 +75,21 @@ private:
     void close_freed();
 
     // An owner, and a device that copies.
-    struct Way {
+    struct Attempts {
         std::int32_t owner;
         int device;
         int refusals = 0;
         unsigned unasked = 0;
         bool has_worked = false;
     };
-    Way& way_to(std::int32_t owner, int device);
-    static bool is_worth_asking(Way& way);
+    Attempts& attempts_on(std::int32_t owner, int device);
+    static bool is_worth_asking(Attempts& attempts);
 
     Iterator find(const ExportedMemory& memory, int device);
 
     std::mutex mutex_;
     std::list<Mapping> mappings_;  // the one used last is first
-    std::vector<Way> ways_;
+    std::vector<Attempts> attempts_;
 };
 
 }  // namespace hier

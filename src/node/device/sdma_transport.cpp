@@ -73,7 +73,7 @@ void SdmaTransport::offer(NodeSlot& slot)
     const Allocation& memory = into.memory;
     const bool is_host =
         memory.kind == MemoryKind::host || (memory.kind == MemoryKind::pinned && is_writable_);
-    slot.way = is_host && host_->has_cma() ? Way::by_cpu : Way::by_cells;
+    slot.path = is_host && host_->has_cma() ? WritePath::by_cpu : WritePath::by_cells;
     if (is_of_device(into) && gpu::peers_may_write()) offer_device(slot);
 }
 
@@ -92,12 +92,12 @@ void SdmaTransport::offer_device(NodeSlot& slot)
     }
     const bool is_whole = into.base + into.length <= memory.base + memory.length;
     if (is_exportable_ && is_whole) {
-        slot.way = Way::by_device;
+        slot.path = WritePath::by_device;
         slot.memory = exported_;
     } else if (is_shareable && share_pieces(slot.pieces)) {
-        slot.way = Way::by_pieces;
+        slot.path = WritePath::by_pieces;
     } else if (const ExportedMemory* lent = cells_->lend(memory.device); lent != nullptr) {
-        slot.way = Way::by_device_cells;
+        slot.path = WritePath::by_device_cells;
         slot.memory = *lent;
     }
 }
@@ -125,30 +125,30 @@ Status SdmaTransport::announced(int peer)
     const Status status = NodeTransport::announced(peer);
     Peer& p = peers_[index(peer)];
     if (status != Status::ok || p.is_known) return status;
-    p.way = way_to(peer);
+    p.path = path_to(peer);
     p.is_known = true;
     unknown_peers_--;
     return Status::ok;
 }
 
-Way SdmaTransport::way_to(int peer)
+WritePath SdmaTransport::path_to(int peer)
 {
     const NodeSlot& slot = segment().slot(peer);
-    if (slot.way == Way::by_cpu) return host_->has_cma() ? Way::by_cpu : Way::by_cells;
-    if (slot.way == Way::by_cells || engines_ == nullptr) return Way::by_cells;
+    if (slot.path == WritePath::by_cpu) return host_->has_cma() ? WritePath::by_cpu : WritePath::by_cells;
+    if (slot.path == WritePath::by_cells || engines_ == nullptr) return WritePath::by_cells;
     if (failed(map(peer))) {
         log(HIER_LOG_INFO, "node rank %d's device memory cannot be mapped: through shared memory",
             peer);
-        return Way::by_cells;
+        return WritePath::by_cells;
     }
-    return slot.way == Way::by_pieces ? Way::by_device : slot.way;
+    return slot.path == WritePath::by_pieces ? WritePath::by_device : slot.path;
 }
 
 Status SdmaTransport::map(int peer)
 {
     const NodeSlot& slot = segment().slot(peer);
     Peer& p = peers_[index(peer)];
-    if (slot.way == Way::by_pieces)
+    if (slot.path == WritePath::by_pieces)
         return PeerPieces::instance().acquire(processes_[index(peer)],
                                               {slot.address, slot.length, slot.pieces}, device_,
                                               p.window, p.receive);
@@ -156,7 +156,7 @@ Status SdmaTransport::map(int peer)
     if (!mappings.has(slot.memory, device_)) PeerPieces::instance().listen(device_);
     const Status status = mappings.acquire(slot.memory, device_, p.mapping);
     if (failed(status)) return status;
-    if (slot.way == Way::by_device_cells) {
+    if (slot.path == WritePath::by_device_cells) {
         cells_->use(peer, p.mapping->base);
     } else {
         p.receive = p.mapping->base + (slot.address - slot.memory.base);
@@ -167,13 +167,13 @@ Status SdmaTransport::map(int peer)
 Status SdmaTransport::put(const Transfer& transfer)
 {
     Peer& p = peers_[index(transfer.peer)];
-    if (p.way == Way::by_cpu && !is_of_device(binding().region(transfer.from)))
+    if (p.path == WritePath::by_cpu && !is_of_device(binding().region(transfer.from)))
         return host_->put(transfer);
-    if (p.way == Way::by_device_cells) {
+    if (p.path == WritePath::by_device_cells) {
         cells_->put(transfer, source(transfer));
         return Status::in_progress;
     }
-    if (p.way != Way::by_device) return host_->put_through_cells(transfer);
+    if (p.path != WritePath::by_device) return host_->put_through_cells(transfer);
     const int size = segment().size();
     const int lane = (transfer.peer - segment().rank() + size) % size;
     gather({transfer.op,
@@ -279,8 +279,9 @@ bool SdmaTransport::may_go_on() const { return has_hung_ || (cells_ && cells_->h
 
 bool SdmaTransport::may_write(int peer, std::uint32_t count)
 {
-    const Way way = segment().slot(segment().rank()).way;
-    const bool is_direct = way == Way::by_cpu || way == Way::by_device || way == Way::by_pieces;
+    const WritePath path = segment().slot(segment().rank()).path;
+    const bool is_direct = path == WritePath::by_cpu || path == WritePath::by_device ||
+                           path == WritePath::by_pieces;
     return is_direct && NodeTransport::may_write(peer, count);
 }
 

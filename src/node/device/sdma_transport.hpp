@@ -6,7 +6,7 @@
 //   from host memory      CMA or cells               copy engine, else cells
 //   from device memory    cells                      copy engine, else cells
 //
-// The receiver says how its buffer may be written (NodeSlot::way), the sender decides; no two ranks
+// The receiver says how its buffer may be written (NodeSlot::path), the sender decides; no two ranks
 // have to agree on anything. What an application has mapped itself is shared by the piece
 // (peer_pieces.hpp). Into memory that cannot be exported copy engines push by way of some that can
 // (device_cells.hpp). Cells (shm_transport.hpp) work for every pair: where a rank has used
@@ -57,7 +57,7 @@ public:
 
 private:
     struct Peer {
-        Way way = Way::by_cells;  // of this collective, once it is known
+        WritePath path = WritePath::by_cells;  // of this collective, once it is known
         bool is_known = false;
         PeerMappings::Mapping* mapping = nullptr;
         PeerPieces::Window* window = nullptr;
@@ -78,7 +78,7 @@ private:
     void offer(NodeSlot& slot);
     void offer_device(NodeSlot& slot);
     bool share_pieces(std::uint64_t& digest);
-    Way way_to(int peer);
+    WritePath path_to(int peer);
     Status map(int peer);
     bool is_here(Place place) const;
     std::atomic<std::uint64_t>& signal_to(int peer) const;
