@@ -28,6 +28,13 @@ enum class WritePath : std::uint64_t {
     by_device_cells,  // by copy engines into cells of device memory, or through cells
 };
 
+// Do the others write into the receive buffer itself?
+constexpr bool is_direct(WritePath path)
+{
+    return path == WritePath::by_cpu || path == WritePath::by_device ||
+           path == WritePath::by_pieces;
+}
+
 // Published by its rank: the receive buffer of call `ready`.
 struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> ready;

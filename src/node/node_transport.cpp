@@ -3,193 +3,242 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
-#include "node/device/sdma_transport.hpp"
-#include "node/host/host_transport.hpp"
 
 namespace hier {
+namespace {
 
-Status NodeTransport::begin(const Binding& binding)
+std::unique_ptr<NodeSegment> make_segment(const Group& group, bool have_devices)
 {
-    binding_ = binding;
-    return has_failed() ? Status::peer_failed : Status::ok;
+    if (group.size() == 1) return nullptr;
+    return std::make_unique<NodeSegment>(
+        group, have_devices ? DeviceCells::shared_bytes(group.size()) : 0);
 }
 
-bool NodeTransport::has_failed() const
+}  // namespace
+
+NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, int intra)
+    : segment_(make_segment(group, ranks.have_devices)), context_{.segment = segment_.get()},
+      paths_(make_node_paths(context_, group, ranks, intra))
 {
-    return segment_ && segment().failure().load(std::memory_order_relaxed) != 0;
+    if (paths_.publish) published_.push_back(paths_.publish.get());
+    if (paths_.engines) others_.push_back(paths_.engines.get());
+    if (paths_.cma) others_.push_back(paths_.cma.get());
+    if (paths_.cells) others_.push_back(paths_.cells.get());
+    if (paths_.device_cells) others_.push_back(paths_.device_cells.get());
+    active_ = others_;
+}
+
+// All paths begin even where one fails: end() ends them all.
+Status NodeTransport::begin(const Binding& binding)
+{
+    context_.binding = binding;
+    active_ = binding.publish && paths_.publish ? published_ : others_;
+    paths_.choice.begin();
+    Status status = context_.has_failed() ? Status::peer_failed : Status::ok;
+    for (NodePath* path : active_) {
+        const Status begun = path->begin();
+        if (!failed(status)) status = begun;
+    }
+    if (paths_.offer) paths_.offer->begin();
+    return status;
 }
 
 Status NodeTransport::announce(int)
 {
-    NodeSlot& slot = segment().slot(segment().rank());
-    slot.address = reinterpret_cast<std::uint64_t>(binding_.receive.base);
-    slot.length = binding_.receive.length;
-    slot.ready.store(binding_.sequence, std::memory_order_release);
-    slot.entered.store(binding_.sequence, std::memory_order_release);
-    // Either who fails sees that we are in the call, or we see, before we write, that he has failed.
+    NodeSlot& slot = segment_->slot(segment_->rank());
+    if (paths_.offer) paths_.offer->write(slot);
+    const Binding& binding = context_.binding;
+    slot.address = reinterpret_cast<std::uint64_t>(binding.receive.base);
+    slot.length = binding.receive.length;
+    slot.ready.store(binding.sequence, std::memory_order_release);
+    slot.entered.store(binding.sequence, std::memory_order_release);
+    // A rank that fails sees that this one is in the call, or this one sees the failure before it
+    // writes.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return Status::ok;
 }
 
 Status NodeTransport::enter(int)
 {
-    segment().slot(segment().rank()).entered.store(binding_.sequence, std::memory_order_release);
+    NodeSlot& slot = segment_->slot(segment_->rank());
+    slot.entered.store(context_.binding.sequence, std::memory_order_release);
     return Status::ok;
 }
 
+// A rank that publishes says so in the memory that it publishes in.
 Status NodeTransport::entered(int peer)
 {
-    const std::uint64_t word = segment().slot(peer).entered.load(std::memory_order_acquire);
-    return word < binding_.sequence ? Status::in_progress : Status::ok;
+    const Status status = paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
+    if (status != Status::in_progress) return status;
+    const std::uint64_t word = segment_->slot(peer).entered.load(std::memory_order_acquire);
+    return word < context_.binding.sequence ? Status::in_progress : Status::ok;
 }
 
 Status NodeTransport::announced(int peer)
 {
-    const NodeSlot& slot = segment().slot(peer);
+    const NodeSlot& slot = segment_->slot(peer);
+    const Binding& binding = context_.binding;
     const std::uint64_t sequence = slot.ready.load(std::memory_order_acquire);
-    if (sequence < binding_.sequence) return Status::in_progress;
-    if (sequence == binding_.sequence && slot.length != binding_.receive.length) {
+    // For a peer with fewer bytes the call may be published.
+    if (sequence < binding.sequence)
+        return paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
+    if (sequence == binding.sequence && slot.length != binding.receive.length) {
         log(HIER_LOG_ERROR,
             "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank "
             "%d",
-            binding_.receive.length, static_cast<std::size_t>(slot.length), peer);
+            binding.receive.length, static_cast<std::size_t>(slot.length), peer);
         return Status::mismatch;
+    }
+    if (paths_.buffers && !paths_.choice.is_known(peer)) {
+        paths_.choice.know(peer, paths_.buffers->reach(peer));
+        paths_.engines->expect_one_less();
     }
     return Status::ok;
 }
 
-const std::byte* NodeTransport::source(const Transfer& transfer) const
+Status NodeTransport::put(const Transfer& transfer)
 {
-    return binding_.at(transfer.from, transfer.slice.source);
+    if (context_.binding.publish && paths_.publish) return paths_.publish->put(transfer);
+    if (!segment_) return Status::bad_argument;
+    const bool is_from_device =
+        paths_.engines && is_of_device(context_.binding.region(transfer.from).memory);
+    switch (paths_.choice.choose(transfer.peer, transfer.slice.length, is_from_device)) {
+    case PutPath::open: {
+        const auto status = paths_.cma->put_if_reachable(transfer);
+        paths_.choice.report(transfer.peer, status.has_value());
+        return status ? *status : paths_.cells->put(transfer);
+    }
+    case PutPath::cma:
+        return paths_.cma->put(transfer);
+    case PutPath::engines:
+        return paths_.engines->put(transfer);
+    case PutPath::device_cells:
+        return paths_.device_cells->put(transfer);
+    case PutPath::unknown:
+    case PutPath::cells:
+        break;
+    }
+    return paths_.cells->put(transfer);
 }
 
 Status NodeTransport::copy(const Transfer& transfer)
 {
-    std::memcpy(binding_.at(transfer.to, transfer.slice.target), source(transfer),
+    const Binding& binding = context_.binding;
+    if (paths_.engines && (is_of_device(binding.region(transfer.from).memory) ||
+                           is_of_device(binding.region(transfer.to).memory)))
+        return paths_.engines->copy(transfer);
+    std::memcpy(binding.at(transfer.to, transfer.slice.target), context_.source(transfer),
                 transfer.slice.length);
     return Status::ok;
 }
 
-std::uint32_t NodeTransport::arrived(int peer)
+void NodeTransport::submit(Completions& completions)
 {
-    const std::uint64_t word =
-        segment().flag(segment().rank(), peer).by_cpu.load(std::memory_order_acquire);
-    return Signal::count(word, binding_.sequence);
+    if (paths_.engines) paths_.engines->submit(completions);
 }
 
-Status NodeTransport::progress(Completions&)
+std::uint32_t NodeTransport::arrived(int peer)
 {
-    return has_failed() && !raised_ ? Status::peer_failed : Status::ok;
+    std::uint32_t count = 0;
+    for (const NodePath* path : active_) count += path->arrived(peer);
+    return count;
+}
+
+// Copy engines report first, so that the peers hear of copies that are done although a rank has
+// failed.
+Status NodeTransport::progress(Completions& completions)
+{
+    Status status = paths_.engines ? paths_.engines->progress(completions) : Status::ok;
+    if (!failed(status) && context_.has_failed() && !context_.raised) status = Status::peer_failed;
+    for (NodePath* path : active_) {
+        if (failed(status)) break;
+        if (path != paths_.engines.get()) status = path->progress(completions);
+    }
+    return status;
+}
+
+bool NodeTransport::idle()
+{
+    bool is_idle = true;
+    for (NodePath* path : active_) is_idle = path->idle() && is_idle;
+    return is_idle;
+}
+
+Status NodeTransport::settle() { return paths_.engines ? paths_.engines->settle() : Status::ok; }
+
+void NodeTransport::end()
+{
+    if (paths_.buffers) paths_.buffers->end();
+    for (NodePath* path : active_) path->end();
 }
 
 void NodeTransport::tell(std::uint32_t heartbeat)
 {
     if (!segment_) return;
-    segment()
-        .slot(segment().rank())
-        .heartbeat.store(Signal::encode(binding_.sequence, heartbeat), std::memory_order_relaxed);
+    NodeSlot& slot = segment_->slot(segment_->rank());
+    slot.heartbeat.store(Signal::encode(context_.binding.sequence, heartbeat),
+                         std::memory_order_relaxed);
 }
 
 std::uint32_t NodeTransport::heard()
 {
     std::uint32_t highest = 0;
-    for (int peer = 0; segment_ && peer < segment().size(); peer++) {
-        if (peer == segment().rank()) continue;
-        const std::uint64_t word = segment().slot(peer).heartbeat.load(std::memory_order_relaxed);
-        highest = std::max(highest, Signal::count(word, binding_.sequence));
+    for (int peer = 0; segment_ && peer < segment_->size(); peer++) {
+        if (peer == segment_->rank()) continue;
+        const std::uint64_t word = segment_->slot(peer).heartbeat.load(std::memory_order_relaxed);
+        highest = std::max(highest, Signal::count(word, context_.binding.sequence));
     }
     return highest;
 }
 
 void NodeTransport::raise(Status status)
 {
-    raised_ = true;
-    if (!segment_) return;
-    segment().failure().store(static_cast<int>(status), std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // announce()
+    context_.raised = true;
+    if (segment_) {
+        segment_->failure().store(static_cast<int>(status), std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // announce()
+    }
+    for (NodePath* path : others_) path->raise();
 }
 
 void NodeTransport::stop()
 {
-    if (segment_) segment().slot(segment().rank()).stopped.store(1, std::memory_order_release);
+    const bool may_go_on = (paths_.engines && paths_.engines->has_hung()) ||
+                           (paths_.device_cells && paths_.device_cells->has_hung());
+    if (segment_ && !may_go_on)
+        segment_->slot(segment_->rank()).stopped.store(1, std::memory_order_release);
 }
 
 bool NodeTransport::may_write(int peer, std::uint32_t count)
 {
+    if (!segment_) return false;
+    // Through cells no rank writes into another one's buffer.
+    const bool is_open = paths_.offer ? is_direct(segment_->slot(segment_->rank()).path)
+                                      : paths_.cma && !context_.binding.publish;
     const auto is_in = [&](int rank) {
-        return segment().slot(rank).ready.load(std::memory_order_acquire) >= binding_.sequence;
+        return segment_->slot(rank).ready.load(std::memory_order_acquire) >=
+               context_.binding.sequence;
     };
-    // Who enters later sees that we have failed.
-    return is_in(segment().rank()) && is_in(peer) &&
-           segment().slot(peer).stopped.load(std::memory_order_acquire) == 0 &&
+    // A rank that enters later sees that this one has failed.
+    return is_open && is_in(segment_->rank()) && is_in(peer) &&
+           segment_->slot(peer).stopped.load(std::memory_order_acquire) == 0 &&
            arrived(peer) < count;
 }
 
-namespace {
-
-// nullptr: shared memory is to be used.
-std::unique_ptr<CmaTransport> make_cma(const std::shared_ptr<NodeSegment>& segment,
-                                       const Group& group, const std::vector<int>& pids, int intra)
+std::size_t NodeTransport::publish_space() const
 {
-    if (intra == HIER_INTRA_SHM) return nullptr;
-    const std::string refusal = try_cma(group, pids);
-    if (refusal.empty()) return std::make_unique<CmaTransport>(segment, pids);
-    if (intra == HIER_INTRA_CMA) {
-        throw SetupError("coll_hier_intra is cma, but the kernel refuses it: " + refusal);
-    }
-    log(HIER_LOG_INFO, "no copies between processes (%s): using shared memory inside the node",
-        refusal.c_str());
-    return nullptr;
+    if (paths_.publish) return NodePublish::space;
+    const bool is_alone = !segment_ && !paths_.engines;
+    return is_alone ? std::numeric_limits<std::size_t>::max() : 0;
 }
-
-// nullptr: none is to be had.
-std::unique_ptr<NodePublish> make_publish(const Group& group, int numa)
-{
-    try {
-        return std::make_unique<NodePublish>(group, numa);
-    } catch (const SetupError& e) {  // on all ranks
-        log(HIER_LOG_INFO, "small blocks are not published (%s)", e.what());
-        return nullptr;
-    }
-}
-
-}  // namespace
 
 std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const NodeRanks& ranks,
                                                    int intra)
 {
-    const bool is_alone = group.size() == 1;
-    if (is_alone && ranks.have_devices) return std::make_unique<SdmaTransport>();
-    if (is_alone) return std::make_unique<AloneTransport>();
-    const auto segment = std::make_shared<NodeSegment>(
-        group, ranks.have_devices ? DeviceCells::shared_bytes(group.size()) : 0);
-    auto cma = make_cma(segment, group, ranks.pids, intra);
-    if (cma && !ranks.have_devices && intra == HIER_INTRA_CMA) return cma;
-    const auto shared = group.collect(static_cast<int>(ranks.share_cores));
-    const bool share_cores = std::find(shared.begin(), shared.end(), 1) != shared.end();
-    std::unique_ptr<ShmTransport> cells;
-    try {
-        const bool are_few = cma && !ranks.have_devices;
-        const CellShape few =
-            share_cores ? HostTransport::shared_core_cells : HostTransport::small_cells;
-        cells =
-            std::make_unique<ShmTransport>(segment, group, ranks.numa, are_few ? few : CellShape{});
-    } catch (const SetupError& e) {  // on all ranks
-        if (!cma || ranks.have_devices) throw;
-        log(HIER_LOG_INFO, "no cells for small blocks (%s): all of them by CMA", e.what());
-        return cma;
-    }
-    auto publish = ranks.have_devices ? nullptr : make_publish(group, ranks.numa);
-    auto host = std::make_unique<HostTransport>(
-        segment, std::move(cma), std::move(cells), std::move(publish),
-        share_cores ? HostTransport::max_on_shared_cores : HostTransport::max_through_cells);
-    if (!ranks.have_devices) return host;
-    return std::make_unique<SdmaTransport>(segment, std::move(host),
-                                           std::make_unique<DeviceCells>(segment),
-                                           group.collect(PieceSocket::instance().address()));
+    return std::make_unique<NodeTransport>(group, ranks, intra);
 }
 
 }  // namespace hier

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "node/host/host_transport.hpp"
+#include "node/node_paths.hpp"
 
 namespace hier {
 namespace {
@@ -129,7 +129,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.link_alone = has_devices || slowest.link > 0 ? 0 : 2 * rates.link;
     rates.link_latency = has_devices ? device_latency : core_latency;
     rates.small_latency = has_devices ? device_latency : cell_latency;
-    rates.small_bytes = HostTransport::max_through_cells;
+    rates.small_bytes = PathChoice::max_through_cells;
     rates.publish_latency = publish_latency;
     rates.publish_space = slowest.publish;
     rates.publish_block = NodePublish::space_for(1, 0);

@@ -19,9 +19,8 @@ std::size_t DeviceCells::shared_bytes(int ranks)
     return index(ranks) * index(ranks) * sizeof(Pair);
 }
 
-DeviceCells::DeviceCells(std::shared_ptr<NodeSegment> segment)
-    : segment_(std::move(segment)), outgoing_(index(segment_->size())),
-      incoming_(index(segment_->size()))
+DeviceCells::DeviceCells(const NodeContext& context)
+    : context_(context), outgoing_(index(context.size())), incoming_(index(context.size()))
 {
 }
 
@@ -30,39 +29,39 @@ DeviceCells::~DeviceCells() { give_back(); }
 // After a failure peers may still be at it.
 void DeviceCells::give_back()
 {
-    const bool has_failed = has_raised_ || segment_->failure().load(std::memory_order_relaxed) != 0;
+    const bool has_failed = context_.raised || context_.has_failed();
     if (lent_ != nullptr && !has_failed) LentMemory::instance().give_back(lent_->base);
     lent_ = nullptr;
 }
 
 Status DeviceCells::start(std::uint64_t& ticket)
 {
-    const Status status = engines_->start(copies_, {}, ticket);
+    const Status status = context_.queue->start(copies_, {}, ticket);
     has_hung_ = has_hung_ || status == Status::timed_out;
     return status;
 }
 
 Status DeviceCells::reached(std::uint64_t ticket)
 {
-    const Status status = engines_->reached(ticket);
+    const Status status = context_.queue->reached(ticket);
     has_hung_ = has_hung_ || status == Status::timed_out;
     return status;
 }
 
 DeviceCells::Pair& DeviceCells::pair(int from, int to) const
 {
-    return reinterpret_cast<Pair*>(segment_->more())[from * segment_->size() + to];
+    return reinterpret_cast<Pair*>(context_.segment->more())[from * context_.size() + to];
 }
 
 std::size_t DeviceCells::cell_bytes() const
 {
-    const std::size_t cells = index(segment_->size() - 1) * cells_per_peer;
+    const std::size_t cells = index(context_.size() - 1) * cells_per_peer;
     return std::bit_floor(std::min<std::size_t>(4 << 20, max_bytes / cells));
 }
 
 std::size_t DeviceCells::offset(int from, int to) const
 {
-    const int place = (from - to + segment_->size()) % segment_->size() - 1;
+    const int place = (from - to + context_.size()) % context_.size() - 1;
     return index(place) * cells_per_peer * cell_bytes();
 }
 
@@ -71,7 +70,7 @@ const ExportedMemory* DeviceCells::lend(int device)
     if (device_ != device) {
         give_back();
         device_ = device;
-        const std::size_t bytes = index(segment_->size() - 1) * cells_per_peer * cell_bytes();
+        const std::size_t bytes = index(context_.size() - 1) * cells_per_peer * cell_bytes();
         lent_ = LentMemory::instance().take(device, bytes);
         if (lent_ == nullptr) {
             log(HIER_LOG_INFO, "device memory that cannot be exported: through shared memory");
@@ -87,33 +86,33 @@ const ExportedMemory* DeviceCells::lend(int device)
     return &lent_->exported;
 }
 
-void DeviceCells::begin(const Binding& binding, gpu::Queue* engines)
+Status DeviceCells::begin()
 {
-    binding_ = binding;
-    engines_ = engines;
     is_used_ = false;
     failure_ = Status::ok;
     for (Incoming& in : incoming_) in.arrived = 0;
+    return Status::ok;
 }
 
 void DeviceCells::use(int peer, std::byte* cells)
 {
-    outgoing_[index(peer)].cells = cells + offset(segment_->rank(), peer);
+    outgoing_[index(peer)].cells = cells + offset(context_.rank(), peer);
     is_used_ = true;
 }
 
-void DeviceCells::put(const Transfer& transfer, const std::byte* source)
+Status DeviceCells::put(const Transfer& transfer)
 {
-    outgoing_[index(transfer.peer)].puts.push_back({transfer, source});
+    outgoing_[index(transfer.peer)].puts.push_back({transfer, context_.source(transfer)});
+    return Status::in_progress;
 }
 
 std::uint32_t DeviceCells::arrived(int peer) const { return incoming_[index(peer)].arrived; }
 
 Status DeviceCells::progress(Completions& completions)
 {
-    const int size = segment_->size();
+    const int size = context_.size();
     for (int i = 1; i < size && is_used_; i++) {
-        const int to = (segment_->rank() + i) % size, from = (segment_->rank() - i + size) % size;
+        const int to = (context_.rank() + i) % size, from = (context_.rank() - i + size) % size;
         if (!failed(failure_)) failure_ = tell(to, completions);
         if (!failed(failure_)) failure_ = push(to);
         if (!failed(failure_)) failure_ = free(from);
@@ -153,9 +152,9 @@ std::size_t DeviceCells::pieces_left(const Outgoing& out) const
 Status DeviceCells::push(int peer)
 {
     Outgoing& out = outgoing_[index(peer)];
-    const Pair& to = pair(segment_->rank(), peer);
-    const int size = segment_->size();
-    const int lane = (peer - segment_->rank() + size) % size;
+    const Pair& to = pair(context_.rank(), peer);
+    const int size = context_.size();
+    const int lane = (peer - context_.rank() + size) % size;
     const std::size_t count = pieces_left(out);
     const std::uint64_t end = to.done() + cells_per_peer;
     if (count == 0 || out.pushed + count > end) return Status::ok;
@@ -184,7 +183,7 @@ Status DeviceCells::push(int peer)
 Status DeviceCells::tell(int peer, Completions& completions)
 {
     Outgoing& out = outgoing_[index(peer)];
-    Pair& to = pair(segment_->rank(), peer);
+    Pair& to = pair(context_.rank(), peer);
     std::uint64_t next = to.sent();
     Status status = Status::ok;
     for (; next < out.pushed; next++) {
@@ -202,22 +201,22 @@ Status DeviceCells::tell(int peer, Completions& completions)
 Status DeviceCells::take(int peer)
 {
     Incoming& in = incoming_[index(peer)];
-    const Pair& from = pair(peer, segment_->rank());
+    const Pair& from = pair(peer, context_.rank());
     const std::uint64_t end = from.arrived();
-    if (has_raised_ || in.started == end) return Status::ok;
-    const std::byte* cells = lent_->base + offset(peer, segment_->rank());
+    if (context_.raised || in.started == end) return Status::ok;
+    const std::byte* cells = lent_->base + offset(peer, context_.rank());
     std::size_t count = 0;
     copies_.clear();
     for (; in.started + count < end && count < max_at_once; count++) {
         const std::size_t cell = (in.started + count) % cells_per_peer;
         const Entry& entry = from[in.started + count];
-        if (!fits(entry.offset, entry.length, binding_.receive.length)) {
+        if (!fits(entry.offset, entry.length, context_.binding.receive.length)) {
             log(HIER_LOG_ERROR,
                 "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
-                binding_.receive.length);
+                context_.binding.receive.length);
             return Status::mismatch;
         }
-        add({binding_.receive.base + entry.offset, cells + cell * cell_bytes(), entry.length,
+        add({context_.binding.receive.base + entry.offset, cells + cell * cell_bytes(), entry.length,
              gpu::Copy::inside});
     }
     std::uint64_t ticket = 0;
@@ -231,7 +230,7 @@ Status DeviceCells::take(int peer)
 Status DeviceCells::free(int peer)
 {
     Incoming& in = incoming_[index(peer)];
-    Pair& from = pair(peer, segment_->rank());
+    Pair& from = pair(peer, context_.rank());
     std::uint64_t next = from.freed();
     Status status = Status::ok;
     for (; next < in.started; next++) {
@@ -243,28 +242,21 @@ Status DeviceCells::free(int peer)
     return failed(status) ? status : Status::ok;
 }
 
-// Nothing more is started.
-void DeviceCells::raise()
-{
-    has_raised_ = true;
-    end();
-}
-
 bool DeviceCells::idle()
 {
     const auto is_over = [&](std::uint64_t ticket) {
         return reached(ticket) != Status::in_progress;
     };
     bool is_idle = true;
-    for (int peer = 0; peer < segment_->size() && is_used_; peer++) {
+    for (int peer = 0; peer < context_.size() && is_used_; peer++) {
         const Outgoing& out = outgoing_[index(peer)];
         const Incoming& in = incoming_[index(peer)];
-        for (auto i = pair(segment_->rank(), peer).sent(); i < out.pushed; i++)
+        for (auto i = pair(context_.rank(), peer).sent(); i < out.pushed; i++)
             is_idle = is_over(out.pieces[i % cells_per_peer].ticket) && is_idle;
-        for (auto i = pair(peer, segment_->rank()).freed(); i < in.started; i++)
+        for (auto i = pair(peer, context_.rank()).freed(); i < in.started; i++)
             is_idle = is_over(in.tickets[i % cells_per_peer]) && is_idle;
     }
-    return is_idle;
+    return is_idle && !has_hung_;
 }
 
 void DeviceCells::end()

@@ -17,40 +17,37 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
-#include "hier/transport.hpp"
 #include "node/device/lent_memory.hpp"
 #include "node/entry_ring.hpp"
-#include "node/node_segment.hpp"
+#include "node/node_path.hpp"
 
 namespace hier {
 
-class DeviceCells {
+class DeviceCells final : public NodePath {
 public:
     static constexpr std::size_t max_bytes = 64 << 20;  // that a rank lends to all its peers
 
     // Of the segment's own (NodeSegment::more()), for a node of so many ranks.
     static std::size_t shared_bytes(int ranks);
 
-    explicit DeviceCells(std::shared_ptr<NodeSegment> segment);
-    ~DeviceCells();
+    explicit DeviceCells(const NodeContext& context);
+    ~DeviceCells() override;
     DeviceCells(const DeviceCells&) = delete;
     DeviceCells& operator=(const DeviceCells&) = delete;
 
-    // `engines`: of the rank's device in this collective; nullptr: it has none.
-    void begin(const Binding& binding, gpu::Queue* engines);
+    Status begin() override;
     // What this rank lends, on its device. nullptr: it has none to lend; the cause has been logged.
     const ExportedMemory* lend(int device);
     // Puts to `peer` go by what it lends, which is mapped here at `cells`.
     void use(int peer, std::byte* cells);
-    // `source`: where the slice is.
-    void put(const Transfer& transfer, const std::byte* source);
-    std::uint32_t arrived(int peer) const;
-    Status progress(Completions& completions);
-    void raise();
-    bool idle();
+    Status put(const Transfer& transfer) override;
+    std::uint32_t arrived(int peer) const override;
+    Status progress(Completions& completions) override;
+    bool idle() override;
+    void end() override;
+    void raise() override { end(); }
     // A copy may go on, however long.
     bool has_hung() const { return has_hung_; }
-    void end();
 
 private:
     static constexpr std::size_t cells_per_peer = 8;
@@ -100,9 +97,7 @@ private:
     Status reached(std::uint64_t ticket);
     void give_back();
 
-    std::shared_ptr<NodeSegment> segment_;
-    Binding binding_{};
-    gpu::Queue* engines_ = nullptr;
+    const NodeContext& context_;
     std::vector<Outgoing> outgoing_;  // by peer
     std::vector<Incoming> incoming_;
     std::vector<gpu::Copy> copies_;  // about to be started
@@ -110,7 +105,6 @@ private:
     const LentMemory::Block* lent_ = nullptr;
     bool is_used_ = false;  // in this collective
     bool has_hung_ = false;
-    bool has_raised_ = false;
     Status failure_ = Status::ok;
 };
 

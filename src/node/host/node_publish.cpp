@@ -8,23 +8,26 @@
 
 namespace hier {
 
-NodePublish::NodePublish(const Group& group, int numa)
-    : rank_(group.rank()), memory_(share(group, index(group.size()) * sizeof(Area))),
-      incoming_(index(group.size()))
+NodePublish::NodePublish(const NodeContext& context, const Group& group, int numa)
+    : context_(context), rank_(group.rank()),
+      memory_(share(group, index(group.size()) * sizeof(Area))), incoming_(index(group.size()))
 {
     place_pages(reinterpret_cast<Area*>(memory_.data()) + rank_, sizeof(Area), numa);
 }
 
-void NodePublish::begin()
+Status NodePublish::begin()
 {
     written_ = 0;
     blocks_ = 0;
     std::fill(incoming_.begin(), incoming_.end(), Reader{});
+    return Status::ok;
 }
 
-Status NodePublish::put(Slice slice, const std::byte* from, const Binding& binding)
+Status NodePublish::put(const Transfer& transfer)
 {
-    Half& to = half(rank_, binding);
+    const Slice slice = transfer.slice;
+    const Binding& binding = context_.binding;
+    Half& to = half(rank_);
     const std::size_t next = after(written_, slice.length);
     if (slice.length > space || next > space) {
         log(HIER_LOG_ERROR,
@@ -35,16 +38,17 @@ Status NodePublish::put(Slice slice, const std::byte* from, const Binding& bindi
     const Block block{slice.target, slice.length};
     std::byte* const at = to.blocks.data() + written_;
     std::memcpy(at, &block, sizeof block);
-    std::memcpy(at + sizeof block, from, slice.length);
+    std::memcpy(at + sizeof block, context_.source(transfer), slice.length);
     if (blocks_ == 0) to.total = binding.receive.length;
     written_ = next;
     to.signal.store(Signal::encode(binding.sequence, ++blocks_), std::memory_order_release);
     return Status::ok;
 }
 
-Status NodePublish::entered(int peer, const Binding& binding) const
+Status NodePublish::entered(int peer) const
 {
-    const Half& from = half(peer, binding);
+    const Half& from = half(peer);
+    const Binding& binding = context_.binding;
     if (Signal::sequence(from.signal.load(std::memory_order_acquire)) < binding.sequence)
         return Status::in_progress;
     if (from.total == binding.receive.length) return Status::ok;
@@ -54,16 +58,15 @@ Status NodePublish::entered(int peer, const Binding& binding) const
     return Status::mismatch;
 }
 
-Status NodePublish::copy_out(int peer, const Half& from, std::uint32_t blocks,
-                             const Binding& binding, std::size_t& copied)
+Status NodePublish::copy_out(int peer, const Half& from, std::uint32_t blocks, std::size_t& copied)
 {
     Reader& in = incoming_[index(peer)];
     while (in.blocks < blocks && copied < bytes_per_pass) {
         Block block;
         std::memcpy(&block, from.blocks.data() + in.at, sizeof block);
-        const Region& into = binding.receive;
+        const Region& into = context_.binding.receive;
         if (!fits(block.offset, block.length, into.length)) {
-            (void)entered(peer, binding);  // says why
+            (void)entered(peer);  // says why
             return Status::mismatch;
         }
         std::memcpy(into.base + block.offset, from.blocks.data() + in.at + sizeof block,
@@ -75,16 +78,17 @@ Status NodePublish::copy_out(int peer, const Half& from, std::uint32_t blocks,
     return Status::ok;
 }
 
-Status NodePublish::receive(const Binding& binding)
+Status NodePublish::progress(Completions&)
 {
+    if (context_.raised) return Status::ok;
     std::size_t copied = 0;
     Status status = Status::ok;
     const int size = static_cast<int>(incoming_.size());
     for (int i = 1; i < size && status == Status::ok; i++) {
         const int peer = (rank_ + i) % size;
-        const Half& from = half(peer, binding);
+        const Half& from = half(peer);
         const std::uint64_t word = from.signal.load(std::memory_order_acquire);
-        status = copy_out(peer, from, Signal::count(word, binding.sequence), binding, copied);
+        status = copy_out(peer, from, Signal::count(word, context_.binding.sequence), copied);
     }
     return status;
 }

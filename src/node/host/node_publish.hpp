@@ -22,12 +22,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "hier/transport.hpp"
-#include "node/node_segment.hpp"
+#include "node/node_path.hpp"
+#include "team/group.hpp"
 
 namespace hier {
 
-class NodePublish {
+class NodePublish final : public NodePath {
 public:
     // Of a rank in one call: `blocks` of `bytes` in all need at most this much.
     static constexpr std::size_t space_for(std::size_t blocks, std::size_t bytes)
@@ -38,16 +38,18 @@ public:
 
     // Collective over the node's group; throws on all its ranks or on none. `numa`: the node that is
     // to hold what this rank writes; -1: any.
-    NodePublish(const Group& group, int numa);
+    NodePublish(const NodeContext& context, const Group& group, int numa);
 
-    void begin();
-    // Lets all others read `slice`, which is at `from`. Done at once.
-    Status put(Slice slice, const std::byte* from, const Binding& binding);
+    Status begin() override;
+    // Lets all others read the slice. Done at once.
+    Status put(const Transfer& transfer) override;
     // Has the peer published anything in this call? mismatch: for a buffer of another size.
-    Status entered(int peer, const Binding& binding) const;
-    std::uint32_t arrived(int peer) const { return incoming_[index(peer)].blocks; }
+    Status entered(int peer) const;
+    std::uint32_t arrived(int peer) const override { return incoming_[index(peer)].blocks; }
     // Copies out what is there, of some peers at least.
-    Status receive(const Binding& binding);
+    Status progress(Completions& completions) override;
+    bool idle() override { return true; }
+    void end() override {}
 
 private:
     static constexpr std::size_t alignment = 8;
@@ -75,13 +77,13 @@ private:
     {
         return (at + sizeof(Block) + length + alignment - 1) / alignment * alignment;
     }
-    Half& half(int rank, const Binding& binding) const
+    Half& half(int rank) const
     {
-        return reinterpret_cast<Area*>(memory_.data())[rank].halves[binding.sequence % 2];
+        return reinterpret_cast<Area*>(memory_.data())[rank].halves[context_.binding.sequence % 2];
     }
-    Status copy_out(int peer, const Half& from, std::uint32_t blocks, const Binding& binding,
-                    std::size_t& copied);
+    Status copy_out(int peer, const Half& from, std::uint32_t blocks, std::size_t& copied);
 
+    const NodeContext& context_;
     int rank_;
     SharedMemory memory_;  // areas, by rank
     std::size_t written_ = 0;

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "node/host/cma_transport.hpp"
+#include "node/host/cma_path.hpp"
 
 #include "test/support/cmocka.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "node/host/host_transport.hpp"
+#include "node/node_paths.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/node_traffic.hpp"
 #include "test/support/wrap_system.hpp"
@@ -37,7 +37,7 @@ const Load loads[] = {
     {60, {1, 2, 3, 100}},
     {3, {5 * cell + 11, 3 * cell}},
     {4, {1 << 20, (1 << 20) + 1, (5 << 19) + 3}},
-    {6, {100, HostTransport::max_through_cells, HostTransport::max_through_cells + 1, 3 * cell}}};
+    {6, {100, PathChoice::max_through_cells, PathChoice::max_through_cells + 1, 3 * cell}}};
 
 std::string make_calls(ForkedRank& self, int intra)
 {
@@ -266,7 +266,7 @@ std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::ui
 // another.
 void test_the_first_put_decides(void**)
 {
-    constexpr std::size_t small = HostTransport::max_through_cells, large = small + 1;
+    constexpr std::size_t small = PathChoice::max_through_cells, large = small + 1;
     struct {
         std::vector<std::size_t> sizes;
         bool by_cma;
@@ -295,7 +295,7 @@ void test_the_first_put_decides(void**)
 // do.
 void test_memory_that_cma_does_not_reach(void**)
 {
-    constexpr std::size_t large = HostTransport::max_through_cells + 1;
+    constexpr std::size_t large = PathChoice::max_through_cells + 1;
     expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
         const auto transport = make_transport(self, HIER_INTRA_AUTO);
         std::uint64_t sequence = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/host/shm_transport.hpp"
+#include "node/host/shm_cells.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -9,43 +9,42 @@
 
 namespace hier {
 
-ShmTransport::ShmTransport(std::shared_ptr<NodeSegment> segment_in, const Group& group, int numa,
-                           CellShape shape)
-    : NodeTransport(std::move(segment_in)), shape_(shape), cells_(shape.count),
+ShmCells::ShmCells(const NodeContext& context, const Group& group, int numa, CellShape shape)
+    : context_(context), shape_(shape), cells_(shape.count),
       outgoing_(static_cast<std::size_t>(group.size())),
       incoming_(static_cast<std::size_t>(group.size()))
 {
     const auto ranks = static_cast<std::size_t>(group.size());
     memory_ = share(group, ranks * ranks * sizeof(Queue) + ranks * shape_.count * shape_.bytes);
     for (Cell& cell : cells_) cell.until.resize(ranks);
-    place_pages(cell_data(segment().rank(), 0), shape_.count * shape_.bytes, numa);
+    place_pages(cell_data(context_.rank(), 0), shape_.count * shape_.bytes, numa);
 }
 
-ShmTransport::~ShmTransport()
+ShmCells::~ShmCells()
 {
     if (!registration_.release()) memory_.keep();
 }
 
-ShmTransport::Queue& ShmTransport::queue(int from, int to) const
+ShmCells::Queue& ShmCells::queue(int from, int to) const
 {
-    return reinterpret_cast<Queue*>(memory_.data())[from * segment().size() + to];
+    return reinterpret_cast<Queue*>(memory_.data())[from * context_.size() + to];
 }
 
-std::byte* ShmTransport::cell_data(int owner, std::size_t cell) const
+std::byte* ShmCells::cell_data(int owner, std::size_t cell) const
 {
-    const auto ranks = static_cast<std::size_t>(segment().size());
+    const auto ranks = static_cast<std::size_t>(context_.size());
     return memory_.data() + ranks * ranks * sizeof(Queue) +
            (static_cast<std::size_t>(owner) * shape_.count + cell) * shape_.bytes;
 }
 
-Status ShmTransport::begin(const Binding& binding)
+Status ShmCells::begin()
 {
     for (Incoming& in : incoming_) in.arrived = 0;
-    return NodeTransport::begin(binding);
+    return Status::ok;
 }
 
 // What a cell was filled from may change once the call is over.
-void ShmTransport::end()
+void ShmCells::end()
 {
     for (Cell& cell : cells_) {
         cell.content = nullptr;
@@ -59,20 +58,20 @@ void ShmTransport::end()
     unsent_ = 0;
 }
 
-Status ShmTransport::put(const Transfer& transfer)
+Status ShmCells::put(const Transfer& transfer)
 {
     outgoing_[static_cast<std::size_t>(transfer.peer)].puts.push_back(transfer);
     unsent_++;
     return Status::in_progress;
 }
 
-std::uint32_t ShmTransport::arrived(int peer)
+std::uint32_t ShmCells::arrived(int peer) const
 {
     return incoming_[static_cast<std::size_t>(peer)].arrived;
 }
 
 // Otherwise nobody but this process touches the application's buffers, and only in progress().
-bool ShmTransport::idle()
+bool ShmCells::idle()
 {
     bool is_idle = true;
     for (Cell& cell : cells_) is_idle = is_done(cell.filling) && is_idle;
@@ -82,16 +81,14 @@ bool ShmTransport::idle()
     return is_idle;
 }
 
-Status ShmTransport::progress(Completions& completions)
+Status ShmCells::progress(Completions& completions)
 {
-    const Status group_status = NodeTransport::progress(completions);
-    if (failed(group_status)) return group_status;
     const Status status = receive();
     if (unsent_ > 0) send(completions);
     return failed(failure_) ? failure_ : status;
 }
 
-gpu::Queue* ShmTransport::engines_of(const Region& region)
+gpu::Queue* ShmCells::engines_of(const Region& region)
 {
     if (!is_of_device(region.memory) || failed(failure_)) return nullptr;
     const int device = region.memory.device;
@@ -101,7 +98,7 @@ gpu::Queue* ShmTransport::engines_of(const Region& region)
     return engines;
 }
 
-bool ShmTransport::is_done(Work& work)
+bool ShmCells::is_done(Work& work)
 {
     if (work.queue == nullptr) return true;
     const Status status = work.queue->reached(work.ticket);
@@ -111,17 +108,17 @@ bool ShmTransport::is_done(Work& work)
     return true;
 }
 
-bool ShmTransport::is_free(const Cell& cell) const
+bool ShmCells::is_free(const Cell& cell) const
 {
     if (cell.is_fresh) return false;
-    for (int peer = 0; peer < segment().size(); peer++) {
+    for (int peer = 0; peer < context_.size(); peer++) {
         const std::uint64_t until = cell.until[static_cast<std::size_t>(peer)];
-        if (until > 0 && queue(segment().rank(), peer).done() < until) return false;
+        if (until > 0 && queue(context_.rank(), peer).done() < until) return false;
     }
     return true;
 }
 
-int ShmTransport::cell_with(const Region& region, const std::byte* content, std::size_t length,
+int ShmCells::cell_with(const Region& region, const std::byte* content, std::size_t length,
                             std::size_t& copied)
 {
     int free_cell = -1;
@@ -134,7 +131,7 @@ int ShmTransport::cell_with(const Region& region, const std::byte* content, std:
     }
     if (free_cell < 0) return -1;
     Cell& cell = cells_[static_cast<std::size_t>(free_cell)];
-    std::byte* const data = cell_data(segment().rank(), static_cast<std::size_t>(free_cell));
+    std::byte* const data = cell_data(context_.rank(), static_cast<std::size_t>(free_cell));
     cell.content = content;
     cell.length = length;
     cell.is_fresh = true;
@@ -155,15 +152,15 @@ int ShmTransport::cell_with(const Region& region, const std::byte* content, std:
     return free_cell;
 }
 
-bool ShmTransport::send_piece(int peer, std::size_t& copied)
+bool ShmCells::send_piece(int peer, std::size_t& copied)
 {
     Outgoing& out = outgoing_[static_cast<std::size_t>(peer)];
     const Transfer& put = out.puts[out.next];
-    Queue& q = queue(segment().rank(), peer);
+    Queue& q = queue(context_.rank(), peer);
     const std::uint64_t next = q.sent();
     if (next - q.done() == Queue::length) return false;
     const std::size_t length = std::min(shape_.bytes, put.slice.length - out.done);
-    const int index = cell_with(binding().region(put.from), source(put) + out.done, length, copied);
+    const int index = cell_with(context_.binding.region(put.from), context_.source(put) + out.done, length, copied);
     if (index < 0) return false;
     Cell& cell = cells_[static_cast<std::size_t>(index)];
     const bool is_last = out.done + length == put.slice.length;
@@ -177,14 +174,14 @@ bool ShmTransport::send_piece(int peer, std::size_t& copied)
 }
 
 // One piece to each peer in turn, so that peers share the cells.
-void ShmTransport::send(Completions& completions)
+void ShmCells::send(Completions& completions)
 {
     std::size_t copied = 0;
     bool moved = true;
     while (moved && copied < bytes_per_pass) {
         moved = false;
-        for (int i = 1; i < segment().size(); i++) {
-            const int peer = (segment().rank() + i) % segment().size();
+        for (int i = 1; i < context_.size(); i++) {
+            const int peer = (context_.rank() + i) % context_.size();
             Outgoing& out = outgoing_[static_cast<std::size_t>(peer)];
             if (out.empty() || !send_piece(peer, copied)) continue;
             moved = true;
@@ -197,11 +194,11 @@ void ShmTransport::send(Completions& completions)
     }
 }
 
-Status ShmTransport::receive()
+Status ShmCells::receive()
 {
     std::size_t copied = 0;
-    for (int i = 1; i < segment().size(); i++) {
-        const int peer = (segment().rank() + i) % segment().size();
+    for (int i = 1; i < context_.size(); i++) {
+        const int peer = (context_.rank() + i) % context_.size();
         const Status status = start_receiving(peer, copied);
         if (failed(status)) return status;
         end_receiving(peer);
@@ -209,11 +206,11 @@ Status ShmTransport::receive()
     return Status::ok;
 }
 
-Status ShmTransport::start_receiving(int peer, std::size_t& copied)
+Status ShmCells::start_receiving(int peer, std::size_t& copied)
 {
-    const Region& into = binding().receive;
+    const Region& into = context_.binding.receive;
     Incoming& in = incoming_[static_cast<std::size_t>(peer)];
-    const Queue& q = queue(peer, segment().rank());
+    const Queue& q = queue(peer, context_.rank());
     const std::uint64_t end = q.arrived();
     for (; in.started < end && copied < bytes_per_pass; in.started++) {
         const Entry& entry = q[in.started];
@@ -240,10 +237,10 @@ Status ShmTransport::start_receiving(int peer, std::size_t& copied)
     return Status::ok;
 }
 
-void ShmTransport::end_receiving(int peer)
+void ShmCells::end_receiving(int peer)
 {
     Incoming& in = incoming_[static_cast<std::size_t>(peer)];
-    Queue& q = queue(peer, segment().rank());
+    Queue& q = queue(peer, context_.rank());
     for (std::uint64_t i = q.freed(); i < in.started && is_done(in.work[i % Queue::length]); i++) {
         if (failed(failure_)) return;
         in.arrived += q[i].is_last;

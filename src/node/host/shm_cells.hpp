@@ -21,7 +21,8 @@
 #include "hier/gpu.hpp"
 #include "memory/registration.hpp"
 #include "node/entry_ring.hpp"
-#include "node/node_transport.hpp"
+#include "node/node_path.hpp"
+#include "team/group.hpp"
 
 namespace hier {
 
@@ -31,22 +32,20 @@ struct CellShape {
     std::size_t bytes = 64 << 10;
 };
 
-class ShmTransport final : public NodeTransport {
+class ShmCells final : public NodePath {
 public:
-    ~ShmTransport() override;
-    // Collective over the node's group. `numa`: the node that is to hold this rank's cells; -1: any.
-    ShmTransport(std::shared_ptr<NodeSegment> segment, const Group& group, int numa,
-                 CellShape shape = {});
+    static constexpr const char* name = "shared memory";
 
-    Status begin(const Binding& binding) override;
+    ~ShmCells() override;
+    // Collective over the node's group. `numa`: the node that is to hold this rank's cells; -1: any.
+    ShmCells(const NodeContext& context, const Group& group, int numa, CellShape shape);
+
+    Status begin() override;
     Status put(const Transfer& transfer) override;
-    const char* name() const override { return "shared memory"; }
-    std::uint32_t arrived(int peer) override;
+    std::uint32_t arrived(int peer) const override;
     Status progress(Completions& completions) override;
     bool idle() override;
     void end() override;
-    // Peers write into their own cells.
-    bool may_write(int, std::uint32_t) override { return false; }
 
 private:
     static constexpr std::size_t bytes_per_pass = 256 << 10;  // by the CPU
@@ -102,6 +101,7 @@ private:
     gpu::Queue* engines_of(const Region& region);
     bool is_done(Work& work);
 
+    const NodeContext& context_;
     CellShape shape_;
     SharedMemory memory_;
     std::vector<Cell> cells_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/host/cma_transport.hpp"
+#include "node/host/cma_path.hpp"
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -43,22 +43,22 @@ bool lives_on(int pid)
 
 }  // namespace
 
-Status CmaTransport::begin(const Binding& binding)
+Status CmaPath::begin()
 {
     std::fill(delivered_.begin(), delivered_.end(), 0);
-    return NodeTransport::begin(binding);
+    return Status::ok;
 }
 
-bool CmaTransport::fits_at_peer(const Transfer& transfer)
+bool CmaPath::fits_at_peer(const Transfer& transfer)
 {
-    const NodeSlot& slot = segment().slot(transfer.peer);
+    const NodeSlot& slot = context_.segment->slot(transfer.peer);
     if (fits(transfer.slice.target, transfer.slice.length, slot.length)) return true;
     log(HIER_LOG_ERROR, "a put beyond the end of node rank %d's receive buffer (%zu bytes)",
         transfer.peer, static_cast<std::size_t>(slot.length));
     return false;
 }
 
-Status CmaTransport::put(const Transfer& transfer)
+Status CmaPath::put(const Transfer& transfer)
 {
     if (!fits_at_peer(transfer)) return Status::mismatch;
     if (transfer.slice.length > max_at_once) {
@@ -72,7 +72,7 @@ Status CmaTransport::put(const Transfer& transfer)
     return Status::ok;
 }
 
-std::optional<Status> CmaTransport::put_if_reachable(const Transfer& transfer)
+std::optional<Status> CmaPath::put_if_reachable(const Transfer& transfer)
 {
     if (!fits_at_peer(transfer)) return Status::mismatch;
     const bool is_long = transfer.slice.length > max_at_once;
@@ -88,11 +88,16 @@ std::optional<Status> CmaTransport::put_if_reachable(const Transfer& transfer)
     return Status::ok;
 }
 
-// A piece of the first one a pass.
-Status CmaTransport::progress(Completions& completions)
+std::uint32_t CmaPath::arrived(int peer) const
 {
-    const Status group_status = NodeTransport::progress(completions);
-    if (failed(group_status) || long_.empty()) return group_status;
+    const NodeFlag& flag = context_.segment->flag(context_.rank(), peer);
+    return Signal::count(flag.by_cpu.load(std::memory_order_acquire), context_.binding.sequence);
+}
+
+// A piece of the first one a pass.
+Status CmaPath::progress(Completions& completions)
+{
+    if (long_.empty()) return Status::ok;
     Long& first = long_.front();
     const Transfer transfer = first.transfer;
     const Slice slice = transfer.slice;
@@ -108,21 +113,15 @@ Status CmaTransport::progress(Completions& completions)
     return Status::ok;
 }
 
-void CmaTransport::raise(Status status)
-{
-    NodeTransport::raise(status);
-    long_.clear();  // nobody waits for them any more
-}
-
-int CmaTransport::try_to_write(const Transfer& transfer, Extent part)
+int CmaPath::try_to_write(const Transfer& transfer, Extent part)
 {
     const auto peer = static_cast<std::size_t>(transfer.peer);
-    const std::uint64_t to = segment().slot(transfer.peer).address + part.offset;
-    const std::byte* from = source(transfer) + (part.offset - transfer.slice.target);
+    const std::uint64_t to = context_.segment->slot(transfer.peer).address + part.offset;
+    const std::byte* from = context_.source(transfer) + (part.offset - transfer.slice.target);
     return write_memory(pids_[peer], from, to, part.length);
 }
 
-Status CmaTransport::report(const Transfer& transfer, Extent part, int cause)
+Status CmaPath::report(const Transfer& transfer, Extent part, int cause)
 {
     log(HIER_LOG_ERROR, "process_vm_writev of %zu bytes to node rank %d (process %d): %s",
         part.length, transfer.peer, pids_[static_cast<std::size_t>(transfer.peer)],
@@ -130,12 +129,12 @@ Status CmaTransport::report(const Transfer& transfer, Extent part, int cause)
     return Status::transport_error;
 }
 
-void CmaTransport::count(int peer)
+void CmaPath::count(int peer)
 {
     const std::uint32_t delivered = ++delivered_[static_cast<std::size_t>(peer)];
-    segment()
-        .flag(peer, segment().rank())
-        .by_cpu.store(Signal::encode(binding().sequence, delivered), std::memory_order_release);
+    NodeFlag& flag = context_.segment->flag(peer, context_.rank());
+    flag.by_cpu.store(Signal::encode(context_.binding.sequence, delivered),
+                      std::memory_order_release);
 }
 
 bool can_be_written(const Region& region)

@@ -8,28 +8,31 @@
 #include <string>
 #include <vector>
 
-#include "node/node_transport.hpp"
+#include "node/node_path.hpp"
+#include "team/group.hpp"
 
 namespace hier {
 
-class CmaTransport final : public NodeTransport {
+class CmaPath final : public NodePath {
 public:
-    CmaTransport(std::shared_ptr<NodeSegment> segment, std::vector<int> pids)
-        : NodeTransport(std::move(segment)), pids_(std::move(pids)), delivered_(pids_.size())
+    static constexpr const char* name = "copies between processes (CMA)";
+
+    CmaPath(const NodeContext& context, std::vector<int> pids)
+        : context_(context), pids_(std::move(pids)), delivered_(pids_.size())
     {
     }
 
-    Status begin(const Binding& binding) override;
+    Status begin() override;
     // Long ones go on in progress(), so that the network is served in between.
     Status put(const Transfer& transfer) override;
     // As put(), for the first one to a peer in a call. None: the kernel lets nobody write there, or
     // read what is to be written.
     std::optional<Status> put_if_reachable(const Transfer& transfer);
+    std::uint32_t arrived(int peer) const override;
     Status progress(Completions& completions) override;
     bool idle() override { return long_.empty(); }
     void end() override { long_.clear(); }
-    void raise(Status status) override;
-    const char* name() const override { return "copies between processes (CMA)"; }
+    void raise() override { long_.clear(); }
 
 private:
     struct Long {
@@ -43,6 +46,7 @@ private:
     Status report(const Transfer& transfer, Extent part, int cause);
     void count(int peer);
 
+    const NodeContext& context_;
     std::deque<Long> long_;
     std::vector<int> pids_;
     std::vector<std::uint32_t> delivered_;  // in this collective, by peer

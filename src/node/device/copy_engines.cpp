@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node/device/copy_engines.hpp"
+
+#include <algorithm>
+
+#include "gpu/runtime.hpp"
+
+namespace hier {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+CopyEngines::CopyEngines(NodeContext& context, const PeerBuffers* buffers)
+    : context_(context), buffers_(buffers),
+      delivered_(buffers != nullptr ? index(context.size()) : 0)
+{
+}
+
+CopyEngines::~CopyEngines()
+{
+    if (!signals_.release()) context_.segment->keep();
+}
+
+Status CopyEngines::begin()
+{
+    const Binding& binding = context_.binding;
+    std::fill(delivered_.begin(), delivered_.end(), 0);
+    unknown_peers_ = delivered_.empty() ? 0 : static_cast<int>(delivered_.size()) - 1;
+    failure_ = Status::ok;
+    is_settling_ = false;
+    context_.device = is_of_device(binding.receive.memory) ? binding.receive.memory.device
+                      : is_of_device(binding.send.memory)  ? binding.send.memory.device
+                                                           : gpu::used_device();
+    context_.queue = context_.device >= 0 ? gpu::queue(context_.device) : nullptr;
+    if (context_.device >= 0 && context_.queue == nullptr) failure_ = Status::transport_error;
+    return failure_;
+}
+
+Status CopyEngines::put(const Transfer& transfer)
+{
+    const int size = context_.size();
+    const int lane = (transfer.peer - context_.rank() + size) % size;
+    std::byte* const to = buffers_->receive(transfer.peer) + transfer.slice.target;
+    gather(
+        {transfer.op, transfer.peer, {to, context_.source(transfer), transfer.slice.length, lane}});
+    return Status::in_progress;
+}
+
+// In the memory of the queue's device?
+bool CopyEngines::is_here(Place place) const
+{
+    const Allocation& memory = context_.binding.region(place).memory;
+    return memory.kind == MemoryKind::device && memory.device == context_.device;
+}
+
+Status CopyEngines::copy(const Transfer& transfer)
+{
+    const int lane = transfer.to == Place::bounce     ? gpu::Copy::to_host
+                     : transfer.from == Place::bounce ? gpu::Copy::from_host
+                                                      : gpu::Copy::inside;
+    Item item{transfer.op,
+              -1,
+              {context_.binding.at(transfer.to, transfer.slice.target), context_.source(transfer),
+               transfer.slice.length, lane}};
+    // The network waits for these.
+    if (lane != gpu::Copy::inside) return start_alone(item);
+    item.copy.recurs = is_here(transfer.from) && is_here(transfer.to);
+    gather(item);
+    return Status::in_progress;
+}
+
+Status CopyEngines::start_alone(const Item& item)
+{
+    Batch batch = spare_batch();
+    batch.items.push_back(item);
+    batches_.reserve(batches_.size() + 1);
+    const Status status = keep_hung(context_.queue->start({&item.copy, 1}, {}, batch.ticket));
+    if (failed(status)) return status;
+    batches_.push_back(std::move(batch));
+    return Status::in_progress;
+}
+
+CopyEngines::Batch CopyEngines::spare_batch()
+{
+    if (spare_.empty()) return {};
+    Batch batch = std::move(spare_.back());
+    spare_.pop_back();
+    return batch;
+}
+
+void CopyEngines::gather(const Item& item)
+{
+    if (gathered_.items.empty()) held_since_ = std::chrono::steady_clock::now();
+    gathered_.items.push_back(item);
+}
+
+bool CopyEngines::should_hold() const
+{
+    if (unknown_peers_ == 0) return false;
+    // Two ranks that push into one get half the rate each: an eighth of the time of all pushes, at
+    // some 400 GB/s, is worth waiting for.
+    constexpr std::size_t bytes_per_us = 400'000 / 8;
+    std::size_t bytes = 0;
+    for (const Item& item : gathered_.items) bytes += item.copy.bytes;
+    const std::chrono::microseconds patience(20 + bytes / bytes_per_us);
+    return std::chrono::steady_clock::now() - held_since_ < patience;
+}
+
+std::atomic<std::uint64_t>& CopyEngines::signal_to(int peer) const
+{
+    return context_.segment->flag(peer, context_.rank()).by_device;
+}
+
+bool CopyEngines::register_signals()
+{
+    const SharedMemory& memory = context_.segment->memory();
+    return signals_.ensure(context_.device, memory.data(), memory.size());
+}
+
+void CopyEngines::submit(Completions& completions)
+{
+    if (!gathered_.items.empty() && !should_hold()) start(completions);
+}
+
+void CopyEngines::start(Completions& completions)
+{
+    auto& items = gathered_.items;
+    std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.op < b.op; });
+    copies_.clear();
+    words_.clear();
+    bool has_peers = false;
+    for (const Item& item : items) {
+        copies_.push_back(item.copy);
+        completions.started(item.op);
+        has_peers = has_peers || item.peer >= 0;
+    }
+    gathered_.is_told = has_peers && context_.queue->stores_words() && register_signals();
+    if (gathered_.is_told) add_words();
+    batches_.reserve(batches_.size() + 1);  // what has been started is not to be lost
+    const Status status = keep_hung(context_.queue->start(copies_, words_, gathered_.ticket));
+    if (failed(status)) {  // progress() tells
+        failure_ = status;
+        items.clear();
+        return;
+    }
+    batches_.push_back(std::move(gathered_));
+    gathered_ = spare_batch();
+}
+
+// One for each peer, with the count of all that is gathered for it.
+void CopyEngines::add_words()
+{
+    for (const Item& item : gathered_.items) {
+        if (item.peer < 0) continue;
+        const std::uint64_t signal =
+            Signal::encode(context_.binding.sequence, ++delivered_[index(item.peer)]);
+        const auto at = &signal_to(item.peer);
+        const auto known = std::find_if(words_.begin(), words_.end(),
+                                        [&](const gpu::Word& w) { return w.at == at; });
+        if (known == words_.end()) {
+            words_.push_back({at, signal, item.copy.lane});
+        } else {
+            known->value = signal;
+        }
+    }
+}
+
+Status CopyEngines::keep_hung(Status status)
+{
+    has_hung_ = has_hung_ || status == Status::timed_out;
+    return status;
+}
+
+// Batches end in any order. A signal tells how many puts have arrived, not which.
+void CopyEngines::report(Completions& completions)
+{
+    for (std::size_t i = 0; i < batches_.size();) {
+        const Status status = keep_hung(context_.queue->reached(batches_[i].ticket));
+        if (status == Status::in_progress) {
+            i++;
+            continue;
+        }
+        Batch batch = std::move(batches_[i]);
+        batches_.erase(batches_.begin() + static_cast<std::ptrdiff_t>(i));
+        for (const Item& item : batch.items) {
+            if (item.peer >= 0 && !batch.is_told && status == Status::ok) {
+                const std::uint32_t count = ++delivered_[index(item.peer)];
+                signal_to(item.peer).store(Signal::encode(context_.binding.sequence, count),
+                                           std::memory_order_release);
+            }
+            completions.complete(item.op, status);
+        }
+        batch.items.clear();
+        spare_.push_back(std::move(batch));
+    }
+}
+
+std::uint32_t CopyEngines::arrived(int peer) const
+{
+    const NodeFlag& flag = context_.segment->flag(context_.rank(), peer);
+    return Signal::count(flag.by_device.load(std::memory_order_acquire), context_.binding.sequence);
+}
+
+Status CopyEngines::progress(Completions& completions)
+{
+    report(completions);
+    submit(completions);
+    return failed(failure_) ? failure_ : Status::ok;
+}
+
+bool CopyEngines::idle()
+{
+    std::erase_if(batches_, [&](const Batch& batch) {
+        return keep_hung(context_.queue->reached(batch.ticket)) != Status::in_progress;
+    });
+    return batches_.empty() && !has_hung_;
+}
+
+Status CopyEngines::settle()
+{
+    if (!is_of_device(context_.binding.receive.memory) || !gpu::runtime()->needs_acquire())
+        return Status::ok;
+    if (!is_settling_) {
+        const Status status = context_.queue->start({}, {}, settled_);
+        if (failed(status)) return status;
+        is_settling_ = true;
+    }
+    return context_.queue->reached(settled_);
+}
+
+void CopyEngines::end()
+{
+    gathered_.items.clear();
+    batches_.clear();
+}
+
+}  // namespace hier

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Copy engines push slices straight into the peers' device memory, and copy inside a rank's own.
+//
+// Each rank pushes (G-1)*S bytes out of its device and gets as many. No kernel is launched here; the
+// runtime may use one for the copy inside a device. Copies that may run are given to the device in
+// one call and in the plan's staggered order, so that at no time two ranks push into the same one.
+// For that they wait, for a bounded time, until all peers are in the call.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "hier/gpu.hpp"
+#include "memory/registration.hpp"
+#include "node/device/peer_buffers.hpp"
+#include "node/node_path.hpp"
+
+namespace hier {
+
+class CopyEngines final : public NodePath {
+public:
+    // `buffers`: of the peers; nullptr: the rank is alone on its node, and only copies.
+    CopyEngines(NodeContext& context, const PeerBuffers* buffers);
+    ~CopyEngines() override;
+
+    // Chooses the device of the call.
+    Status begin() override;
+    Status put(const Transfer& transfer) override;
+    // As put(), between the rank's own buffers.
+    Status copy(const Transfer& transfer);
+    // One more peer is in the call: fewer are waited for.
+    void expect_one_less() { unknown_peers_--; }
+    // Starts what is gathered, unless it waits for peers.
+    void submit(Completions& completions);
+    std::uint32_t arrived(int peer) const override;
+    Status progress(Completions& completions) override;
+    bool idle() override;
+    // Transport::settle()
+    Status settle();
+    void end() override;
+    void raise() override { gathered_.items.clear(); }
+    // A copy may go on, however long.
+    bool has_hung() const { return has_hung_; }
+
+private:
+    struct Item {
+        std::uint32_t op;
+        int peer;  // that is told; -1: nobody
+        gpu::Copy copy;
+    };
+    struct Batch {
+        std::uint64_t ticket;
+        bool is_told;  // the device stores the signals
+        std::vector<Item> items;
+    };
+
+    bool is_here(Place place) const;
+    std::atomic<std::uint64_t>& signal_to(int peer) const;
+    void gather(const Item& item);
+    Status start_alone(const Item& item);
+    Batch spare_batch();
+    // May what is gathered wait for peers that are about to enter the call?
+    bool should_hold() const;
+    void start(Completions& completions);
+    void add_words();
+    Status keep_hung(Status status);
+    void report(Completions& completions);
+    // Lets the device store signals. False: report() does.
+    bool register_signals();
+
+    NodeContext& context_;
+    const PeerBuffers* buffers_;
+    std::vector<std::uint32_t> delivered_;  // by peer, in this call
+    Batch gathered_{};
+    std::chrono::steady_clock::time_point held_since_;
+    int unknown_peers_ = 0;  // not in this call yet, as far as we have seen
+    std::vector<gpu::Copy> copies_;
+    std::vector<Batch> batches_;  // started
+    std::vector<gpu::Word> words_;
+    std::vector<Batch> spare_;
+    Status failure_ = Status::ok;
+    Registration signals_;   // of the segment's
+    bool has_hung_ = false;  // a copy may go on, however long
+    bool is_settling_ = false;
+    std::uint64_t settled_ = 0;  // ticket
+};
+
+}  // namespace hier

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node/device/receive_offer.hpp"
+
+#include <unistd.h>
+
+#include "base/log.hpp"
+#include "gpu/runtime.hpp"
+#include "node/device/exported_allocations.hpp"
+#include "node/device/peer_pieces.hpp"
+#include "node/device/piece_exports.hpp"
+#include "node/host/cma_path.hpp"
+
+namespace hier {
+
+ReceiveOffer::ReceiveOffer(const NodeContext& context, DeviceCells& cells,
+                           std::vector<PieceSocket::Address> processes, bool has_cma)
+    : context_(context), cells_(cells), processes_(std::move(processes)), has_cma_(has_cma)
+{
+}
+
+void ReceiveOffer::begin()
+{
+    const Region& into = context_.binding.receive;
+    // This writes the bytes that are there.
+    is_writable_ = has_cma_ && into.memory.kind == MemoryKind::pinned && can_be_written(into);
+    if (++calls_ % 16 == 0) {  // now and then is enough, for memory to come free
+        PieceExports::instance().look_after();
+        PeerPieces::instance().listen(context_.device);
+    }
+}
+
+void ReceiveOffer::write(NodeSlot& slot)
+{
+    const Allocation& memory = context_.binding.receive.memory;
+    const bool is_host =
+        memory.kind == MemoryKind::host || (memory.kind == MemoryKind::pinned && is_writable_);
+    slot.path = is_host && has_cma_ ? WritePath::by_cpu : WritePath::by_cells;
+    if (is_of_device(memory) && gpu::peers_may_write()) write_device(slot);
+}
+
+void ReceiveOffer::write_device(NodeSlot& slot)
+{
+    const Region& into = context_.binding.receive;
+    const Allocation& memory = into.memory;
+    const auto base = reinterpret_cast<std::uint64_t>(memory.base);
+    const bool is_shareable = memory.kind == MemoryKind::device && memory.is_exportable;
+    if (exported_.base != base || exported_.length != memory.length || exported_.id != memory.id ||
+        memory.id == 0) {
+        exported_ = {base, memory.length, memory.id, static_cast<std::int32_t>(getpid()), 0, {}};
+        is_exportable_ = is_shareable && gpu::runtime()->export_memory(memory, exported_.handle);
+        if (is_exportable_)
+            ExportedAllocations::instance().note(exported_, memory.device, processes_);
+    }
+    const bool is_whole = into.base + into.length <= memory.base + memory.length;
+    if (is_exportable_ && is_whole) {
+        slot.path = WritePath::by_device;
+        slot.memory = exported_;
+    } else if (is_shareable && share_pieces(slot.pieces)) {
+        slot.path = WritePath::by_pieces;
+    } else if (const ExportedMemory* lent = cells_.lend(memory.device); lent != nullptr) {
+        slot.path = WritePath::by_device_cells;
+        slot.memory = *lent;
+    }
+}
+
+// A peer that could not map what it was told of has said so by now.
+bool ReceiveOffer::share_pieces(std::uint64_t& digest)
+{
+    PeerPieces::instance().listen(context_.device);
+    if (!PieceExports::instance().share(context_.binding.receive, processes_, digest)) return false;
+    if (!shares_pieces_)
+        log(HIER_LOG_INFO,
+            "device memory that the application has mapped: its peers map its pieces");
+    shares_pieces_ = true;
+    return true;
+}
+
+}  // namespace hier

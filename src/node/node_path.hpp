@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A path that puts take inside a node, and what all paths of a node share. NodeTransport owns the
+// paths and what they share, and chooses the path of each put.
+#pragma once
+
+#include "hier/gpu.hpp"
+#include "hier/transport.hpp"
+#include "node/node_segment.hpp"
+
+namespace hier {
+
+// Written by NodeTransport, but for the device, which CopyEngines chooses.
+struct NodeContext {
+    NodeSegment* segment = nullptr;  // none for a rank that is alone on its node
+    Binding binding{};               // of the call
+    bool raised = false;             // this rank has raised a failure
+    // The device whose engines copy in this call, and its queue. -1 and nullptr: this rank has used
+    // no device so far.
+    int device = -1;
+    gpu::Queue* queue = nullptr;
+
+    int rank() const { return segment->rank(); }
+    int size() const { return segment->size(); }
+    // Has any rank of the node raised a failure?
+    bool has_failed() const
+    {
+        return segment != nullptr && segment->failure().load(std::memory_order_relaxed) != 0;
+    }
+    const std::byte* source(const Transfer& transfer) const
+    {
+        return binding.at(transfer.from, transfer.slice.source);
+    }
+};
+
+// The calls are those of Transport. A path hears only of the calls that may use it.
+class NodePath {
+public:
+    virtual ~NodePath() = default;
+
+    // The context has the binding of the call.
+    virtual Status begin() = 0;
+    virtual Status put(const Transfer& transfer) = 0;
+    virtual std::uint32_t arrived(int peer) const = 0;  // by this path
+    virtual Status progress(Completions& completions) = 0;
+    virtual bool idle() = 0;
+    virtual void end() = 0;
+    // This rank has failed: the path starts nothing more.
+    virtual void raise() {}
+};
+
+}  // namespace hier

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The paths of one node, made as its ranks and its system allow.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/device/copy_engines.hpp"
+#include "node/device/device_cells.hpp"
+#include "node/device/peer_buffers.hpp"
+#include "node/device/receive_offer.hpp"
+#include "node/host/cma_path.hpp"
+#include "node/host/node_publish.hpp"
+#include "node/host/shm_cells.hpp"
+#include "node/path_choice.hpp"
+#include "team/group.hpp"
+
+namespace hier {
+
+struct NodeRanks {
+    std::vector<int> pids;
+    bool have_devices = false;  // any of them uses a GPU runtime
+    bool share_cores = false;   // there are more of them than cores
+    int numa = -1;              // where this rank's cells are to be; -1: anywhere
+};
+
+// A null pointer is a path that the node does not have.
+struct NodePaths {
+    std::unique_ptr<CmaPath> cma;
+    std::unique_ptr<ShmCells> cells;
+    std::unique_ptr<NodePublish> publish;
+    // Where ranks use GPUs. A rank that is alone on its node has engines only.
+    std::unique_ptr<DeviceCells> device_cells;
+    std::unique_ptr<ReceiveOffer> offer;
+    std::unique_ptr<PeerBuffers> buffers;
+    std::unique_ptr<CopyEngines> engines;
+
+    PathChoice choice;
+    std::string name;
+};
+
+// Collective over the node's group; throws on all its ranks or on none. The context outlives the
+// paths. `intra` is a HIER_INTRA_*.
+NodePaths make_node_paths(NodeContext& context, const Group& group, const NodeRanks& ranks,
+                          int intra);
+
+}  // namespace hier

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node/path_choice.hpp"
+
+#include <algorithm>
+
+namespace hier {
+
+PathChoice::PathChoice(int ranks, bool has_cma, bool has_cells, bool has_devices,
+                       std::size_t max_bytes_through_cells)
+    : by_cpu_(!has_cma    ? PutPath::cells
+              : has_cells ? PutPath::open
+                          : PutPath::cma),
+      at_first_(has_devices ? PutPath::unknown : by_cpu_), max_bytes_(max_bytes_through_cells),
+      paths_(static_cast<std::size_t>(ranks), at_first_)
+{
+}
+
+void PathChoice::begin() { std::fill(paths_.begin(), paths_.end(), at_first_); }
+
+void PathChoice::know(int peer, WritePath path)
+{
+    switch (path) {
+    case WritePath::by_cpu:
+        at(peer) = by_cpu_;
+        break;
+    case WritePath::by_cells:
+        at(peer) = PutPath::cells;
+        break;
+    case WritePath::by_device:
+    case WritePath::by_pieces:
+        at(peer) = PutPath::engines;
+        break;
+    case WritePath::by_device_cells:
+        at(peer) = PutPath::device_cells;
+        break;
+    }
+}
+
+}  // namespace hier
