@@ -29,14 +29,14 @@ constexpr const char* processes = "/proc/";
 }
 
 // 0, or the errno. Beyond this limit, which goes for such memory, too, the kernel would send a signal
-// before it refuses. In pieces, because on older kernels a signal ends each without effect.
+// before it refuses. In steps, because on older kernels a signal ends each without effect.
 int reserve(int descriptor, std::size_t bytes)
 {
     rlimit most{};
     if (getrlimit(RLIMIT_FSIZE, &most) == 0 && bytes > most.rlim_cur) return EFBIG;
-    constexpr std::size_t piece = 256 << 10;
+    constexpr std::size_t step = 256 << 10;
     for (std::size_t done = 0; done < bytes;) {
-        const std::size_t length = std::min(piece, bytes - done);
+        const std::size_t length = std::min(step, bytes - done);
         const int cause =
             posix_fallocate(descriptor, static_cast<off_t>(done), static_cast<off_t>(length));
         if (cause != 0 && cause != EINTR) return cause;

@@ -136,7 +136,7 @@ void DeviceCells::add(const gpu::Copy& copy)
     copies_.push_back(copy);
 }
 
-std::size_t DeviceCells::pieces_left(const Outgoing& out) const
+std::size_t DeviceCells::fragments_left(const Outgoing& out) const
 {
     const std::size_t cell = cell_bytes();
     std::size_t left = 0;
@@ -147,7 +147,7 @@ std::size_t DeviceCells::pieces_left(const Outgoing& out) const
     return std::min(left, max_at_once);
 }
 
-// Starts as many pieces as go at once, or none: what once went by itself would come back by itself,
+// Starts as many fragments as go at once, or none: what once went by itself would come back by itself,
 // and so its cell, for ever.
 Status DeviceCells::push(int peer)
 {
@@ -155,7 +155,7 @@ Status DeviceCells::push(int peer)
     const Pair& to = pair(context_.rank(), peer);
     const int size = context_.size();
     const int lane = (peer - context_.rank() + size) % size;
-    const std::size_t count = pieces_left(out);
+    const std::size_t count = fragments_left(out);
     const std::uint64_t end = to.done() + cells_per_peer;
     if (count == 0 || out.pushed + count > end) return Status::ok;
     copies_.clear();
@@ -165,9 +165,10 @@ Status DeviceCells::push(int peer)
         const std::size_t length = std::min(cell_bytes(), put.slice.length - out.done);
         const bool is_last = out.done + length == put.slice.length;
         add({out.cells + cell * cell_bytes(), source + out.done, length, lane});
-        out.pieces[cell].op = put.op;
-        out.pieces[cell].entry = {put.slice.target + out.done, static_cast<std::uint32_t>(length),
-                                  static_cast<std::uint32_t>(is_last)};
+        out.fragments[cell].op = put.op;
+        out.fragments[cell].entry = {put.slice.target + out.done,
+                                     static_cast<std::uint32_t>(length),
+                                     static_cast<std::uint32_t>(is_last)};
         out.done = is_last ? 0 : out.done + length;
         out.next += is_last ? 1 : 0;
     }
@@ -175,11 +176,11 @@ Status DeviceCells::push(int peer)
     const Status status = start(ticket);
     if (failed(status)) return status;
     for (std::size_t i = 0; i < count; i++)
-        out.pieces[out.pushed++ % cells_per_peer].ticket = ticket;
+        out.fragments[out.pushed++ % cells_per_peer].ticket = ticket;
     return Status::ok;
 }
 
-// Of pieces that are there.
+// Of fragments that are there.
 Status DeviceCells::tell(int peer, Completions& completions)
 {
     Outgoing& out = outgoing_[index(peer)];
@@ -187,11 +188,11 @@ Status DeviceCells::tell(int peer, Completions& completions)
     std::uint64_t next = to.sent();
     Status status = Status::ok;
     for (; next < out.pushed; next++) {
-        const Piece& piece = out.pieces[next % cells_per_peer];
-        status = reached(piece.ticket);
+        const Fragment& fragment = out.fragments[next % cells_per_peer];
+        status = reached(fragment.ticket);
         if (status != Status::ok) break;
-        to[next] = piece.entry;
-        if (piece.entry.is_last != 0) completions.complete(piece.op, Status::ok);
+        to[next] = fragment.entry;
+        if (fragment.entry.is_last != 0) completions.complete(fragment.op, Status::ok);
     }
     to.send(next);
     return failed(status) ? status : Status::ok;
@@ -216,8 +217,8 @@ Status DeviceCells::take(int peer)
                 context_.binding.receive.length);
             return Status::mismatch;
         }
-        add({context_.binding.receive.base + entry.offset, cells + cell * cell_bytes(), entry.length,
-             gpu::Copy::inside});
+        add({context_.binding.receive.base + entry.offset, cells + cell * cell_bytes(),
+             entry.length, gpu::Copy::inside});
     }
     std::uint64_t ticket = 0;
     const Status status = start(ticket);
@@ -252,7 +253,7 @@ bool DeviceCells::idle()
         const Outgoing& out = outgoing_[index(peer)];
         const Incoming& in = incoming_[index(peer)];
         for (auto i = pair(context_.rank(), peer).sent(); i < out.pushed; i++)
-            is_idle = is_over(out.pieces[i % cells_per_peer].ticket) && is_idle;
+            is_idle = is_over(out.fragments[i % cells_per_peer].ticket) && is_idle;
         for (auto i = pair(peer, context_.rank()).freed(); i < in.started; i++)
             is_idle = is_over(in.tickets[i % cells_per_peer]) && is_idle;
     }

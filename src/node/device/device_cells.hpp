@@ -3,10 +3,10 @@
 // lends each peer some cells of device memory that can, and copies on from there.
 //
 //   sender's engine        receiver's cells for it       receiver's engine
-//   put, piece by piece -->  [ 0 | 1 | ... | 7 ]  -->  receive buffer
+//   put, in fragments    -->  [ 0 | 1 | ... | 7 ]  -->  receive buffer
 //                        (entry_ring.hpp)
 //
-// Pieces take the cells in turn. Each side starts copies, and says when it comes back that they are
+// Fragments take the cells in turn. Each side starts copies, and says when it comes back that they are
 // done: as many at once as there are, because between two starts an engine rests for some us
 // (CUDA), but half of the cells at most, so that the others are at work meanwhile. The copy inside
 // the device is the driver's, as that of the own block.
@@ -58,9 +58,10 @@ private:
         std::uint32_t length;
         std::uint32_t is_last;  // of its put
     };
-    // Of one peer to another. Piece i is in cell i % cells_per_peer.
+    // Of one peer to another. Fragment i is in cell i % cells_per_peer.
     using Pair = EntryRing<Entry, cells_per_peer>;
-    struct Piece {
+    // A part of a put, in one cell.
+    struct Fragment {
         std::uint64_t ticket = 0;
         Entry entry{};
         std::uint32_t op = 0;
@@ -72,10 +73,11 @@ private:
             const std::byte* source;
         };
         std::vector<Put> puts;
-        std::size_t next = 0;      // the put that is being pushed
-        std::size_t done = 0;      // bytes of it
-        std::uint64_t pushed = 0;  // pieces, from the first collective on; told: the pair's sent()
-        std::array<Piece, cells_per_peer> pieces;
+        std::size_t next = 0;  // the put that is being pushed
+        std::size_t done = 0;  // bytes of it
+        std::uint64_t pushed =
+            0;  // fragments, from the first collective on; told: the pair's sent()
+        std::array<Fragment, cells_per_peer> fragments;
     };
     struct Incoming {
         std::uint64_t started = 0;  // copies out of cells; done: the pair's freed()
@@ -88,7 +90,7 @@ private:
     // Of the cells for `from`, in what `to` lends.
     std::size_t offset(int from, int to) const;
     void add(const gpu::Copy& copy);
-    std::size_t pieces_left(const Outgoing& out) const;
+    std::size_t fragments_left(const Outgoing& out) const;
     Status push(int peer);
     Status tell(int peer, Completions& completions);
     Status take(int peer);

@@ -94,7 +94,7 @@ std::uint32_t CmaPath::arrived(int peer) const
     return Signal::count(flag.by_cpu.load(std::memory_order_acquire), context_.binding.sequence);
 }
 
-// A piece of the first one a pass.
+// One part of the first long put in each pass.
 Status CmaPath::progress(Completions& completions)
 {
     if (long_.empty()) return Status::ok;

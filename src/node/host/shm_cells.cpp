@@ -119,7 +119,7 @@ bool ShmCells::is_free(const Cell& cell) const
 }
 
 int ShmCells::cell_with(const Region& region, const std::byte* content, std::size_t length,
-                            std::size_t& copied)
+                        std::size_t& copied)
 {
     int free_cell = -1;
     for (std::size_t i = 0; i < cells_.size(); i++) {
@@ -152,7 +152,7 @@ int ShmCells::cell_with(const Region& region, const std::byte* content, std::siz
     return free_cell;
 }
 
-bool ShmCells::send_piece(int peer, std::size_t& copied)
+bool ShmCells::send_fragment(int peer, std::size_t& copied)
 {
     Outgoing& out = outgoing_[static_cast<std::size_t>(peer)];
     const Transfer& put = out.puts[out.next];
@@ -160,7 +160,8 @@ bool ShmCells::send_piece(int peer, std::size_t& copied)
     const std::uint64_t next = q.sent();
     if (next - q.done() == Queue::length) return false;
     const std::size_t length = std::min(shape_.bytes, put.slice.length - out.done);
-    const int index = cell_with(context_.binding.region(put.from), context_.source(put) + out.done, length, copied);
+    const int index = cell_with(context_.binding.region(put.from), context_.source(put) + out.done,
+                                length, copied);
     if (index < 0) return false;
     Cell& cell = cells_[static_cast<std::size_t>(index)];
     const bool is_last = out.done + length == put.slice.length;
@@ -173,7 +174,7 @@ bool ShmCells::send_piece(int peer, std::size_t& copied)
     return true;
 }
 
-// One piece to each peer in turn, so that peers share the cells.
+// One fragment to each peer in turn, so that peers share the cells.
 void ShmCells::send(Completions& completions)
 {
     std::size_t copied = 0;
@@ -183,7 +184,7 @@ void ShmCells::send(Completions& completions)
         for (int i = 1; i < context_.size(); i++) {
             const int peer = (context_.rank() + i) % context_.size();
             Outgoing& out = outgoing_[static_cast<std::size_t>(peer)];
-            if (out.empty() || !send_piece(peer, copied)) continue;
+            if (out.empty() || !send_fragment(peer, copied)) continue;
             moved = true;
             if (out.done < out.puts[out.next].slice.length) continue;
             const std::uint32_t op = out.puts[out.next++].op;

@@ -7,7 +7,7 @@
 //   | 64 K | 64 K | ...  -->  (entry_ring.hpp)                 -->  receive buffer
 //   +------+------+---
 //
-// A piece goes into a cell once, and every peer that wants it gets an entry that names the cell: of
+// A fragment goes into a cell once, and every peer that wants it gets an entry that names the cell: of
 // G ranks each copies its shard in once and G-1 shards out. A cell is free again when all queues
 // have passed its last entry. Each side copies by the CPU, or, where its own memory is a device's,
 // by that device's copy engines, and then comes back for the result.
@@ -90,7 +90,7 @@ private:
     int cell_with(const Region& region, const std::byte* content, std::size_t length,
                   std::size_t& copied);
     // False: nothing to be done for this peer now.
-    bool send_piece(int peer, std::size_t& copied);
+    bool send_fragment(int peer, std::size_t& copied);
     void send(Completions& completions);
     Status receive();
     Status start_receiving(int peer, std::size_t& copied);

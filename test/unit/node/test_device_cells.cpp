@@ -36,9 +36,9 @@ void test_memory_that_goes_on_behind_its_allocation(void**)
     }));
 }
 
-// More than there are cells for, and no end of one: each is used again and again. Twelve pieces go in
+// More than there are cells for, and no end of one: each is used again and again. Twelve fragments go in
 // three copies and come in three; the test makes one more.
-void test_many_pieces(void**)
+void test_many_fragments(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
         Rank rank(self, true, (45 << 20) + 12345);
@@ -53,8 +53,8 @@ void test_many_pieces(void**)
     }));
 }
 
-// Who has heard of a failure starts no more pieces, whatever cells come free, and keeps what he has.
-void test_failure_among_pieces(void**)
+// A rank that has heard of a failure starts no more fragments, whatever cells come free.
+void test_failure_among_fragments(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
         Rank rank(self, true, 45 << 20);
@@ -144,8 +144,8 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_that_cannot_be_exported),
         cmocka_unit_test(test_memory_that_goes_on_behind_its_allocation),
-        cmocka_unit_test(test_many_pieces),
-        cmocka_unit_test(test_failure_among_pieces),
+        cmocka_unit_test(test_many_fragments),
+        cmocka_unit_test(test_failure_among_fragments),
         cmocka_unit_test(test_what_failed_is_not_lent_again),
         cmocka_unit_test(test_nothing_to_lend),
     };
