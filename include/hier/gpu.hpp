@@ -30,14 +30,14 @@ struct IpcHandle {
 enum class Platform : std::uint8_t { rocm, cuda };
 
 // Of device memory that the application maps itself (cuMemMap, hipMemMap), as PyTorch's expandable
-// segments do: addresses are reserved first, and get their memory piece by piece.
-struct Piece {
+// segments do: addresses are reserved first, and get their memory segment by segment.
+struct VmmSegment {
     std::byte* base;
     std::size_t length;
-    std::uint64_t id;  // of this piece alone, even when its address comes back
+    std::uint64_t id;  // of this segment alone, even when its address comes back
 };
-// The memory of a piece of another process, which it keeps alive.
-using PieceHandle = std::uint64_t;
+// The memory of a segment of another process, which it keeps alive.
+using VmmHandle = std::uint64_t;
 
 // What it takes for a device, its copy engines included, to see what a NIC has written into its
 // memory. A signal proves only that the data was sent.
@@ -120,24 +120,24 @@ public:
     virtual Status map(const IpcHandle& handle, int device, std::byte*& base) const = 0;
     virtual void unmap(std::byte* base, int device) const = 0;
 
-    // The pieces that these bytes of the device lie in, in order. False: there are none, or this
+    // The segments that these bytes of the device lie in, in order. False: there are none, or this
     // runtime does not share them.
-    virtual bool find_pieces(const std::byte* address, std::size_t bytes, int device,
-                             std::vector<Piece>& pieces) const = 0;
-    // Does the memory of this id still begin there? For pieces, and for what export_memory() exports.
-    virtual bool is_there(const Piece& memory, int device) const = 0;
+    virtual bool find_segments(const std::byte* address, std::size_t bytes, int device,
+                               std::vector<VmmSegment>& segments) const = 0;
+    // Does the memory of this id still begin there? For segments, and for what export_memory() exports.
+    virtual bool is_there(const VmmSegment& memory, int device) const = 0;
     // A file descriptor for another process, to be closed by the caller. -1: it cannot be exported.
-    virtual int export_piece(const Piece& piece) const = 0;
+    virtual int export_segment(const VmmSegment& segment) const = 0;
     // For copies by `device`.
-    virtual Status import_piece(int descriptor, int device, PieceHandle& handle) const = 0;
-    virtual void release_piece(PieceHandle handle) const = 0;
-    // Addresses for the pieces of others; nullptr: the cause has been logged.
+    virtual Status import_segment(int descriptor, int device, VmmHandle& handle) const = 0;
+    virtual void release_segment(VmmHandle handle) const = 0;
+    // Addresses for the segments of others; nullptr: the cause has been logged.
     virtual std::byte* reserve_addresses(std::size_t bytes) const = 0;
     virtual void free_addresses(std::byte* base, std::size_t bytes) const = 0;
-    virtual Status map_piece(PieceHandle handle, int device, std::byte* at,
-                             std::size_t bytes) const = 0;
+    virtual Status map_segment(VmmHandle handle, int device, std::byte* at,
+                               std::size_t bytes) const = 0;
     // False: it stays, as copies may still use it.
-    virtual bool unmap_piece(std::byte* at, std::size_t bytes) const = 0;
+    virtual bool unmap_segment(std::byte* at, std::size_t bytes) const = 0;
 
     // nullptr: the cause has been logged. To give memory back is to wait for all copies: while a
     // queue has one that does not end within its bound, the memory stays.

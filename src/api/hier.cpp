@@ -23,7 +23,7 @@
 #include "net/network.hpp"
 #include "node/device/lent_memory.hpp"
 #include "node/device/peer_mappings.hpp"
-#include "node/device/peer_pieces.hpp"
+#include "node/device/peer_vmm_segments.hpp"
 #include "team/group.hpp"
 #include "team/team.hpp"
 
@@ -224,7 +224,7 @@ void hier_finalize(void)
     (void)guarded(HIER_OK, [] {
         hier::finalize_networks();
         hier::PeerMappings::instance().clear();
-        hier::PeerPieces::instance().clear();
+        hier::PeerVmmSegments::instance().clear();
         hier::LentMemory::instance().clear();
         hier::gpu::release_runtime();
         return static_cast<int>(HIER_OK);

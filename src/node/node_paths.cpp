@@ -84,7 +84,7 @@ void add_host_paths(NodePaths& paths, const NodeContext& context, const Group& g
 
 void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group)
 {
-    const auto processes = group.collect(PieceSocket::instance().address());
+    const auto processes = group.collect(NodeSocket::instance().address());
     paths.device_cells = std::make_unique<DeviceCells>(context);
     paths.offer = std::make_unique<ReceiveOffer>(context, *paths.device_cells, processes,
                                                  paths.cma != nullptr);

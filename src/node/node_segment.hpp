@@ -24,7 +24,7 @@ enum class WritePath : std::uint64_t {
     by_cpu,           // process_vm_writev to its address
     by_cells,         // only through cells of shared memory
     by_device,        // by copy engines, or through cells
-    by_pieces,        // the same, where it is mapped by the application (peer_pieces.hpp)
+    by_segments,      // the same, where it is mapped by the application (peer_vmm_segments.hpp)
     by_device_cells,  // by copy engines into cells of device memory, or through cells
 };
 
@@ -32,7 +32,7 @@ enum class WritePath : std::uint64_t {
 constexpr bool is_direct(WritePath path)
 {
     return path == WritePath::by_cpu || path == WritePath::by_device ||
-           path == WritePath::by_pieces;
+           path == WritePath::by_segments;
 }
 
 // Published by its rank: the receive buffer of call `ready`.
@@ -44,8 +44,8 @@ struct alignas(cache_line) NodeSlot {
     std::uint64_t address;
     std::uint64_t length;
     WritePath path;
-    ExportedMemory memory;  // by_device: that `address` lies in; by_device_cells: the cells
-    std::uint64_t pieces;   // by_pieces: a PieceDigest
+    ExportedMemory memory;     // by_device: that `address` lies in; by_device_cells: the cells
+    std::uint64_t vmm_digest;  // by_segments: a VmmDigest
 };
 
 // Signals of a sender to a receiver, each way of writing with a count of its own.

@@ -27,7 +27,7 @@ void PathChoice::know(int peer, WritePath path)
         at(peer) = PutPath::cells;
         break;
     case WritePath::by_device:
-    case WritePath::by_pieces:
+    case WritePath::by_segments:
         at(peer) = PutPath::engines;
         break;
     case WritePath::by_device_cells:

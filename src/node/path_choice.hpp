@@ -7,7 +7,7 @@
 //
 // The receiver says how its buffer may be written (NodeSlot::path), and the sender decides. No two
 // ranks have to agree on anything. Memory that the application has mapped itself is shared segment
-// by segment (peer_pieces.hpp). Copy engines push into memory that cannot be exported by way of some
+// by segment (peer_vmm_segments.hpp). Copy engines push into memory that cannot be exported by way of some
 // that can (device_cells.hpp). Cells (shm_cells.hpp) work for every pair, also where a rank has used
 // no device yet and where memory cannot be mapped.
 //

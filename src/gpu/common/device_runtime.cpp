@@ -44,7 +44,7 @@ hipError_t copy_by_default_stream(const Copy& c)
 }  // namespace
 
 DeviceRuntime::DeviceRuntime(int devices, int version)
-    : devices_(devices), shares_pieces_(platform_shares_pieces(version)),
+    : devices_(devices), shares_segments_(platform_shares_segments(version)),
       name_(version_text(version))
 {
 }

@@ -20,17 +20,17 @@ public:
     bool export_memory(const Allocation& allocation, IpcHandle& handle) const override;
     Status map(const IpcHandle& handle, int device, std::byte*& base) const override;
     void unmap(std::byte* base, int device) const override;
-    bool find_pieces(const std::byte* address, std::size_t bytes, int device,
-                     std::vector<Piece>& pieces) const override;
-    bool is_there(const Piece& memory, int device) const override;
-    int export_piece(const Piece& piece) const override;
-    Status import_piece(int descriptor, int device, PieceHandle& handle) const override;
-    void release_piece(PieceHandle handle) const override;
+    bool find_segments(const std::byte* address, std::size_t bytes, int device,
+                       std::vector<VmmSegment>& segments) const override;
+    bool is_there(const VmmSegment& memory, int device) const override;
+    int export_segment(const VmmSegment& segment) const override;
+    Status import_segment(int descriptor, int device, VmmHandle& handle) const override;
+    void release_segment(VmmHandle handle) const override;
     std::byte* reserve_addresses(std::size_t bytes) const override;
     void free_addresses(std::byte* base, std::size_t bytes) const override;
-    Status map_piece(PieceHandle handle, int device, std::byte* at,
-                     std::size_t bytes) const override;
-    bool unmap_piece(std::byte* at, std::size_t bytes) const override;
+    Status map_segment(VmmHandle handle, int device, std::byte* at,
+                       std::size_t bytes) const override;
+    bool unmap_segment(std::byte* at, std::size_t bytes) const override;
     std::byte* allocate_device(int device, std::size_t bytes) const override;
     void free_device(int device, std::byte* memory) const override;
     std::byte* allocate_pinned(int device, std::size_t bytes) const override;
@@ -48,7 +48,7 @@ public:
 
 private:
     int devices_;
-    bool shares_pieces_;
+    bool shares_segments_;
     std::string name_;
 };
 

@@ -25,9 +25,9 @@ bool platform_open(const char*& cause);
 hipError_t inspect_pointer(const void* address, Allocation& allocation);
 
 // Does this version of the runtime let processes share what an application has mapped itself?
-bool platform_shares_pieces(int version);
+bool platform_shares_segments(int version);
 // Of the current device.
-hipError_t inspect_piece(const std::byte* address, Piece& piece);
+hipError_t inspect_segment(const std::byte* address, VmmSegment& segment);
 
 // The context that the calling thread had, put back at the end. With a pass.
 class DeviceScope {

@@ -153,10 +153,10 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     return allocation.kind == MemoryKind::pinned ? hipSuccess : adopt(allocation);
 }
 
-bool platform_shares_pieces(int) { return true; }
+bool platform_shares_segments(int) { return true; }
 
 // (Of what the application has mapped inspect_pointer() tells the addresses that it has reserved.)
-hipError_t inspect_piece(const std::byte* address, Piece& piece)
+hipError_t inspect_segment(const std::byte* address, VmmSegment& segment)
 {
     const auto at = reinterpret_cast<CUdeviceptr>(address);
     CUdeviceptr base = 0;
@@ -164,14 +164,14 @@ hipError_t inspect_piece(const std::byte* address, Piece& piece)
     CUmemoryPool pool = nullptr;
     std::array attributes{CU_POINTER_ATTRIBUTE_BUFFER_ID, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE};
     std::array<void*, 2> values{&id, &pool};
-    CUresult result = driver.memory_address_range(&base, &piece.length, at);
+    CUresult result = driver.memory_address_range(&base, &segment.length, at);
     if (result == CUDA_SUCCESS)
         result =
             driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(), at);
     // What could be exported would be all that the pool has there, and not what was allocated of it.
     if (result == CUDA_SUCCESS && pool != nullptr) return hipErrorInvalidValue;
-    piece.base = reinterpret_cast<std::byte*>(base);
-    piece.id = id;
+    segment.base = reinterpret_cast<std::byte*>(base);
+    segment.id = id;
     return runtime_error(result);
 }
 

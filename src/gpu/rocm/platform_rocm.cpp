@@ -62,15 +62,15 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
 }
 
 // Before 7.14 hipMemRetainAllocationHandle crashes on other memory (HIP's change log); up to 10.0 a copy
-// to an imported piece can crash in hsa_amd_pointer_info, which asks for an owner that it does not
+// to an imported segment can crash in hsa_amd_pointer_info, which asks for an owner that it does not
 // have (rocm-systems' pull request 11592).
-bool platform_shares_pieces(int version) { return version >= 100100000; }
+bool platform_shares_segments(int version) { return version >= 100100000; }
 
-hipError_t inspect_piece(const std::byte* address, Piece& piece)
+hipError_t inspect_segment(const std::byte* address, VmmSegment& segment)
 {
     Allocation found;
     const hipError_t error = inspect_pointer(address, found);
-    piece = {found.base, found.length, found.id};
+    segment = {found.base, found.length, found.id};
     const bool is_found = found.kind == MemoryKind::device && found.is_exportable;
     return error == hipSuccess && !is_found ? hipErrorInvalidValue : error;
 }

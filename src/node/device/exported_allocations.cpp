@@ -14,18 +14,18 @@ ExportedAllocations& ExportedAllocations::instance()
 }
 
 void ExportedAllocations::note(const ExportedMemory& memory, int device,
-                               std::span<const PieceSocket::Address> peers)
+                               std::span<const NodeSocket::Address> peers)
 {
     const std::lock_guard lock(mutex_);
-    const PieceSocket::Entry entry{memory.base, memory.length, memory.id};
+    const NodeSocket::Entry entry{memory.base, memory.length, memory.id};
     const auto known = exports_.find(memory.base);
     if (known == exports_.end() || known->second.memory.id != memory.id) {
         look_for_freed();
         exports_.insert_or_assign(memory.base, Export{entry, device, {}});
     }
-    for (const PieceSocket::Address& peer : peers) {
-        const bool is_another = peer.process != PieceSocket::instance().address().process;
-        if (is_another && PieceSocket::instance().reaches(peer))
+    for (const NodeSocket::Address& peer : peers) {
+        const bool is_another = peer.process != NodeSocket::instance().address().process;
+        if (is_another && NodeSocket::instance().reaches(peer))
             exports_.at(memory.base).told[peer.process] = peer;
     }
 }

@@ -19,15 +19,14 @@ public:
 
     // Before the peers are told where `memory` is. If it is new, those who may have mapped what is no
     // more hear of that first: to map this one they may have to give that up.
-    void note(const ExportedMemory& memory, int device,
-              std::span<const PieceSocket::Address> peers);
+    void note(const ExportedMemory& memory, int device, std::span<const NodeSocket::Address> peers);
     std::size_t size();
 
 private:
     struct Export {
-        PieceSocket::Entry memory;
+        NodeSocket::Entry memory;
         int device;
-        std::map<std::uint64_t, PieceSocket::Address> told;  // by process
+        std::map<std::uint64_t, NodeSocket::Address> told;  // by process
     };
 
     void look_for_freed();
@@ -38,7 +37,7 @@ private:
     std::mutex mutex_;
     std::map<std::uint64_t, Export> exports_;  // by base
     std::uint64_t looked_at_ = 0;
-    MemoryNotices notices_{PieceSocket::What::freed};
+    MemoryNotices notices_{NodeSocket::What::freed};
 };
 
 }  // namespace hier

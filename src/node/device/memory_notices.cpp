@@ -5,7 +5,7 @@
 
 namespace hier {
 
-void MemoryNotices::add(const PieceSocket::Address& peer, const PieceSocket::Entry& memory)
+void MemoryNotices::add(const NodeSocket::Address& peer, const NodeSocket::Entry& memory)
 {
     Due& due = due_[peer.process];
     due.peer = peer;
@@ -17,10 +17,10 @@ void MemoryNotices::send()
     for (auto at = due_.begin(); at != due_.end();) {
         auto& [peer, memory] = at->second;
         while (!memory.empty()) {
-            const std::size_t count = std::min(memory.size(), PieceSocket::most);
+            const std::size_t count = std::min(memory.size(), NodeSocket::most);
             const std::span last(memory.end() - static_cast<std::ptrdiff_t>(count), memory.end());
-            const auto sent = PieceSocket::instance().try_send(peer, what_, last, {});
-            if (sent == PieceSocket::Sent::not_now) break;
+            const auto sent = NodeSocket::instance().try_send(peer, what_, last, {});
+            if (sent == NodeSocket::Sent::not_now) break;
             memory.resize(memory.size() - count);
         }
         at = memory.empty() ? due_.erase(at) : std::next(at);

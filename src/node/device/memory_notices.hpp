@@ -5,15 +5,15 @@
 #include <map>
 #include <vector>
 
-#include "node/device/piece_socket.hpp"
+#include "node/device/node_socket.hpp"
 
 namespace hier {
 
 class MemoryNotices {
 public:
-    explicit MemoryNotices(PieceSocket::What what) : what_(what) {}
+    explicit MemoryNotices(NodeSocket::What what) : what_(what) {}
 
-    void add(const PieceSocket::Address& peer, const PieceSocket::Entry& memory);
+    void add(const NodeSocket::Address& peer, const NodeSocket::Entry& memory);
     // Whose queue is full is told the next time, and who is gone not at all.
     void send();
     // Is there anything that this process has still to be told?
@@ -21,11 +21,11 @@ public:
 
 private:
     struct Due {
-        PieceSocket::Address peer;
-        std::vector<PieceSocket::Entry> memory;
+        NodeSocket::Address peer;
+        std::vector<NodeSocket::Entry> memory;
     };
 
-    PieceSocket::What what_;
+    NodeSocket::What what_;
     std::map<std::uint64_t, Due> due_;
 };
 

@@ -11,7 +11,7 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 }  // namespace
 
 PeerBuffers::PeerBuffers(const NodeContext& context, DeviceCells& cells,
-                         std::vector<PieceSocket::Address> processes)
+                         std::vector<NodeSocket::Address> processes)
     : context_(context), cells_(cells), processes_(std::move(processes)),
       peers_(index(context.size()))
 {
@@ -35,12 +35,12 @@ Status PeerBuffers::map(int peer)
     const NodeSlot& slot = context_.segment->slot(peer);
     Peer& p = peers_[index(peer)];
     const int device = context_.device;
-    if (slot.path == WritePath::by_pieces)
-        return PeerPieces::instance().acquire(processes_[index(peer)],
-                                              {slot.address, slot.length, slot.pieces}, device,
-                                              p.window, p.receive);
+    if (slot.path == WritePath::by_segments)
+        return PeerVmmSegments::instance().acquire(processes_[index(peer)],
+                                                   {slot.address, slot.length, slot.vmm_digest},
+                                                   device, p.window, p.receive);
     PeerMappings& mappings = PeerMappings::instance();
-    if (!mappings.has(slot.memory, device)) PeerPieces::instance().listen(device);
+    if (!mappings.has(slot.memory, device)) PeerVmmSegments::instance().listen(device);
     const Status status = mappings.acquire(slot.memory, device, p.mapping);
     if (failed(status)) return status;
     if (slot.path == WritePath::by_device_cells) {
@@ -55,7 +55,7 @@ void PeerBuffers::end()
 {
     for (Peer& p : peers_) {
         if (p.mapping != nullptr) PeerMappings::instance().release(p.mapping);
-        if (p.window != nullptr) PeerPieces::instance().release(p.window);
+        if (p.window != nullptr) PeerVmmSegments::instance().release(p.window);
         p.mapping = nullptr;
         p.window = nullptr;
     }

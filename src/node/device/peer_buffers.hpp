@@ -6,7 +6,7 @@
 
 #include "node/device/device_cells.hpp"
 #include "node/device/peer_mappings.hpp"
-#include "node/device/peer_pieces.hpp"
+#include "node/device/peer_vmm_segments.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {
@@ -15,25 +15,25 @@ class PeerBuffers {
 public:
     // `processes`: by node rank.
     PeerBuffers(const NodeContext& context, DeviceCells& cells,
-                std::vector<PieceSocket::Address> processes);
+                std::vector<NodeSocket::Address> processes);
 
     // How `peer`, which has announced, can be written from here. Maps its memory if need be.
     WritePath reach(int peer);
-    // by_device, by_pieces: where its receive buffer is here.
+    // by_device, by_segments: where its receive buffer is here.
     std::byte* receive(int peer) const { return peers_[static_cast<std::size_t>(peer)].receive; }
     void end();
 
 private:
     struct Peer {
         PeerMappings::Mapping* mapping = nullptr;
-        PeerPieces::Window* window = nullptr;
+        PeerVmmSegments::Window* window = nullptr;
         std::byte* receive = nullptr;
     };
     Status map(int peer);
 
     const NodeContext& context_;
     DeviceCells& cells_;
-    std::vector<PieceSocket::Address> processes_;
+    std::vector<NodeSocket::Address> processes_;
     std::vector<Peer> peers_;
 };
 

@@ -71,8 +71,7 @@ PeerMappings::Attempts& PeerMappings::attempts_on(std::int32_t owner, int device
     const auto known = std::find_if(attempts_.begin(), attempts_.end(), [&](const Attempts& a) {
         return a.owner == owner && a.device == device;
     });
-    return known != attempts_.end() ? *known
-                                    : attempts_.emplace_back(Attempts{owner, device});
+    return known != attempts_.end() ? *known : attempts_.emplace_back(Attempts{owner, device});
 }
 
 bool PeerMappings::is_worth_asking(Attempts& attempts)
@@ -90,12 +89,12 @@ void PeerMappings::release(Mapping* mapping)
     close(m);
 }
 
-void PeerMappings::note_freed(std::int32_t owner, std::span<const PieceSocket::Entry> freed)
+void PeerMappings::note_freed(std::int32_t owner, std::span<const NodeSocket::Entry> freed)
 {
     const std::lock_guard lock(mutex_);
     for (Mapping& m : mappings_) {
         const ExportedMemory& memory = m.memory;
-        const auto is_it = [&](const PieceSocket::Entry& f) {
+        const auto is_it = [&](const NodeSocket::Entry& f) {
             return f.base == memory.base && f.length == memory.length && f.id == memory.id;
         };
         if (memory.owner == owner && std::any_of(freed.begin(), freed.end(), is_it))

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
-#include "node/device/piece_socket.hpp"
+#include "node/device/node_socket.hpp"
 
 namespace hier {
 
@@ -53,7 +53,7 @@ public:
     bool has(const ExportedMemory& memory, int device);
     // These allocations are no more. Their mappings are closed when another one has to be opened
     // anyway: to close them is to wait for kernels, which may wait for whoever is in a call with us.
-    void note_freed(std::int32_t owner, std::span<const PieceSocket::Entry> freed);
+    void note_freed(std::int32_t owner, std::span<const NodeSocket::Entry> freed);
     // All that nobody uses.
     void clear();
     std::size_t size();

@@ -6,14 +6,14 @@
 #include "base/log.hpp"
 #include "gpu/runtime.hpp"
 #include "node/device/exported_allocations.hpp"
-#include "node/device/peer_pieces.hpp"
-#include "node/device/piece_exports.hpp"
+#include "node/device/peer_vmm_segments.hpp"
+#include "node/device/vmm_exports.hpp"
 #include "node/host/cma_path.hpp"
 
 namespace hier {
 
 ReceiveOffer::ReceiveOffer(const NodeContext& context, DeviceCells& cells,
-                           std::vector<PieceSocket::Address> processes, bool has_cma)
+                           std::vector<NodeSocket::Address> processes, bool has_cma)
     : context_(context), cells_(cells), processes_(std::move(processes)), has_cma_(has_cma)
 {
 }
@@ -24,8 +24,8 @@ void ReceiveOffer::begin()
     // This writes the bytes that are there.
     is_writable_ = has_cma_ && into.memory.kind == MemoryKind::pinned && can_be_written(into);
     if (++calls_ % 16 == 0) {  // now and then is enough, for memory to come free
-        PieceExports::instance().look_after();
-        PeerPieces::instance().listen(context_.device);
+        VmmExports::instance().look_after();
+        PeerVmmSegments::instance().listen(context_.device);
     }
 }
 
@@ -55,8 +55,8 @@ void ReceiveOffer::write_device(NodeSlot& slot)
     if (is_exportable_ && is_whole) {
         slot.path = WritePath::by_device;
         slot.memory = exported_;
-    } else if (is_shareable && share_pieces(slot.pieces)) {
-        slot.path = WritePath::by_pieces;
+    } else if (is_shareable && share_segments(slot.vmm_digest)) {
+        slot.path = WritePath::by_segments;
     } else if (const ExportedMemory* lent = cells_.lend(memory.device); lent != nullptr) {
         slot.path = WritePath::by_device_cells;
         slot.memory = *lent;
@@ -64,14 +64,14 @@ void ReceiveOffer::write_device(NodeSlot& slot)
 }
 
 // A peer that could not map what it was told of has said so by now.
-bool ReceiveOffer::share_pieces(std::uint64_t& digest)
+bool ReceiveOffer::share_segments(std::uint64_t& digest)
 {
-    PeerPieces::instance().listen(context_.device);
-    if (!PieceExports::instance().share(context_.binding.receive, processes_, digest)) return false;
-    if (!shares_pieces_)
+    PeerVmmSegments::instance().listen(context_.device);
+    if (!VmmExports::instance().share(context_.binding.receive, processes_, digest)) return false;
+    if (!shares_segments_)
         log(HIER_LOG_INFO,
-            "device memory that the application has mapped: its peers map its pieces");
-    shares_pieces_ = true;
+            "device memory that the application has mapped: its peers map its segments");
+    shares_segments_ = true;
     return true;
 }
 

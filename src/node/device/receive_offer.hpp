@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "node/device/device_cells.hpp"
+#include "node/device/node_socket.hpp"
 #include "node/device/peer_mappings.hpp"
-#include "node/device/piece_socket.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {
@@ -15,7 +15,7 @@ class ReceiveOffer {
 public:
     // `processes`: by node rank.
     ReceiveOffer(const NodeContext& context, DeviceCells& cells,
-                 std::vector<PieceSocket::Address> processes, bool has_cma);
+                 std::vector<NodeSocket::Address> processes, bool has_cma);
 
     // After the device of the call is chosen, and before any peer on another node may write.
     void begin();
@@ -24,16 +24,16 @@ public:
 
 private:
     void write_device(NodeSlot& slot);
-    bool share_pieces(std::uint64_t& digest);
+    bool share_segments(std::uint64_t& digest);
 
     const NodeContext& context_;
     DeviceCells& cells_;
-    std::vector<PieceSocket::Address> processes_;
+    std::vector<NodeSocket::Address> processes_;
     bool has_cma_;
     bool is_writable_ = false;    // the receive buffer, pinned, by peers
     ExportedMemory exported_{};   // the last that was
     bool is_exportable_ = false;  // it
-    bool shares_pieces_ = false;
+    bool shares_segments_ = false;
     unsigned calls_ = 0;
 };
 

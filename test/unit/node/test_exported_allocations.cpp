@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory that its owner has freed and peers have mapped: they are told, close it, and it comes free.
 #include "node/device/exported_allocations.hpp"
-#include "node/device/peer_pieces.hpp"
+#include "node/device/peer_vmm_segments.hpp"
 #include "test/support/sdma_rank.hpp"
 
 namespace {
@@ -17,7 +17,7 @@ class Pair {
 public:
     explicit Pair(const ForkedRank& self)
         : group_(self.group()), is_owner(self.rank() == 1),
-          processes_(group_.collect(PieceSocket::instance().address()))
+          processes_(group_.collect(NodeSocket::instance().address()))
     {
     }
     // New memory, mapped and in use by rank 0.
@@ -40,7 +40,7 @@ public:
     void use()
     {
         PeerMappings::Mapping* mapping = nullptr;
-        if (!is_owner) PeerPieces::instance().listen(0);
+        if (!is_owner) PeerVmmSegments::instance().listen(0);
         if (!is_owner && failed(PeerMappings::instance().acquire(last_, 0, mapping)))
             throw std::runtime_error("no mapping");
         if (!is_owner) used_.push_back(mapping);
@@ -59,15 +59,15 @@ public:
     void say_freed(const std::byte* memory) const
     {
         const Allocation a = allocation_of(memory);
-        const PieceSocket::Entry entry{reinterpret_cast<std::uint64_t>(a.base), a.length, a.id};
-        if (!PieceSocket::instance().send(processes_[0], PieceSocket::What::freed, {&entry, 1}, {}))
+        const NodeSocket::Entry entry{reinterpret_cast<std::uint64_t>(a.base), a.length, a.id};
+        if (!NodeSocket::instance().send(processes_[0], NodeSocket::What::freed, {&entry, 1}, {}))
             throw std::runtime_error("not sent");
     }
     void fill_queue() const
     {
-        const PieceSocket::Entry nothing{};
-        while (PieceSocket::instance().send(processes_[0], PieceSocket::What::freed, {&nothing, 1},
-                                            {})) {
+        const NodeSocket::Entry nothing{};
+        while (NodeSocket::instance().send(processes_[0], NodeSocket::What::freed, {&nothing, 1},
+                                           {})) {
         }
     }
 
@@ -78,7 +78,7 @@ public:
     const bool is_owner;
 
 private:
-    std::vector<PieceSocket::Address> processes_;
+    std::vector<NodeSocket::Address> processes_;
     ExportedMemory last_{};
     std::vector<PeerMappings::Mapping*> used_;
 };
@@ -192,15 +192,15 @@ void test_a_peer_that_is_gone(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
         const Group group = self.group();
-        const auto processes = group.collect(PieceSocket::instance().address());
+        const auto processes = group.collect(NodeSocket::instance().address());
         (void)group.collect(0);
         if (self.rank() == 0) return "";
-        MemoryNotices notices(PieceSocket::What::freed);
-        const PieceSocket::Entry nothing{};
+        MemoryNotices notices(NodeSocket::What::freed);
+        const NodeSocket::Entry nothing{};
         const bool is_gone = await([&] {
-            return PieceSocket::instance().try_send(processes[0], PieceSocket::What::freed,
-                                                    {&nothing, 1},
-                                                    {}) == PieceSocket::Sent::to_nobody;
+            return NodeSocket::instance().try_send(processes[0], NodeSocket::What::freed,
+                                                   {&nothing, 1},
+                                                   {}) == NodeSocket::Sent::to_nobody;
         });
         if (!is_gone) return "it is still there";
         notices.add(processes[0], nothing);

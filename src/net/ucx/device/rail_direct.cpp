@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "memory/piece_digest.hpp"
+#include "memory/vmm_digest.hpp"
 #include "net/ucx/rail_board.hpp"
 
 namespace hier {
@@ -65,14 +65,15 @@ bool RailDirect::may_try()
 Region RailDirect::as_one(Region region)
 {
     Allocation& memory = region.memory;
-    if (!runtime_.find_pieces(region.base, region.length, memory.device, pieces_)) return region;
-    PieceDigest digest;
-    for (const gpu::Piece& piece : pieces_)
-        digest.add(reinterpret_cast<std::uint64_t>(piece.base), piece.length, piece.id);
-    const gpu::Piece &first = pieces_.front(), &last = pieces_.back();
+    if (!runtime_.find_segments(region.base, region.length, memory.device, segments_))
+        return region;
+    VmmDigest digest;
+    for (const gpu::VmmSegment& segment : segments_)
+        digest.add(reinterpret_cast<std::uint64_t>(segment.base), segment.length, segment.id);
+    const gpu::VmmSegment &first = segments_.front(), &last = segments_.back();
     memory.base = first.base;
     memory.length = static_cast<std::size_t>(last.base + last.length - first.base);
-    if (pieces_.size() > 1) memory.id = digest.value();
+    if (segments_.size() > 1) memory.id = digest.value();
     return region;
 }
 

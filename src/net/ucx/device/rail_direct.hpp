@@ -57,7 +57,7 @@ private:
     bool has_registered_ = false;
     unsigned refusals_ = 0, skipped_ = 0;
     DeviceKeys keys_;
-    std::vector<gpu::Piece> pieces_;  // of a region
+    std::vector<gpu::VmmSegment> segments_;  // of a region
     UcxMemory send_;
     std::vector<std::byte> send_key_;
     int flush_device_ = -1;  // that flush_kind_ is of

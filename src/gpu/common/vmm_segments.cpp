@@ -10,49 +10,49 @@ namespace hier::gpu {
 namespace {
 
 // A handle is a number on CUDA and a pointer on ROCm.
-static_assert(sizeof(hipMemGenericAllocationHandle_t) == sizeof(PieceHandle));
-hipMemGenericAllocationHandle_t native(PieceHandle handle)
+static_assert(sizeof(hipMemGenericAllocationHandle_t) == sizeof(VmmHandle));
+hipMemGenericAllocationHandle_t native(VmmHandle handle)
 {
     return (hipMemGenericAllocationHandle_t)handle;
 }
 
 }  // namespace
 
-bool DeviceRuntime::find_pieces(const std::byte* address, std::size_t bytes, int device,
-                                std::vector<Piece>& pieces) const
+bool DeviceRuntime::find_segments(const std::byte* address, std::size_t bytes, int device,
+                                  std::vector<VmmSegment>& segments) const
 {
-    pieces.clear();
-    if (!shares_pieces_) return false;
+    segments.clear();
+    if (!shares_segments_) return false;
     const DeviceScope scope(device);
     hipError_t error = scope.error();
     const std::byte* const end = address + bytes;
     while (error == hipSuccess && address < end) {
-        Piece piece{};
-        error = inspect_piece(address, piece);
+        VmmSegment segment{};
+        error = inspect_segment(address, segment);
         if (error != hipSuccess) break;
-        if (piece.base + piece.length <= address) return false;
-        pieces.push_back(piece);
-        address = piece.base + piece.length;
+        if (segment.base + segment.length <= address) return false;
+        segments.push_back(segment);
+        address = segment.base + segment.length;
     }
     if (error != hipSuccess) (void)hipGetLastError();
-    return error == hipSuccess && !pieces.empty();
+    return error == hipSuccess && !segments.empty();
 }
 
-bool DeviceRuntime::is_there(const Piece& memory, int device) const
+bool DeviceRuntime::is_there(const VmmSegment& memory, int device) const
 {
     const DeviceScope scope(device);
     hipError_t error = scope.error();
-    Piece now{};
-    if (error == hipSuccess) error = inspect_piece(memory.base, now);
+    VmmSegment now{};
+    if (error == hipSuccess) error = inspect_segment(memory.base, now);
     if (error != hipSuccess) (void)hipGetLastError();
     return error == hipSuccess && now.base == memory.base && now.id == memory.id;
 }
 
-int DeviceRuntime::export_piece(const Piece& piece) const
+int DeviceRuntime::export_segment(const VmmSegment& segment) const
 {
     const CapturePass pass;
     hipMemGenericAllocationHandle_t handle{};
-    hipError_t error = hipMemRetainAllocationHandle(&handle, piece.base);
+    hipError_t error = hipMemRetainAllocationHandle(&handle, segment.base);
     int descriptor = -1;
     if (error == hipSuccess) {
         error = hipMemExportToShareableHandle(&descriptor, handle,
@@ -64,7 +64,7 @@ int DeviceRuntime::export_piece(const Piece& piece) const
     return -1;
 }
 
-Status DeviceRuntime::import_piece(int descriptor, int device, PieceHandle& handle) const
+Status DeviceRuntime::import_segment(int descriptor, int device, VmmHandle& handle) const
 {
     hipMemGenericAllocationHandle_t imported{};
     const DeviceScope scope(device);
@@ -75,12 +75,12 @@ Status DeviceRuntime::import_piece(int descriptor, int device, PieceHandle& hand
             hipMemHandleTypePosixFileDescriptor);
     static std::atomic<bool> is_told{false};
     if (error != hipSuccess)
-        return refused_with(error, "importing a piece of a peer's memory", is_told);
-    handle = (PieceHandle)imported;
+        return refused_with(error, "importing a segment of a peer's memory", is_told);
+    handle = (VmmHandle)imported;
     return Status::ok;
 }
 
-void DeviceRuntime::release_piece(PieceHandle handle) const
+void DeviceRuntime::release_segment(VmmHandle handle) const
 {
     const CapturePass pass;
     if (hipMemRelease(native(handle)) != hipSuccess) (void)hipGetLastError();
@@ -102,15 +102,15 @@ void DeviceRuntime::free_addresses(std::byte* base, std::size_t bytes) const
     if (hipMemAddressFree(base, bytes) != hipSuccess) (void)hipGetLastError();
 }
 
-Status DeviceRuntime::map_piece(PieceHandle handle, int device, std::byte* at,
-                                std::size_t bytes) const
+Status DeviceRuntime::map_segment(VmmHandle handle, int device, std::byte* at,
+                                  std::size_t bytes) const
 {
     const DeviceScope scope(device);
     hipError_t error = scope.error();
     if (error == hipSuccess) error = hipMemMap(at, bytes, 0, native(handle), 0);
     static std::atomic<bool> is_told{false};
     if (error != hipSuccess)
-        return refused_with(error, "mapping a piece of a peer's memory", is_told);
+        return refused_with(error, "mapping a segment of a peer's memory", is_told);
     hipMemAccessDesc access{};
     access.location.type = hipMemLocationTypeDevice;
     access.location.id = device;
@@ -118,10 +118,10 @@ Status DeviceRuntime::map_piece(PieceHandle handle, int device, std::byte* at,
     error = hipMemSetAccess(at, bytes, &access, 1);
     if (error == hipSuccess) return Status::ok;
     (void)hipMemUnmap(at, bytes);
-    return refused_with(error, "access to a piece of a peer's memory", is_told);
+    return refused_with(error, "access to a segment of a peer's memory", is_told);
 }
 
-bool DeviceRuntime::unmap_piece(std::byte* at, std::size_t bytes) const
+bool DeviceRuntime::unmap_segment(std::byte* at, std::size_t bytes) const
 {
     if (!StreamQueue::finish_all()) return false;
     const CapturePass pass;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What processes of a node tell each other of device memory: what an application has mapped piece by
-// piece, with the file descriptors by which the others map it, and what has been freed. A datagram
+// What processes of a node tell each other of device memory: what an application has mapped segment by
+// segment, with the file descriptors by which the others map it, and what has been freed. A datagram
 // socket of the process, in Linux's abstract namespace. Nothing blocks.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace hier {
 
-class PieceSocket {
+class NodeSocket {
 public:
     struct Address {
         std::uint64_t process;  // of no other process; 0: it has no socket
@@ -23,8 +23,8 @@ public:
         std::uint64_t id;
     };
     enum class What : std::uint32_t {
-        mapped,    // pieces, with a descriptor for each
-        unmapped,  // pieces that are no more
+        mapped,    // segments, with a descriptor for each
+        unmapped,  // segments that are no more
         lost,      // what had been sent has not arrived, or is gone
         freed,     // whole allocations that are no more
     };
@@ -38,9 +38,9 @@ public:
         std::array<Entry, most> entries;
     };
 
-    static PieceSocket& instance();
-    PieceSocket(const PieceSocket&) = delete;
-    PieceSocket& operator=(const PieceSocket&) = delete;
+    static NodeSocket& instance();
+    NodeSocket(const NodeSocket&) = delete;
+    NodeSocket& operator=(const NodeSocket&) = delete;
 
     const Address& address() const { return address_; }
     bool reaches(const Address& to) const
@@ -64,7 +64,7 @@ public:
     bool receive(Message& message, std::vector<int>& descriptors);
 
 private:
-    PieceSocket();
+    NodeSocket();
 
     int socket_ = -1;  // open as long as the process
     Address address_{};

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <string>
 
-#include "node/device/piece_socket.hpp"
+#include "node/device/node_socket.hpp"
 #include "team/group.hpp"
 #include "test/support/forked.hpp"
 
@@ -19,23 +19,23 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-using Address = PieceSocket::Address;
-using What = PieceSocket::What;
+using Address = NodeSocket::Address;
+using What = NodeSocket::What;
 
 // Rank 0 is told by rank 1.
 struct Told {
     explicit Told(const ForkedRank& self)
         : group(self.group()), is_teller(self.rank() == 1),
-          to(group.collect(PieceSocket::instance().address())[0])
+          to(group.collect(NodeSocket::instance().address())[0])
     {
     }
     void meet() const { (void)group.collect(0); }
-    bool receive() { return PieceSocket::instance().receive(message, descriptors); }
+    bool receive() { return NodeSocket::instance().receive(message, descriptors); }
 
     Group group;
     bool is_teller;
     Address to;
-    PieceSocket::Message message{};
+    NodeSocket::Message message{};
     std::vector<int> descriptors;
 };
 
@@ -65,19 +65,19 @@ bool send_raw(const Address& to, const void* bytes, std::size_t count)
 void test_descriptors_arrive(void**)
 {
     expect_no_reason(run([](Told& t) -> std::string {
-        constexpr std::array<PieceSocket::Entry, 2> entries{{{4096, 100, 7}, {8192, 200, 9}}};
+        constexpr std::array<NodeSocket::Entry, 2> entries{{{4096, 100, 7}, {8192, 200, 9}}};
         if (t.is_teller) {
             int ends[2];
             if (pipe(ends) != 0 || write(ends[1], "hier", 4) != 4) return "no pipe";
-            if (!PieceSocket::instance().send(t.to, What::mapped, entries, ends)) return "not sent";
-            if (!PieceSocket::instance().send(t.to, What::unmapped, {&entries[1], 1}, {}))
+            if (!NodeSocket::instance().send(t.to, What::mapped, entries, ends)) return "not sent";
+            if (!NodeSocket::instance().send(t.to, What::unmapped, {&entries[1], 1}, {}))
                 return "not sent";
         }
         t.meet();
         if (t.is_teller) return "";
         if (!t.receive() || t.message.what != What::mapped || t.message.count != 2 ||
             t.message.entries[1].base != 8192 || t.message.entries[1].id != 9 ||
-            t.message.process == PieceSocket::instance().address().process)
+            t.message.process == NodeSocket::instance().address().process)
             return "another message";
         char text[4];
         if (t.descriptors.size() != 2 || read(t.descriptors[0], text, 4) != 4 ||
@@ -95,9 +95,9 @@ void test_a_full_queue(void**)
     expect_no_reason(run([](Told& t) -> std::string {
         constexpr int far_too_many = 100000;
         int sent = 0;
-        const PieceSocket::Entry entry{1, 2, 3};
+        const NodeSocket::Entry entry{1, 2, 3};
         while (t.is_teller && sent < far_too_many &&
-               PieceSocket::instance().send(t.to, What::unmapped, {&entry, 1}, {}))
+               NodeSocket::instance().send(t.to, What::unmapped, {&entry, 1}, {}))
             sent++;
         sent = t.group.collect(sent)[1];
         if (sent == 0 || sent == far_too_many) return "it has no end, or no room";
@@ -105,8 +105,7 @@ void test_a_full_queue(void**)
             if (!t.receive()) return "one is lost";
         }
         t.meet();
-        const bool has_room =
-            !t.is_teller || PieceSocket::instance().send(t.to, What::lost, {}, {});
+        const bool has_room = !t.is_teller || NodeSocket::instance().send(t.to, What::lost, {}, {});
         t.meet();  // until then there is somebody to send to
         return has_room ? "" : "it stays full";
     }));
@@ -116,12 +115,12 @@ void test_a_full_queue(void**)
 void test_what_is_no_message(void**)
 {
     expect_no_reason(run([](Told& t) -> std::string {
-        PieceSocket::Message forged{42, What::lost, 0, 0, 0, {}};
-        const std::size_t header = offsetof(PieceSocket::Message, entries);
+        NodeSocket::Message forged{42, What::lost, 0, 0, 0, {}};
+        const std::size_t header = offsetof(NodeSocket::Message, entries);
         if (t.is_teller) {
             forged.count = 1;
             if (!send_raw(t.to, "?", 1) || !send_raw(t.to, &forged, header)) return "not sent";
-            forged.count = PieceSocket::most + 1;
+            forged.count = NodeSocket::most + 1;
             if (!send_raw(t.to, &forged, sizeof forged)) return "not sent";
             forged.count = 0;
             if (geteuid() == 0 && (setuid(65534) != 0 || !send_raw(t.to, &forged, header)))
@@ -136,10 +135,10 @@ void test_what_is_no_message(void**)
 void test_no_room_for_descriptors(void**)
 {
     expect_no_reason(run([](Told& t) -> std::string {
-        const PieceSocket::Entry entry{1, 2, 3};
+        const NodeSocket::Entry entry{1, 2, 3};
         if (t.is_teller) {
             const int file = dup(0);
-            if (!PieceSocket::instance().send(t.to, What::mapped, {&entry, 1}, {&file, 1}))
+            if (!NodeSocket::instance().send(t.to, What::mapped, {&entry, 1}, {&file, 1}))
                 return "not sent";
         }
         t.meet();
@@ -156,7 +155,7 @@ void test_no_room_for_descriptors(void**)
 // Nor where the other has no socket, or in another network: then its name means nobody, or another.
 void test_out_of_reach(void**)
 {
-    PieceSocket& socket = PieceSocket::instance();
+    NodeSocket& socket = NodeSocket::instance();
     Address to = socket.address();
     assert_true(socket.reaches(to));
     assert_true(socket.send(to, What::lost, {}, {}));
@@ -174,5 +173,5 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_what_is_no_message), cmocka_unit_test(test_no_room_for_descriptors),
         cmocka_unit_test(test_out_of_reach),
     };
-    return hier::test::run_cases(argc, argv, "piece_socket", tests);
+    return hier::test::run_cases(argc, argv, "node_socket", tests);
 }

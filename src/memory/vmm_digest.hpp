@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Of the pieces that some bytes lie in: another one where any of them is another.
+// Of the segments that some bytes lie in: another one where any of them is another.
 #pragma once
 
 #include <cstdint>
 
 namespace hier {
 
-class PieceDigest {
+class VmmDigest {
 public:
     void add(std::uint64_t base, std::uint64_t length, std::uint64_t id)
     {

@@ -2,8 +2,8 @@
 // Pieces of memory that one process tells another of: what is told anew, too late, or in vain.
 #include <sys/resource.h>
 
-#include "node/device/peer_pieces.hpp"
-#include "node/device/piece_exports.hpp"
+#include "node/device/peer_vmm_segments.hpp"
+#include "node/device/vmm_exports.hpp"
 #include "test/support/sdma_rank.hpp"
 
 namespace {
@@ -11,49 +11,49 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-constexpr std::uint64_t step = PeerPieces::window_bytes / 2;
+constexpr std::uint64_t step = PeerVmmSegments::window_bytes / 2;
 
 // Rank 1 tells of its memory, rank 0 maps it, without a call.
 class Direct {
 public:
     explicit Direct(const ForkedRank& self)
         : group_(self.group()), is_owner(self.rank() == 1),
-          processes_(group_.collect(PieceSocket::instance().address()))
+          processes_(group_.collect(NodeSocket::instance().address()))
     {
     }
     // On both ranks: false where it has not been told, or cannot be mapped.
     bool acquire(std::byte* memory, std::size_t bytes)
     {
         bool is_there = !is_owner || share(memory, bytes);
-        const PeerPieces::Range range = group_.collect(range_)[1];
+        const PeerVmmSegments::Range range = group_.collect(range_)[1];
         if (!is_owner)
-            is_there =
-                PeerPieces::instance().acquire(processes_[1], range, 0, window, at) == Status::ok;
+            is_there = PeerVmmSegments::instance().acquire(processes_[1], range, 0, window, at) ==
+                       Status::ok;
         meet();
         return is_there;
     }
     bool share(std::byte* memory, std::size_t bytes)
     {
         range_ = {reinterpret_cast<std::uint64_t>(memory), bytes, 0};
-        PeerPieces::instance().listen(1);
-        return PieceExports::instance().share({memory, bytes, allocation_of(memory)}, processes_,
-                                              range_.digest);
+        PeerVmmSegments::instance().listen(1);
+        return VmmExports::instance().share({memory, bytes, allocation_of(memory)}, processes_,
+                                            range_.digest);
     }
     void release() const
     {
-        if (!is_owner) PeerPieces::instance().release(window);
+        if (!is_owner) PeerVmmSegments::instance().release(window);
     }
     // So many messages for rank 0 that it takes no more.
     void fill_queue() const
     {
-        const PieceSocket::Entry nothing{};
-        while (PieceSocket::instance().send(processes_[0], PieceSocket::What::unmapped,
-                                            {&nothing, 1}, {})) {
+        const NodeSocket::Entry nothing{};
+        while (NodeSocket::instance().send(processes_[0], NodeSocket::What::unmapped, {&nothing, 1},
+                                           {})) {
         }
     }
     void lose() const
     {
-        (void)PieceSocket::instance().send(processes_[1], PieceSocket::What::lost, {}, {});
+        (void)NodeSocket::instance().send(processes_[1], NodeSocket::What::lost, {}, {});
     }
     void meet() const { (void)group_.collect(0); }
 
@@ -62,23 +62,23 @@ private:
 
 public:
     bool is_owner;
-    PeerPieces::Window* window = nullptr;
+    PeerVmmSegments::Window* window = nullptr;
     std::byte* at = nullptr;
 
 private:
-    std::vector<PieceSocket::Address> processes_;
-    PeerPieces::Range range_{};
+    std::vector<NodeSocket::Address> processes_;
+    PeerVmmSegments::Range range_{};
 };
 
 // One that is in use stays, of the others those that were used last.
 void test_bound(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
-        constexpr std::uint64_t count = PeerPieces::max_windows + 2;
+        constexpr std::uint64_t count = PeerVmmSegments::max_windows + 2;
         Direct pair(self);
         std::byte* const base = pair.is_owner ? reserve(count * step) : nullptr;
-        PeerPieces& peers = PeerPieces::instance();
-        PeerPieces::Window* first = nullptr;
+        PeerVmmSegments& peers = PeerVmmSegments::instance();
+        PeerVmmSegments::Window* first = nullptr;
         std::byte* at_first = nullptr;
         std::string fault;
         for (std::uint64_t i = 0; i < count; i++) {
@@ -99,7 +99,7 @@ void test_bound(void**)
         }
         if (!pair.is_owner) {
             if (get(at_first, piece_bytes) != content(1, 0, piece_bytes)) fault = "closed in use";
-            if (hip_sim_live("reservations") != PeerPieces::max_windows) fault = "too many";
+            if (hip_sim_live("reservations") != PeerVmmSegments::max_windows) fault = "too many";
             if (peers.size() != hip_sim_live("pieces")) fault = "miscounted";
             peers.clear();
             if (peers.size() != 1) fault = "clear() closes what is in use, or not the rest";
@@ -126,7 +126,7 @@ void test_told_anew_while_in_use(void**)
         pair.meet();
         if (pair.is_owner) pair.share(base, 2 * piece_bytes);
         pair.meet();
-        PeerPieces::instance().listen(0);
+        PeerVmmSegments::instance().listen(0);
         std::string fault;
         if (!pair.is_owner && hip_sim_live("pieces") != mapped) fault = "unmapped in use";
         if (!pair.acquire(base, 2 * piece_bytes)) fault = "not there again";
@@ -150,14 +150,14 @@ void test_a_full_queue(void**)
             unmap_piece(base);
             map_piece(base, 1);
             put(base, content(1, 2, piece_bytes));
-            PieceExports::instance().look_after();  // nobody hears it
+            VmmExports::instance().look_after();  // nobody hears it
         }
         if (pair.acquire(base, piece_bytes)) return "told, or mapped, nevertheless";
-        PeerPieces::instance().listen(0);
+        PeerVmmSegments::instance().listen(0);
         pair.meet();
-        if (pair.is_owner) PieceExports::instance().look_after();
+        if (pair.is_owner) VmmExports::instance().look_after();
         pair.meet();
-        PeerPieces::instance().listen(0);
+        PeerVmmSegments::instance().listen(0);
         const bool is_held = !pair.is_owner && hip_sim_live("handles") != 0;
         pair.meet();
         if (is_held) return "the old piece is still held";
@@ -177,7 +177,7 @@ void test_no_sockets(void**)
         if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return "no limit";
         const rlimit none{0, limit.rlim_max};
         if (setrlimit(RLIMIT_NOFILE, &none) != 0) return "no other limit";
-        (void)PieceSocket::instance();
+        (void)NodeSocket::instance();
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return "the limit stays";
         Direct pair(self);
         std::byte* const base = pair.is_owner ? mapped_memory(1, 1) : nullptr;
@@ -199,19 +199,20 @@ void test_what_is_held_against_nobody(void**)
             if (!pair.is_owner) pair.lose();
             pair.meet();
             std::uint64_t digest = 0;
-            const PieceSocket::Address self_only = PieceSocket::instance().address();
+            const NodeSocket::Address self_only = NodeSocket::instance().address();
             for (int k = 0; k < rarely && pair.is_owner; k++) {
-                PeerPieces::instance().listen(1);
-                (void)PieceExports::instance().share({base, 1, allocation_of(base)},
-                                                     {&self_only, 1}, digest);
+                PeerVmmSegments::instance().listen(1);
+                (void)VmmExports::instance().share({base, 1, allocation_of(base)}, {&self_only, 1},
+                                                   digest);
             }
         }
-        const PieceSocket::Entry first{step - 100, 200, 1};
-        const PieceSocket::Entry near{step + PeerPieces::window_bytes - 100, 100, 2};
-        const PieceSocket::Entry far{step + PeerPieces::window_bytes, 100, 2};
-        return PeerPieces::fit(first, {2 * step - 100, 100, 2}) && PeerPieces::fit(first, first) &&
-                       PeerPieces::fit({step, 200, 1}, near) &&
-                       !PeerPieces::fit({step, 200, 1}, far)
+        const NodeSocket::Entry first{step - 100, 200, 1};
+        const NodeSocket::Entry near{step + PeerVmmSegments::window_bytes - 100, 100, 2};
+        const NodeSocket::Entry far{step + PeerVmmSegments::window_bytes, 100, 2};
+        return PeerVmmSegments::fit(first, {2 * step - 100, 100, 2}) &&
+                       PeerVmmSegments::fit(first, first) &&
+                       PeerVmmSegments::fit({step, 200, 1}, near) &&
+                       !PeerVmmSegments::fit({step, 200, 1}, far)
                    ? ""
                    : "what fits into a window";
     }));
@@ -228,5 +229,5 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_no_sockets),
         cmocka_unit_test(test_what_is_held_against_nobody),
     };
-    return hier::test::run_cases(argc, argv, "piece_exports", tests);
+    return hier::test::run_cases(argc, argv, "vmm_exports", tests);
 }

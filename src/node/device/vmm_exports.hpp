@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The pieces of this process that its peers may map: who has been told of which.
+// The segments of this process that its peers may map: who has been told of which.
 #pragma once
 
 #include <map>
@@ -13,13 +13,13 @@
 
 namespace hier {
 
-class PieceExports {
+class VmmExports {
 public:
-    static PieceExports& instance();
+    static VmmExports& instance();
 
-    // Tells all peers of the pieces that the region lies in, unless they have been told. False: not
+    // Tells all peers of the segments that the region lies in, unless they have been told. False: not
     // now (a peer's queue is full), or never (it is other memory, or cannot be exported).
-    bool share(const Region& region, std::span<const PieceSocket::Address> peers,
+    bool share(const Region& region, std::span<const NodeSocket::Address> peers,
                std::uint64_t& digest);
     // Tells of some that the application has unmapped since, so that their memory comes free.
     void look_after();
@@ -28,16 +28,17 @@ public:
 
 private:
     struct Export {
-        gpu::Piece piece;
+        gpu::VmmSegment segment;
         int device;
-        bool is_refused;                                     // cannot be exported
-        std::map<std::uint64_t, PieceSocket::Address> told;  // by process
+        bool is_refused;                                    // cannot be exported
+        std::map<std::uint64_t, NodeSocket::Address> told;  // by process
     };
     using Exports = std::map<const std::byte*, Export>;  // by base
 
-    Export& find(const gpu::Piece& piece, int device);
-    bool tell(std::span<const gpu::Piece> pieces, std::span<const PieceSocket::Address> peers);
-    bool tell(std::span<const gpu::Piece> pieces, const PieceSocket::Address& peer,
+    Export& find(const gpu::VmmSegment& segment, int device);
+    bool tell(std::span<const gpu::VmmSegment> segments,
+              std::span<const NodeSocket::Address> peers);
+    bool tell(std::span<const gpu::VmmSegment> segments, const NodeSocket::Address& peer,
               std::vector<int>& descriptors);
     void retire(Exports::iterator at);
 
@@ -45,7 +46,7 @@ private:
         int count = 0;
         std::uint64_t last = 0;  // at this share()
     };
-    bool may_be_told(const PieceSocket::Address& peer);
+    bool may_be_told(const NodeSocket::Address& peer);
 
     static constexpr int max_losses = 3;
     static constexpr std::uint64_t pardoned_after = 1000;  // share()s
@@ -55,8 +56,8 @@ private:
     const std::byte* looked_at_ = nullptr;
     std::uint64_t shares_ = 0;
     std::map<std::uint64_t, Losses> losses_;  // by process
-    std::vector<gpu::Piece> pieces_;          // of the region
-    MemoryNotices retired_{PieceSocket::What::unmapped};
+    std::vector<gpu::VmmSegment> segments_;   // of the region
+    MemoryNotices retired_{NodeSocket::What::unmapped};
 };
 
 }  // namespace hier

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "node/device/peer_pieces.hpp"
+#include "node/device/peer_vmm_segments.hpp"
 #include "test/support/sdma_rank.hpp"
 
 namespace {
@@ -35,7 +35,7 @@ std::ptrdiff_t open_files()
 constexpr std::size_t shard = 100000;  // three of them reach over the bounds of pieces
 constexpr std::size_t offset = 77777;
 constexpr std::size_t all_pieces = 4;  // of them the buffer is in the first three
-constexpr std::uint64_t step = PeerPieces::window_bytes / 2;
+constexpr std::uint64_t step = PeerVmmSegments::window_bytes / 2;
 
 void test_pieces_are_mapped(void**)
 {
@@ -156,7 +156,7 @@ void test_across_windows(void**)
 void test_many_pieces(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
-        constexpr std::size_t pieces = 2 * PieceSocket::most + 40;
+        constexpr std::size_t pieces = 2 * NodeSocket::most + 40;
         Rank rank(self, false, pieces / 2 * piece_bytes - offset);
         std::byte* const base = self.rank() == 1 ? mapped_memory(pieces, 1) : nullptr;
         for (std::uint64_t sequence = 1; sequence <= 2; sequence++) {
@@ -243,5 +243,5 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_failing_exports),
         cmocka_unit_test(test_failing_mappings),
     };
-    return hier::test::run_cases(argc, argv, "peer_pieces", tests);
+    return hier::test::run_cases(argc, argv, "peer_vmm_segments", tests);
 }

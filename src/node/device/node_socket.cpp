@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/piece_socket.hpp"
+#include "node/device/node_socket.hpp"
 
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -16,8 +16,8 @@
 namespace hier {
 namespace {
 
-constexpr std::size_t header_bytes = offsetof(PieceSocket::Message, entries);
-constexpr std::size_t descriptor_bytes = CMSG_SPACE(PieceSocket::most * sizeof(int));
+constexpr std::size_t header_bytes = offsetof(NodeSocket::Message, entries);
+constexpr std::size_t descriptor_bytes = CMSG_SPACE(NodeSocket::most * sizeof(int));
 
 // In the abstract namespace.
 socklen_t name_socket(std::uint64_t process, sockaddr_un& name)
@@ -56,13 +56,13 @@ bool unpack(msghdr& header, std::vector<int>& descriptors)
 
 }  // namespace
 
-PieceSocket& PieceSocket::instance()
+NodeSocket& NodeSocket::instance()
 {
-    static PieceSocket socket;
+    static NodeSocket socket;
     return socket;
 }
 
-PieceSocket::PieceSocket()
+NodeSocket::NodeSocket()
 {
     const int yes = 1;
     struct stat network {};
@@ -80,9 +80,8 @@ PieceSocket::PieceSocket()
     address_ = {process, network.st_ino};
 }
 
-PieceSocket::Sent PieceSocket::try_send(const Address& to, What what,
-                                        std::span<const Entry> entries,
-                                        std::span<const int> descriptors)
+NodeSocket::Sent NodeSocket::try_send(const Address& to, What what, std::span<const Entry> entries,
+                                      std::span<const int> descriptors)
 {
     if (!reaches(to)) return Sent::to_nobody;
     Message message{address_.process, what, static_cast<std::uint32_t>(entries.size()),
@@ -111,7 +110,7 @@ PieceSocket::Sent PieceSocket::try_send(const Address& to, What what,
     return errno == ECONNREFUSED ? Sent::to_nobody : Sent::not_now;
 }
 
-bool PieceSocket::receive(Message& message, std::vector<int>& descriptors)
+bool NodeSocket::receive(Message& message, std::vector<int>& descriptors)
 {
     descriptors.clear();
     constexpr int some = 100;
