@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device memory that cannot be exported: its peers push into cells that the receiver lends.
 #include "node/device/lent_memory.hpp"
-#include "test/support/sdma_rank.hpp"
+#include "test/support/engine_rank.hpp"
 
 namespace {
 

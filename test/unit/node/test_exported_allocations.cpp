@@ -2,7 +2,7 @@
 // Memory that its owner has freed and peers have mapped: they are told, close it, and it comes free.
 #include "node/device/exported_allocations.hpp"
 #include "node/device/peer_vmm_segments.hpp"
-#include "test/support/sdma_rank.hpp"
+#include "test/support/engine_rank.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "node/device/peer_vmm_segments.hpp"
-#include "test/support/sdma_rank.hpp"
+#include "test/support/engine_rank.hpp"
 
 namespace {
 

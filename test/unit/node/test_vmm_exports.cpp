@@ -4,7 +4,7 @@
 
 #include "node/device/peer_vmm_segments.hpp"
 #include "node/device/vmm_exports.hpp"
-#include "test/support/sdma_rank.hpp"
+#include "test/support/engine_rank.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The node level where ranks use GPUs: what a signal promises, who waits for whom, and what happens when a copy fails.
-#include "test/support/sdma_rank.hpp"
+#include "test/support/engine_rank.hpp"
 
 namespace {
 
@@ -291,5 +291,5 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_copy_that_is_not_started),
         cmocka_unit_test(test_the_device_that_is_used),
     };
-    return hier::test::run_cases(argc, argv, "sdma_transport", tests);
+    return hier::test::run_cases(argc, argv, "copy_engines", tests);
 }
