@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the core needs of a GPU runtime. One source (src/gpu/) gives it, built once for ROCm and
+// The core needs this of a GPU runtime. One source (src/gpu/) gives it, built once for ROCm and
 // once for CUDA; each is a module of its own, which is opened where its runtime is installed
 // (src/gpu/runtime.hpp).
 //
@@ -29,7 +29,7 @@ struct IpcHandle {
 
 enum class Platform : std::uint8_t { rocm, cuda };
 
-// Of device memory that the application maps itself (cuMemMap, hipMemMap), as PyTorch's expandable
+// A part of device memory that the application maps itself (cuMemMap, hipMemMap), as PyTorch's expandable
 // segments do: addresses are reserved first, and get their memory segment by segment.
 struct VmmSegment {
     std::byte* base;
@@ -39,7 +39,7 @@ struct VmmSegment {
 // The memory of a segment of another process, which it keeps alive.
 using VmmHandle = std::uint64_t;
 
-// What it takes for a device, its copy engines included, to see what a NIC has written into its
+// How a device, its copy engines included, comes to see the bytes that a NIC has written into its
 // memory. A signal proves only that the data was sent.
 enum class RdmaFlush : std::uint8_t {
     none,        // it sees that of itself
@@ -57,7 +57,7 @@ struct Copy {
     std::size_t rows = 1;
     std::size_t to_pitch = 0;
     std::size_t from_pitch = 0;
-    // Of one row, in the memory of the queue's device, and likely to be asked for again.
+    // One row in the memory of the queue's device, and likely to be asked for again.
     bool recurs = false;
 
     static constexpr int inside = 0;    // a device, or between it and the host
@@ -111,7 +111,7 @@ public:
     virtual int current_device() const = 0;
     virtual std::string pci_address(int device) const = 0;  // 0000:1b:00.0; empty: unknown
 
-    // What `address` belongs to. Host memory that the runtime does not know is no error.
+    // Tells what `address` belongs to. Host memory that the runtime does not know is no error.
     virtual Status inspect(const void* address, Allocation& allocation) const = 0;
 
     // For another process of this node. False: this kind of memory cannot be exported.
@@ -171,7 +171,7 @@ public:
     virtual Status flush_rdma(int device) const = 0;
 };
 
-// What a module exports, under this name. nullptr: there is no device, or (`is_broken`) the runtime
+// A module exports a function of this name. nullptr: there is no device, or (`is_broken`) the runtime
 // does not say whether there is, and may the next time; `reason` tells. `log` takes what goes wrong
 // later.
 inline constexpr const char* entry_point = "hier_gpu_open_8";

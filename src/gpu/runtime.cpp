@@ -21,7 +21,7 @@ std::mutex mutex;
 std::atomic<Runtime*> opened{nullptr};
 std::atomic<int> chosen{HIER_GPU_AUTO};
 std::atomic<int> last_device{-1};
-// By the last search: the process uses a runtime, and nobody can say what its memory is.
+// The last search found that the process uses a runtime that cannot say what memory is.
 std::atomic<bool> found_broken{false};
 // Not destroyed at exit: in a child of fork() the runtime may not be touched, and elsewhere it may have
 // been torn down before (ROCm from 6.2 on does that).
@@ -96,7 +96,7 @@ bool peers_may_write() { return may_peers_write.load(std::memory_order_relaxed);
 static Runtime* runtime_among(unsigned long long loaded)
 {
     static std::atomic<unsigned long long> loaded_at_last_search{0};
-    // What the last search opened, maybe since the first look.
+    // The last search may have opened one since the first look.
     if (loaded_at_last_search == loaded) return opened;
     std::string reasons;
     Runtime* const found = search(true, reasons);
@@ -133,8 +133,8 @@ static bool is_cuda_untouched(unsigned long long loaded)
     return ask != nullptr && ask(&context) == not_initialized;
 }
 
-// Nobody says what it is; but the host's it is not when the CPU does not reach it. (A module may have
-// been put in its place since, a runtime may have recovered.)
+// No runtime says what the memory is. It is not the host's if the CPU does not reach it. (A module may
+// have been put in its place since, a runtime may have recovered.)
 static Status inspect_without(const void* address, const Runtime*& r)
 {
     if (!found_broken || is_readable(address)) return Status::ok;

@@ -47,7 +47,7 @@ void HostMemory::release(const Block& block)
     }
 }
 
-// A runtime's own allocations are near the calling thread (CUDA) or the device (ROCm), but nobody
+// A runtime's own allocations are near the calling thread (CUDA) or the device (ROCm), but no document
 // promises that.
 HostMemory::Block HostMemory::reserve_near(int device, std::size_t bytes)
 {

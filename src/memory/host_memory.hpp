@@ -29,7 +29,7 @@ public:
 
 private:
     static constexpr std::size_t max_outgrown = std::size_t{128} << 20;
-    // Who knows of it beside us: the runtime has allocated it, or has been told of our pages.
+    // The runtime knows of it as well: it has allocated it, or has been told of our pages.
     enum class Owner { nobody, runtime, registered };
     struct Block {
         std::byte* data = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Of the segments that some bytes lie in: another one where any of them is another.
+// A digest of the segments that some bytes lie in. It changes when any segment is another one.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //              done (receiver)        sent (sender)
 //   ... | i-2 | i-1 |  i  | i+1 | i+2 |  free ...
 //
-// Each of the two counts has one writer, and whoever sees one of them grow sees what its writer did
+// Each of the two counts has one writer. A rank that sees a count grow also sees what the writer did
 // before.
 #pragma once
 

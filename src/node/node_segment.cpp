@@ -34,8 +34,8 @@ SharedMemory share(const Group& group, std::size_t bytes)
     return share(group, bytes, SharedMemory::create_named);
 }
 
-// Whoever made the segment had it filled near himself. Pages move when one process alone has mapped
-// them, which a write to each does: nobody else touches these before they are used.
+// The rank that made the segment has it in its own NUMA node. Pages move when only one process has
+// mapped them. A write to each page maps it, and no other rank touches these before they are used.
 void place_pages(void* zeros, std::size_t bytes, int numa)
 {
     if (numa < 0) return;

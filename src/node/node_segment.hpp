@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the ranks of a node share: who is ready, how much has arrived, and whether the team has
-// failed.
+// The memory that the ranks of a node share. It says which ranks are ready, how much has arrived, and
+// whether the team has failed.
 //
 //   failure | slot of rank 0, 1, ...  | flags of receiver 0: from 0, 1, ... | of receiver 1 ...
 //

@@ -13,7 +13,7 @@
 //
 // Between CMA and cells the first put to a peer decides for the rest of the call, so that puts are
 // counted in their order. Large ones go by CMA, with one copy. Small ones go through cells, which
-// need no system call. Median us of a call on one node (bench/allgather, Xeons; 8 cells of 64 KiB),
+// need no system call. Median us of a call on one node (Xeons; 8 cells of 64 KiB),
 // bytes a rank:
 //
 //                              4 KiB   16 KiB   64 KiB   256 KiB   1 MiB

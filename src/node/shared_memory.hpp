@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that the processes of a node share, and that lives as long as somebody maps it.
+// Memory that the processes of a node share. It lives as long as any of them maps it.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace hier {
 
 class SharedMemory {
 public:
-    // What other processes map it by.
+    // Other processes map the memory by it.
     struct Address {
         std::array<char, 64> path{};
         std::uint64_t device = 0, inode = 0;  // of what has to be there

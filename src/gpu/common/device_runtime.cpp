@@ -20,8 +20,8 @@ std::string version_text(int version)
     return std::string(platform_name) + ' ' + std::to_string(major) + '.' + std::to_string(minor);
 }
 
-// That of the memory's device. (CUDA comes back from a copy out of pageable memory before it has landed,
-// ROCm from one inside a device before it is done.)
+// Uses the default stream of the memory's device. (CUDA returns from a copy out of pageable memory
+// before the data has landed, ROCm from a copy inside a device before it is done.)
 hipError_t copy_by_default_stream(const Copy& c)
 {
     Allocation memory;
@@ -103,7 +103,7 @@ Status DeviceRuntime::map(const IpcHandle& handle, int device, std::byte*& base)
     return Status::ok;
 }
 
-// What gives memory back would wait for copies that do not end: then it stays.
+// To give memory back is to wait for copies. The memory stays if one of them does not end.
 void DeviceRuntime::unmap(std::byte* base, int device) const
 {
     if (!StreamQueue::finish_all()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where ROCm and CUDA differ: platform_rocm.cpp and platform_cuda.cpp.
+// ROCm and CUDA differ in these: see platform_rocm.cpp and platform_cuda.cpp.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation);
 
 // Does this version of the runtime let processes share what an application has mapped itself?
 bool platform_shares_segments(int version);
-// Of the current device.
+// A segment of the current device.
 hipError_t inspect_segment(const std::byte* address, VmmSegment& segment);
 
 // The context that the calling thread had, put back at the end. With a pass.
@@ -55,7 +55,7 @@ Contexts take_contexts();
 void give_contexts(const Contexts& contexts);
 
 // Waits for all that the stream has been given, `bound` at most, 0 standing for ever. False: it is
-// still running. What has failed is over, too.
+// still running. A copy that has failed is over, too.
 bool finish(hipStream_t stream, std::chrono::milliseconds bound);
 
 using TrialMemory = std::unique_ptr<void, void (*)(void*)>;
@@ -80,7 +80,7 @@ public:
     // Asynchronous. False: it has not been started, and has to be like any other.
     virtual bool start(hipStream_t stream, const Copy& copy) = 0;
 };
-// Of the current device. nullptr: it would not be quicker.
+// For the current device. nullptr: it would not be quicker.
 std::unique_ptr<PreparedCopy> make_prepared_copy();
 
 bool can_store_words(int device);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a module has to say goes to its user's log.
+// Messages of a module go to its user's log.
 #pragma once
 
 #include <atomic>

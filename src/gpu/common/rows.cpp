@@ -21,8 +21,8 @@ Copy some_of(const Copy& copy, std::size_t first, std::size_t rows)
     return some;
 }
 
-// Do the first and the last byte lie in the same allocation? Datatypes join what they like, and what a
-// driver makes of rows in several allocations, or in a device's memory and the host's, nobody says.
+// Do the first and the last byte lie in the same allocation? Datatypes may join several. No driver says
+// how it copies rows in several allocations, or in a device's memory and the host's.
 bool is_in_one(const void* base, std::size_t span)
 {
     Allocation first, last;

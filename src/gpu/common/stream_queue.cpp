@@ -83,7 +83,7 @@ void StreamQueue::abandon()
     (void)tried_with_.release();
 }
 
-// Of the highest priority: such streams do not wait behind the application's.
+// Streams of the highest priority do not wait behind the application's.
 hipError_t StreamQueue::open(std::size_t stream)
 {
     if (stream >= streams_.size()) streams_.resize(stream + 1);
@@ -95,7 +95,7 @@ hipError_t StreamQueue::open(std::size_t stream)
                                                              hipStreamNonBlocking, greatest);
 }
 
-// What a call has asked for that had no memory for it in the middle, too.
+// Also drops the copies of a call that ran out of memory halfway.
 void StreamQueue::forget()
 {
     for (Stream& s : streams_) {
@@ -104,7 +104,7 @@ void StreamQueue::forget()
     }
 }
 
-// What was started all the same must not be running any more when its buffers are given up.
+// A copy that was started all the same must have ended before its buffers are given up.
 Status StreamQueue::failed_start(const char* what, hipError_t error)
 {
     const Status status = failed_with(error, what);
@@ -158,7 +158,7 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
     return Status::ok;
 }
 
-// A larger one takes so long that nobody sees how it was issued.
+// A larger copy takes so long that the time to issue it does not show.
 bool StreamQueue::start_prepared()
 {
     constexpr std::size_t most = 4 << 20;

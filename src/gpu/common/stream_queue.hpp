@@ -76,7 +76,7 @@ private:
     std::mutex mutex_;
     std::vector<Stream> streams_;
     std::vector<Mark> marks_;  // not yet seen to be reached
-    // Of copies; and of barriers. ROCm 10 takes an event without times for the last one of its stream
+    // For copies, and for barriers. ROCm 10 takes an event without times for the last one of its stream
     // where nothing came between, and then nothing is made visible: these have times.
     std::vector<Event> spare_events_[2];
     std::atomic<std::uint64_t>* words_ = nullptr;  // pinned, one for each stream

@@ -24,8 +24,8 @@ template <class F> bool find(void* library, const char* name, F& function)
     return function != nullptr;
 }
 
-// From now on what returns from a copy in the current context finds it done. What is on its way is
-// waited for; drivers that cannot do it wait at every call.
+// From now on a copy in the current context is done when it returns. Copies that are on their way are
+// waited for. Drivers that cannot do it wait at every call.
 hipError_t complete_copies_of_context()
 {
     constexpr unsigned sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS
@@ -168,7 +168,7 @@ hipError_t inspect_segment(const std::byte* address, VmmSegment& segment)
     if (result == CUDA_SUCCESS)
         result =
             driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(), at);
-    // What could be exported would be all that the pool has there, and not what was allocated of it.
+    // An export would give all that the pool has there, and not only what was allocated of it.
     if (result == CUDA_SUCCESS && pool != nullptr) return hipErrorInvalidValue;
     segment.base = reinterpret_cast<std::byte*>(base);
     segment.id = id;

@@ -39,7 +39,7 @@ public:
     }
 
 private:
-    // What has been launched goes on as it was.
+    // A graph that has been launched goes on as it was.
     hipError_t set(const Copy& copy)
     {
         constexpr auto kind = cudaMemcpyDeviceToDevice;

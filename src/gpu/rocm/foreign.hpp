@@ -14,7 +14,7 @@ namespace hier::gpu {
 // 5.6, where devices reach all memory by themselves (XNACK), the host's has it too.)
 inline constexpr std::size_t foreign_length = SIZE_MAX;
 
-// What it really is, by HSA: a device's, without a number and not to be exported; or the host's.
+// Asks HSA. The memory is a device's, without a number and not to be exported, or the host's.
 hipError_t inspect_foreign(const void* address, Allocation& allocation);
 
 }  // namespace hier::gpu

@@ -17,7 +17,7 @@ struct Hsa {
     decltype(&hsa_agent_get_info) agent_info = nullptr;
 };
 
-// Of the library that HIP is linked with: a name is looked for in what a library needs, too.
+// From the library that HIP is linked with. A name is also looked for in what a library needs.
 const Hsa& hsa()
 {
     static const Hsa found = [] {
@@ -42,7 +42,7 @@ bool ask(hsa_agent_t agent, int what, void* value)
            HSA_STATUS_SUCCESS;
 }
 
-// By its place on the bus. Of the parts of one GPU some versions of HIP give all the same.
+// By its place on the bus. Some versions of HIP give the same place for all parts of one GPU.
 int device_of(hsa_agent_t agent)
 {
     std::uint32_t domain = 0, place = 0;

@@ -90,17 +90,17 @@ DeviceScope::~DeviceScope()
 {
     const int device = static_cast<int>(saved_);
     if (device < 0 || hipSetDevice(device) == hipSuccess) return;
-    // Nobody else can put it right, and whoever asked is told nothing.
+    // No caller can put it right, so none is told.
     const hipError_t error = hipSetDevice(device);
     (void)hipGetLastError();
     if (error != hipSuccess) (void)failed_with(error, "switching back to the application's device");
 }
 
-// Threads have devices, and nobody asks whether they have one.
+// Every thread has a device, so there is nothing to take.
 Contexts take_contexts() { return {}; }
 void give_contexts(const Contexts&) {}
 
-// What is used after hipDeviceReset is an error, no crash.
+// A use after hipDeviceReset is an error, not a crash.
 std::uint64_t context_of(int) { return 1; }
 std::uint64_t current_context() { return 1; }
 
@@ -117,12 +117,12 @@ const hipMemcpyKind no_compute_unit = [] {
 std::atomic<bool> has_no_compute_unit{false};
 
 // From 6.1 on there is the kind; but up to 6.3 a plain copy to a peer takes its own engine and never a
-// kernel, and a forced one a general engine. Of 7.15 some builds leave a forced copy undone, without
+// kernel, and a forced one a general engine. Some builds of 7.15 leave a forced copy undone, without
 // an error, when no engine is free for it (rocm-systems' pull requests 9100, 9652, 11318): no trial at
 // the start can tell.
 bool is_better_forced(int version) { return version >= 60400000 && version < 71500000; }
 
-// Of the trial: two pieces of device memory, and one of the host's, pinned, so that nothing waits
+// The memory of the trial: two blocks of a device, and one of the host's, pinned, so that nothing waits
 // but where it is said.
 class Scratch {
 public:

@@ -45,7 +45,7 @@ public:
 private:
     struct Item {
         std::uint32_t op;
-        int peer;  // that is told; -1: nobody
+        int peer;  // that is told; -1: none
         gpu::Copy copy;
     };
     struct Batch {

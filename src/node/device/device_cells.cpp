@@ -121,8 +121,8 @@ Status DeviceCells::progress(Completions& completions)
     return failure_;
 }
 
-// What goes on where the last one ends is one copy with it: each takes the CPU some 5 us and rests
-// its engine for 3 (H200; inside a device it is the launch of a kernel).
+// A copy that goes on where the last one ends is joined with it. On an H200 each copy takes the CPU
+// some 5 us and rests its engine for 3. Inside a device it is the launch of a kernel.
 void DeviceCells::add(const gpu::Copy& copy)
 {
     if (!copies_.empty()) {
@@ -147,8 +147,8 @@ std::size_t DeviceCells::fragments_left(const Outgoing& out) const
     return std::min(left, max_at_once);
 }
 
-// Starts as many fragments as go at once, or none: what once went by itself would come back by itself,
-// and so its cell, for ever.
+// Starts as many fragments as go at once, or none. A fragment that went alone would come back alone,
+// and so would its cell, for ever.
 Status DeviceCells::push(int peer)
 {
     Outgoing& out = outgoing_[index(peer)];
@@ -180,7 +180,7 @@ Status DeviceCells::push(int peer)
     return Status::ok;
 }
 
-// Of fragments that are there.
+// Sends the entries of fragments that have arrived.
 Status DeviceCells::tell(int peer, Completions& completions)
 {
     Outgoing& out = outgoing_[index(peer)];
@@ -198,7 +198,7 @@ Status DeviceCells::tell(int peer, Completions& completions)
     return failed(status) ? status : Status::ok;
 }
 
-// Starts copying on what has been told.
+// Starts to copy fragments on that the peer has told of.
 Status DeviceCells::take(int peer)
 {
     Incoming& in = incoming_[index(peer)];
@@ -227,7 +227,7 @@ Status DeviceCells::take(int peer)
     return Status::ok;
 }
 
-// Cells that have been copied from.
+// Frees the cells that have been copied from.
 Status DeviceCells::free(int peer)
 {
     Incoming& in = incoming_[index(peer)];

@@ -27,7 +27,7 @@ class DeviceCells final : public NodePath {
 public:
     static constexpr std::size_t max_bytes = 64 << 20;  // that a rank lends to all its peers
 
-    // Of the segment's own (NodeSegment::more()), for a node of so many ranks.
+    // Bytes of the segment (NodeSegment::more()) that a node of so many ranks needs.
     static std::size_t shared_bytes(int ranks);
 
     explicit DeviceCells(const NodeContext& context);
@@ -36,7 +36,7 @@ public:
     DeviceCells& operator=(const DeviceCells&) = delete;
 
     Status begin() override;
-    // What this rank lends, on its device. nullptr: it has none to lend; the cause has been logged.
+    // The cells that this rank lends, on its device. nullptr: there are none; the cause was logged.
     const ExportedMemory* lend(int device);
     // Puts to `peer` go by what it lends, which is mapped here at `cells`.
     void use(int peer, std::byte* cells);
@@ -58,7 +58,7 @@ private:
         std::uint32_t length;
         std::uint32_t is_last;  // of its put
     };
-    // Of one peer to another. Fragment i is in cell i % cells_per_peer.
+    // From one peer to another. Fragment i is in cell i % cells_per_peer.
     using Pair = EntryRing<Entry, cells_per_peer>;
     // A part of a put, in one cell.
     struct Fragment {
@@ -87,7 +87,7 @@ private:
 
     Pair& pair(int from, int to) const;
     std::size_t cell_bytes() const;
-    // Of the cells for `from`, in what `to` lends.
+    // The cells for `from` begin there in the memory that `to` lends.
     std::size_t offset(int from, int to) const;
     void add(const gpu::Copy& copy);
     std::size_t fragments_left(const Outgoing& out) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allocations of this process that its peers map as a whole (peer_mappings.hpp): who has been told of
-// which. Memory that the application frees comes free only when nobody has it mapped, and only its
-// owner knows that it was freed.
+// Allocations of this process that its peers map as a whole (peer_mappings.hpp), and which peers were
+// told of which. Freed memory becomes free only when no process has it mapped, and only its owner
+// knows that it was freed.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@ class ExportedAllocations {
 public:
     static ExportedAllocations& instance();
 
-    // Before the peers are told where `memory` is. If it is new, those who may have mapped what is no
-    // more hear of that first: to map this one they may have to give that up.
+    // Before the peers are told where `memory` is. If it is new, peers that may have mapped freed memory
+    // hear of that first. They may have to give it up in order to map this one.
     void note(const ExportedMemory& memory, int device, std::span<const NodeSocket::Address> peers);
     std::size_t size();
 

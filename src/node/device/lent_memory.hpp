@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory of this process that others may map, for the life of the process: no memory is freed
-// that a peer still has mapped, and who has mapped a block finds it unchanged when it is lent again.
+// Device memory of this process that others may map, for the life of the process. No memory is freed
+// while a peer has it mapped. A peer that has mapped a block finds it unchanged when it is lent again.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ public:
 
     static LentMemory& instance();
 
-    // Of that many bytes or more. nullptr: it cannot be had; the cause has been logged.
+    // A block of that many bytes or more. nullptr: there is none; the cause has been logged.
     const Block* take(int device, std::size_t bytes);
-    // Nobody writes into it any more.
+    // No peer writes into it any more.
     void give_back(const std::byte* base);
     void clear();
-    // So many blocks are.
+    // The number of blocks that are lent.
     std::size_t lent();
 
 private:

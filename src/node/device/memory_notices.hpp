@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What processes have still to be told of memory that is no more.
+// News of memory that is gone, for the processes that have not heard yet.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ public:
     explicit MemoryNotices(NodeSocket::What what) : what_(what) {}
 
     void add(const NodeSocket::Address& peer, const NodeSocket::Entry& memory);
-    // Whose queue is full is told the next time, and who is gone not at all.
+    // A process whose queue is full is told the next time. A process that is gone is dropped.
     void send();
     // Is there anything that this process has still to be told?
     bool has(std::uint64_t process) const { return due_.contains(process); }

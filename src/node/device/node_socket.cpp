@@ -36,7 +36,7 @@ void close_all(std::vector<int>& descriptors)
     descriptors.clear();
 }
 
-// What came along: descriptors, and whether one of this user has sent it.
+// Takes the descriptors out of a message. True: a process of this user has sent it.
 bool unpack(msghdr& header, std::vector<int>& descriptors)
 {
     bool is_ours = false;

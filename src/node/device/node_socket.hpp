@@ -50,7 +50,7 @@ public:
     enum class Sent {
         yes,
         not_now,    // the other's queue is full
-        to_nobody,  // he is gone, or was never to be reached
+        to_nobody,  // the process is gone, or could never be reached
     };
     Sent try_send(const Address& to, What what, std::span<const Entry> entries,
                   std::span<const int> descriptors);
@@ -60,7 +60,7 @@ public:
         return try_send(to, what, entries, descriptors) == Sent::yes;
     }
     // False: there is none. `descriptors`, which are the caller's, are as many as the entries, or
-    // none: there was no room for them. What other users send is dropped, some at a time.
+    // none: there was no room for them. Messages of other users are dropped, some at a time.
     bool receive(Message& message, std::vector<int>& descriptors);
 
 private:

@@ -20,7 +20,7 @@
 
 namespace hier {
 
-// What a process tells its peers of an allocation. Lives in shared memory.
+// A process tells its peers this of an allocation. It lies in shared memory.
 struct ExportedMemory {
     std::uint64_t base;  // in its owner
     std::uint64_t length;
@@ -51,10 +51,10 @@ public:
     void release(Mapping* mapping);
     // Or will one have to be opened?
     bool has(const ExportedMemory& memory, int device);
-    // These allocations are no more. Their mappings are closed when another one has to be opened
-    // anyway: to close them is to wait for kernels, which may wait for whoever is in a call with us.
+    // These allocations are gone. Their mappings are closed when another one has to be opened anyway. To
+    // close them is to wait for kernels, which may wait for a rank that is in a call with this one.
     void note_freed(std::int32_t owner, std::span<const NodeSocket::Entry> freed);
-    // All that nobody uses.
+    // Closes all that are not in use.
     void clear();
     std::size_t size();
 
@@ -74,7 +74,7 @@ private:
     void close_oldest();
     void close_freed();
 
-    // An owner, and a device that copies.
+    // By an owner, and a device that copies.
     struct Attempts {
         std::int32_t owner;
         int device;

@@ -11,7 +11,7 @@
 namespace hier {
 namespace {
 
-// Of the window for what begins with this segment.
+// The start of the window for a range that begins with this segment.
 std::uint64_t start_of(std::uint64_t base)
 {
     constexpr std::uint64_t step = PeerVmmSegments::window_bytes / 2;
@@ -153,7 +153,7 @@ void PeerVmmSegments::import(Segments& segments, const NodeSocket::Entry& entry,
         segments[entry.base] = known;
 }
 
-// What overlaps: the addresses are another segment's now, or nobody's.
+// Drops the segments that overlap. Their addresses belong to another segment now, or to none.
 void PeerVmmSegments::drop(std::uint64_t process, const NodeSocket::Entry& entry)
 {
     for (Window& w : windows_) {

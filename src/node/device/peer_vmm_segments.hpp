@@ -39,7 +39,7 @@ public:
     void release(Window* window);
     // Takes in what peers have said; `device`: any that this process uses, -1: none.
     void listen(int device);
-    // All that nobody uses.
+    // Closes all that is not in use.
     void clear();
     std::size_t size();  // segments that are mapped
 

@@ -102,7 +102,7 @@ bool VmmExports::tell(std::span<const gpu::VmmSegment> segments, const NodeSocke
     return true;
 }
 
-// What it has still to be told is no more lies where the new segments may be.
+// A segment whose end the peer has not heard of may lie where the new segments are.
 bool VmmExports::may_be_told(const NodeSocket::Address& peer)
 {
     if (retired_.has(peer.process) || !NodeSocket::instance().reaches(peer)) return false;

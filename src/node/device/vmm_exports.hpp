@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The segments of this process that its peers may map: who has been told of which.
+// The segments of this process that its peers may map, and which peers were told of which.
 #pragma once
 
 #include <map>

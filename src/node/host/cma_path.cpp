@@ -30,8 +30,8 @@ int write_memory(int pid, const std::byte* from, std::uint64_t to, std::size_t b
     return 0;
 }
 
-// Where a process's main thread has ended the kernel finds its memory no more, by its number; but it
-// has other threads.
+// The kernel does not find a process's memory once its main thread has ended. The process may still
+// have other threads.
 bool lives_on(int pid)
 {
     const std::filesystem::directory_iterator end;

@@ -25,8 +25,8 @@ public:
     Status begin() override;
     // Long ones go on in progress(), so that the network is served in between.
     Status put(const Transfer& transfer) override;
-    // As put(), for the first one to a peer in a call. None: the kernel lets nobody write there, or
-    // read what is to be written.
+    // As put(), for the first put to a peer in a call. None: no process may write to that memory or
+    // read the source.
     std::optional<Status> put_if_reachable(const Transfer& transfer);
     std::uint32_t arrived(int peer) const override;
     Status progress(Completions& completions) override;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small blocks inside a node: a rank writes each once, into memory of its own that all others read,
-// and waits for nobody.
+// Small blocks inside a node. A rank writes each block once, into its own memory that all others read.
+// It waits for no other rank.
 //
 //   rank r    calls 1, 3, 5, ...   [signal | total] [offset, length, bytes] [offset, length, bytes] ...
 //             calls 2, 4, 6, ...   [signal | total] [offset, length, bytes] ...
 //
-// Nobody says that he has read. Who writes in call c has ended call c-1, for which he had a block of
-// every other rank, which so had entered it, and ended call c-2, whose half he writes over now.
-// That goes for any kind of call in between, because in each every rank gets every other one's block.
+// Readers never acknowledge. A writer in call c already holds every rank's block of call c-1. So every
+// rank has finished call c-2, and the half that c-2 used is free. Calls of another kind may lie in
+// between, because in each of them every rank gets every other rank's block.
 //
 // A block of up to 32 bytes comes in the cache line of its signal. Bytes copied on a node of G
 // ranks: G*S in, G*(G-1)*S out.
@@ -29,7 +29,7 @@ namespace hier {
 
 class NodePublish final : public NodePath {
 public:
-    // Of a rank in one call: `blocks` of `bytes` in all need at most this much.
+    // A rank that publishes `blocks` of `bytes` in all in one call needs at most this much.
     static constexpr std::size_t space_for(std::size_t blocks, std::size_t bytes)
     {
         return bytes + blocks * (sizeof(Block) + alignment - 1);

@@ -43,7 +43,7 @@ Status ShmCells::begin()
     return Status::ok;
 }
 
-// What a cell was filled from may change once the call is over.
+// The source of a cell may change once the call is over.
 void ShmCells::end()
 {
     for (Cell& cell : cells_) {
@@ -70,7 +70,7 @@ std::uint32_t ShmCells::arrived(int peer) const
     return incoming_[static_cast<std::size_t>(peer)].arrived;
 }
 
-// Otherwise nobody but this process touches the application's buffers, and only in progress().
+// Apart from engines only this process touches the application's buffers, and only in progress().
 bool ShmCells::idle()
 {
     bool is_idle = true;

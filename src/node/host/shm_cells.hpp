@@ -26,7 +26,7 @@
 
 namespace hier {
 
-// Of a rank's cells.
+// The cells of one rank.
 struct CellShape {
     std::size_t count = 8;
     std::size_t bytes = 64 << 10;
@@ -66,7 +66,7 @@ private:
         const std::byte* content = nullptr;  // what it was filled from, in this collective
         std::size_t length = 0;
         Work filling;
-        bool is_fresh = false;             // in nobody's queue yet
+        bool is_fresh = false;             // in no queue yet
         std::vector<std::uint64_t> until;  // by peer: how far that queue is done when it is free
     };
     // From one peer.
