@@ -29,7 +29,7 @@
 
 struct hier_team {
     hier_team(const hier_config& config, const hier_bootstrap& bootstrap, const hier::Group& all)
-        : team(config, bootstrap, all, hier::shipped_collectives())
+        : team(config, bootstrap, all, {hier::shipped_collectives(), hier::make_network})
     {
         hier::ProgressEngine::instance().add(team);
     }

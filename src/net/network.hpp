@@ -2,9 +2,15 @@
 // What the process has of its networks, over all teams. Local; nothing here waits.
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "net/network_transport.hpp"
+
 namespace hier {
+
+// The network that this component ships: a MakeNetwork.
+std::unique_ptr<NetworkTransport> make_network(const NetworkSetup& setup);
 
 // The library that moves the bytes, with its version: "UCX 1.13.1".
 std::string network_library();

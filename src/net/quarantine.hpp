@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "net/ucx/ucx_devices.hpp"
+#include "net/devices/network_choice.hpp"
 
 namespace hier {
 

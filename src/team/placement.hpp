@@ -7,7 +7,7 @@
 
 #include "hier/hier.h"
 #include "hier/topology.hpp"
-#include "net/ucx/ucx_devices.hpp"
+#include "net/network_transport.hpp"
 
 namespace hier {
 
@@ -19,14 +19,8 @@ int numa_node(const PeerRecord& record);
 // That which is to hold what this rank's data passes through; -1: there is no choice.
 int memory_node(const PeerRecord& record);
 
-// The network devices of `rank`, one choice for each. Throws SetupError.
-std::vector<NetworkChoice> network_choices(const hier_config& config,
-                                           const std::vector<PeerRecord>& records,
-                                           const Topology& topology, int rank);
-
-// GPU, NUMA node, network devices and how near these are, as far as known. `devices` are UCX's
-// names, comma-separated, or empty.
+// GPU, NUMA node, network devices and how near these are, as far as known.
 std::string describe_place(const std::vector<PeerRecord>& records, const Topology& topology,
-                           int rank, const std::string& devices);
+                           int rank, const NetworkTraits& network);
 
 }  // namespace hier

@@ -68,12 +68,15 @@ const char* to_string(std::int32_t source)
 
 }  // namespace
 
-RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkChoice& network,
-                     const NetworkRate& told)
+RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkTraits& network)
 {
+    const NetworkRate& told = network.rate;
     RateRecord self{};
     self.device = std::hash<std::string>()(network.devices);
-    self.lanes = 1;
+    self.lanes = network.lanes;
+    self.max_bytes = network.max_bytes;
+    self.stages = network.reaches_devices ? 0 : 1;
+    self.in_order = network.is_in_order ? 1 : 0;
     self.nic_is = config.net_rate > 0    ? RateRecord::stated
                   : told.rate > min_told ? RateRecord::told
                                          : RateRecord::assumed;
@@ -81,10 +84,9 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkC
                : told.rate > min_told ? told.rate
                                       : assumed_nic;
     self.nic_latency = told.latency;
-    const bool is_tcp = network.transports.find("tcp") != std::string::npos;
-    self.nic_issue = is_tcp ? tcp_issue : rdma_issue;
-    self.message = is_tcp ? tcp_message : rdma_issue;
-    self.nic_turn = is_tcp ? tcp_turn : 0;
+    self.nic_issue = network.is_tcp ? tcp_issue : rdma_issue;
+    self.message = network.is_tcp ? tcp_message : rdma_issue;
+    self.nic_turn = network.is_tcp ? tcp_turn : 0;
     self.link = config.link_rate * giga;
     self.uses_device = uses_device ? 1 : 0;
     return self;

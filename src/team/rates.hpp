@@ -11,7 +11,7 @@
 #include "coll/common/rates.hpp"
 #include "hier/hier.h"
 #include "hier/topology.hpp"
-#include "net/ucx/ucx_devices.hpp"
+#include "net/network_transport.hpp"
 
 namespace hier {
 
@@ -31,8 +31,7 @@ struct RateRecord {
 };
 static_assert(std::is_trivially_copyable_v<RateRecord>);
 
-RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkChoice& network,
-                     const NetworkRate& told);
+RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkTraits& network);
 
 struct TeamRates {
     Rates rates;

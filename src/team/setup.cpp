@@ -66,30 +66,30 @@ std::unique_ptr<NodeTransport> make_node(const TeamSetup& setup, const Group& no
     return make_node_transport(node, ranks, setup.config.intra);
 }
 
-std::unique_ptr<Rail> make_rail(const TeamSetup& setup, const Group& rail, const Records& records,
-                                int rank)
+std::unique_ptr<NetworkTransport> make_rail(const TeamSetup& setup, const Group& rail,
+                                            const Records& records, int rank,
+                                            const MakeNetwork& make_network)
 {
     const hier_config& config = setup.config;
-    std::vector<NetworkChoice> choices;
-    rail.agree("choosing network devices",
-               [&] { choices = network_choices(config, records, setup.topology, rank); });
-    const int depth = config.depth > 0 ? config.depth : max_chosen_depth;
-    return std::make_unique<Rail>(
-        rail, choices, rail_partners(setup.topology, rank),
-        RailSettings{depth, config.gpu_direct, gpu::runtime(), config.progress});
+    return make_network({.group = rail,
+                         .config = config,
+                         .records = records,
+                         .topology = setup.topology,
+                         .rank = rank,
+                         .is_partner = rail_partners(setup.topology, rank),
+                         .depth = config.depth > 0 ? config.depth : max_chosen_depth,
+                         .gpu = gpu::runtime()});
+}
+
+const NetworkTraits& network_of(const TeamSetup& setup)
+{
+    static const NetworkTraits none;
+    return setup.rail ? setup.rail->traits() : none;
 }
 
 TeamRates measure(const TeamSetup& setup, const Group& team, const PeerRecord& self)
 {
-    const auto& rail = setup.rail;
-    const bool uses_device = self.has_device != 0;
-    RateRecord own =
-        rail ? own_rates(setup.config, uses_device, rail->choice(), rail->network_rate())
-             : own_rates(setup.config, uses_device, {}, {});
-    own.in_order = rail && rail->is_in_order() ? 1 : 0;
-    own.lanes = rail ? rail->lanes() : 1;
-    own.max_bytes = rail ? rail->max_bytes() : std::numeric_limits<std::size_t>::max();
-    own.stages = rail && !rail->reaches_devices() ? 1 : 0;
+    RateRecord own = own_rates(setup.config, self.has_device != 0, network_of(setup));
     own.publish = setup.node->publish_space();
     return team_rates(team.collect(own), setup.topology);
 }
@@ -106,11 +106,10 @@ std::string describe(const TeamSetup& setup, const Records& records, int rank,
         format("%d ranks on %d node%s (%s), %d rail%s, %s inside a node", topology.size(),
                topology.nodes(), topology.nodes() > 1 ? "s" : "", nodes.c_str(), topology.rails(),
                topology.rails() > 1 ? "s" : "", setup.node->name());
-    const auto& rail = setup.rail;
-    if (rail) text += format(", %s between nodes", rail->name().c_str());
-    if (rail && !rail->device_memory().empty()) text += ", " + rail->device_memory();
-    const std::string place =
-        describe_place(records, topology, rank, rail ? rail->choice().devices : "");
+    const NetworkTraits& network = network_of(setup);
+    if (setup.rail) text += format(", %s between nodes", network.name.c_str());
+    if (!network.device_memory.empty()) text += ", " + network.device_memory;
+    const std::string place = describe_place(records, topology, rank, network);
     const PeerRecord& self = records[static_cast<std::size_t>(rank)];
     if (self.gpu.pci >= 0 || numa_node(self) >= 0)
         text += format("; rank %d: %s", rank, place.c_str());
@@ -134,7 +133,8 @@ bool shares_cores(const Records& records, const PeerRecord& self)
 }  // namespace
 
 void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
-                 TeamSetup& setup, const std::function<void()>& finish)
+                 const MakeNetwork& make_network, TeamSetup& setup,
+                 const std::function<void()>& finish)
 {
     const int rank = bootstrap.rank;
     setup.config = config;
@@ -157,10 +157,11 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
     });
     if (setup.topology.nodes() > 1)
         team.agree("setting up the rail level", [&] {
-            rail->agree("", [&] { setup.rail = make_rail(setup, *rail, records, rank); });
+            rail->agree("",
+                        [&] { setup.rail = make_rail(setup, *rail, records, rank, make_network); });
         });
     // Each rank's own affair. 0 stays 0.
-    if (setup.rail) setup.config.depth = std::min(setup.config.depth, setup.rail->max_in_flight());
+    setup.config.depth = std::min(setup.config.depth, network_of(setup).max_in_flight);
     const TeamRates rates = measure(setup, team, self);
     if (!rates.may_be_eager) setup.config.eager_bytes = 0;
     setup.max_bytes = rates.max_bytes;

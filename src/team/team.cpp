@@ -9,17 +9,17 @@
 namespace hier {
 
 Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
-           std::span<const MakeCollective> collectives)
+           const TeamParts& parts)
     : rank_(bootstrap.rank)
 {
-    set_up_team(config, bootstrap, team, setup_, [&] {
+    set_up_team(config, bootstrap, team, parts.network, setup_, [&] {
         executor_ = std::make_unique<Executor>(
             setup_.node.get(), setup_.rail.get(),
             Executor::Limits{
                 .timeout = std::chrono::seconds(config.timeout),
                 .rail_first = std::chrono::microseconds(setup_.oversubscribed ? 1000 : 0),
             });
-        for (const MakeCollective make : collectives)
+        for (const MakeCollective make : parts.collectives)
             collectives_.push_back(make(setup_.topology, setup_.rates));
         tracer_ = make_tracer(setup_, rank_);
     });
@@ -44,7 +44,7 @@ Status Team::start(const Call& call, Request*& request)
 // Which memory belongs to a device, for this call.
 Status Team::place_memory(const Call& call, Binding& binding) const
 {
-    const bool is_for_nics = setup_.rail && setup_.rail->is_rdma();
+    const bool is_for_nics = setup_.rail && setup_.rail->traits().is_rdma;
     if (!takes_device_memory() && !is_for_nics) {  // the CPU reaches all of it
         binding.receive.memory = binding.send.memory = {};
         return Status::ok;

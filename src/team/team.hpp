@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -22,13 +23,19 @@
 
 namespace hier {
 
+// What a team is put together from.
+struct TeamParts {
+    std::span<const MakeCollective> collectives;  // that may be called, by index
+    MakeNetwork network;                          // for a team on several nodes
+};
+
 // But for what is said to be for any thread, all under the progress engine's lock.
 class Team {
 public:
     // Collective over the bootstrap's team, of which `team` is the group, inside a step of the caller's
-    // (Group::agree). `collectives`: what may be called, by index.
+    // (Group::agree).
     Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
-         std::span<const MakeCollective> collectives);
+         const TeamParts& parts);
     ~Team();
 
     // in_progress: `request` stands for the call. bad_argument: nothing has started. Any other status:

@@ -22,7 +22,7 @@ std::unique_ptr<Tracer> make_tracer(const TeamSetup& setup, int rank)
     header += format("# rank,%d\n# node,%d\n# local,%d\n# rail,%d\n", rank, topology.node_of(rank),
                      topology.local_of(rank), topology.rail_of(rank));
     header += format("# intra,%s\n# inter,%s\n", setup.node->name(),
-                     setup.rail ? setup.rail->name().c_str() : "");
+                     setup.rail ? setup.rail->traits().name.c_str() : "");
     return std::make_unique<Tracer>(
         Tracer::Setting{.prefix = config.trace,
                         .team = setup.name,

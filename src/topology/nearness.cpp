@@ -160,6 +160,24 @@ std::vector<Position> rank_positions(std::span<const PeerRecord> host)
     return positions;
 }
 
+HostRanks host_ranks(std::span<const PeerRecord> records, const Topology& topology, int rank)
+{
+    const auto record = [&](int r) -> const PeerRecord& {
+        return records[static_cast<std::size_t>(r)];
+    };
+    std::vector<int> ranks;
+    for (int r = 0; r < topology.size(); r++) {
+        if (record(r).node_key == record(rank).node_key) ranks.push_back(r);
+    }
+    const auto key = [&](int r) { return std::pair(topology.node_of(r), topology.local_of(r)); };
+    std::sort(ranks.begin(), ranks.end(), [&](int a, int b) { return key(a) < key(b); });
+    std::vector<PeerRecord> host;
+    host.reserve(ranks.size());
+    for (const int r : ranks) host.push_back(record(r));
+    const auto self = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
+    return {rank_positions(host), static_cast<int>(self)};
+}
+
 std::vector<std::vector<int>> assign_nics(std::span<const Position> ranks,
                                           std::span<const Nic> nics, int most)
 {

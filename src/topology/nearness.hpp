@@ -38,6 +38,13 @@ std::string pci_text(std::int64_t pci);
 // all of several ranks name is the one that a runtime gives to those who have not chosen: nobody's.
 std::vector<Position> rank_positions(std::span<const PeerRecord> host);
 
+// The ranks that share a host's devices, virtual nodes or not, and which of them `rank` is.
+struct HostRanks {
+    std::vector<Position> positions;
+    int self;
+};
+HostRanks host_ranks(std::span<const PeerRecord> records, const Topology& topology, int rank);
+
 struct Nic {
     Position position;
     std::string link = {};  // its rate, kind and subnet, as the system says; "": not known

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "competitors.hpp"
-#include "net/lane_counts.hpp"
+#include "net/stripes.hpp"
 
 namespace bench::simulator {
 

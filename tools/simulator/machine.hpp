@@ -18,7 +18,7 @@ struct Machine {
     bool is_host = false;  // buffers in host memory: the ranks' cores copy
 
     // Of a node; 0: one a rank. Ranks share them, or each has several, over which its puts go in turn
-    // (lanes; src/net/lane_counts.hpp).
+    // (lanes; src/net/stripes.hpp).
     int nics = 0;
     int lanes = 1;  // of every rank, by a call. Local rank l uses NICs (l * lanes + lane) % nics
     int turns = 1;  // of these, to a peer

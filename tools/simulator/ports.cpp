@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "net/lane_counts.hpp"
+#include "net/stripes.hpp"
 
 namespace bench::simulator {
 
@@ -28,7 +28,7 @@ std::size_t Simulation::nic_of(int number, int sender, const Op& put) const
     const std::size_t first = hier::first_lane(
         static_cast<std::size_t>(topology_.rail_index_of(sender)),
         static_cast<std::size_t>(topology_.rail_index_of(put.peer)), members, lanes);
-    const std::size_t turn = hier::turn_of(put.count, static_cast<std::size_t>(machine_.turns));
+    const std::size_t turn = hier::stripe_of(put.count, static_cast<std::size_t>(machine_.turns));
     const std::size_t nic =
         static_cast<std::size_t>(topology_.local_of(number)) * lanes + (first + turn) % lanes;
     return static_cast<std::size_t>(node) * nic_stride_ +

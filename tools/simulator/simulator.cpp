@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "net/lane_counts.hpp"
+#include "net/stripes.hpp"
 
 namespace bench::simulator {
 
@@ -268,7 +268,7 @@ void Simulation::arrived(int from, int to, OpIndex i)
     // Who has put something is in the call, announced or not.
     announced(d.receiver, number);
     Pair& c = receiver.pair(number);
-    c.arrived[hier::turn_of(op.count, c.arrived.size())]++;
+    c.arrived[hier::stripe_of(op.count, c.arrived.size())]++;
     while (c.next_await < c.awaits.size() &&
            receiver.op(c.awaits[c.next_await]).count <= c.complete()) {
         finish(d.receiver, c.awaits[c.next_await++]);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "net/ucx/ucx_devices.hpp"
+#include "net/devices/network_choice.hpp"
 
 namespace hier {
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "net/ucx/ucx_devices.hpp"
+#include "net/devices/network_choice.hpp"
 
 namespace hier {
 

@@ -24,6 +24,7 @@
 
 #include "hier/topology.hpp"
 #include "hier/transport.hpp"
+#include "net/network_transport.hpp"
 #include "net/ucx/device/rail_direct.hpp"
 #include "net/ucx/rail_board.hpp"
 #include "net/ucx/ucx_memory.hpp"

@@ -20,7 +20,7 @@
 #include "hier/gpu.hpp"
 #include "net/ucx/device/flush_probe.hpp"
 #include "net/ucx/ucx_config.hpp"
-#include "net/ucx/ucx_devices.hpp"
+#include "net/devices/network_choice.hpp"
 
 namespace hier {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "coll/allgather/cost.hpp"
-#include "net/lane_counts.hpp"
+#include "net/stripes.hpp"
 #include "tools/simulator/algorithms.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -321,7 +321,7 @@ bool lanes_are_shared_by_peers()
                 std::vector<std::size_t> on(used);
                 for (std::size_t peer = 1; peer < nodes; peer++) {
                     for (std::uint32_t count = 1; count <= chunks; count++)
-                        on[(hier::first_lane(0, peer, nodes, used) + hier::turn_of(count, turns)) %
+                        on[(hier::first_lane(0, peer, nodes, used) + hier::stripe_of(count, turns)) %
                            used]++;
                 }
                 const std::size_t busiest = *std::max_element(on.begin(), on.end());

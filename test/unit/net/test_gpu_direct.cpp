@@ -8,7 +8,7 @@
 #include "net/ucx/device/device_keys.hpp"
 #include "net/ucx/device/gpu_direct.hpp"
 #include "net/ucx/device/rail_flush.hpp"
-#include "net/ucx/ucx_devices.hpp"
+#include "net/devices/network_choice.hpp"
 
 #include "test/support/cmocka.hpp"
 

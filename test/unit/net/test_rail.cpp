@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "net/rail.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
 #include "test/support/wrap_ucx.hpp"

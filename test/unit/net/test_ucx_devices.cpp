@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "net/devices/network_choice.hpp"
 #include "net/devices/tcp_interfaces.hpp"
 #include "net/ucx/ucx_devices.hpp"
 

@@ -21,7 +21,7 @@ RateRecord record(const char* device, double told, bool uses_device = false, dou
 {
     hier_config config{};
     config.link_rate = link;
-    return own_rates(config, uses_device, {device, "rc"}, {told, 2e-6});
+    return own_rates(config, uses_device, {.devices = device, .rate = {told, 2e-6}});
 }
 
 Topology two_nodes()
@@ -35,9 +35,9 @@ Topology two_nodes()
 void test_stated_before_told(void**)
 {
     hier_config config{};
-    assert_true(near(own_rates(config, false, {"a", "rc"}, {25 * giga, 0}).nic, 25 * giga));
+    assert_true(near(own_rates(config, false, {.rate = {25 * giga, 0}}).nic, 25 * giga));
     config.net_rate = 12.5;
-    const RateRecord stated = own_rates(config, false, {"a", "rc"}, {25 * giga, 0});
+    const RateRecord stated = own_rates(config, false, {.rate = {25 * giga, 0}});
     assert_true(near(stated.nic, 12.5 * giga) && stated.nic_is == RateRecord::stated);
 }
 
@@ -45,7 +45,7 @@ void test_stated_before_told(void**)
 void test_unknown_is_assumed(void**)
 {
     for (const double told : {0.0, 12.5e6}) {
-        const RateRecord r = own_rates({}, false, {"a", "tcp"}, {told, 0});
+        const RateRecord r = own_rates({}, false, {.rate = {told, 0}, .is_tcp = true});
         assert_true(r.nic_is == RateRecord::assumed && r.nic > giga);
     }
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "net/joined_parts.hpp"
-#include "net/lane_counts.hpp"
+#include "net/stripes.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -28,7 +28,7 @@ const char* counts_are_unbroken()
         for (std::uint32_t left = puts; left > 0;) {
             const auto lane = static_cast<std::uint32_t>(random() % lanes);
             if (next[lane] > puts) continue;
-            if (turn_of(next[lane], lanes) != lane) return keep("a put on another lane");
+            if (stripe_of(next[lane], lanes) != lane) return keep("a put on another lane");
             highest[lane] = next[lane];
             is_there[highest[lane]] = true;
             next[lane] += lanes;
@@ -54,7 +54,7 @@ void test_last_on_a_lane(void**)
     for (std::uint32_t lanes = 1; lanes <= 4; lanes++) {
         std::vector<std::uint32_t> last(lanes);
         for (std::uint32_t count = 1; count <= 20; count++) {
-            last[turn_of(count, lanes)] = count;
+            last[stripe_of(count, lanes)] = count;
             for (std::uint32_t lane = 0; lane < lanes; lane++)
                 assert_int_equal(last_on(count, lane, lanes), last[lane]);
         }
@@ -63,22 +63,22 @@ void test_last_on_a_lane(void**)
 
 // By counting: what a member sends to all others, and what it gets from them, is spread as evenly as
 // whole chunks can be, over the lanes that are said to be in use, and to them alone.
-std::string spread_of(std::size_t members, std::size_t turns, std::size_t lanes)
+std::string spread_of(std::size_t members, std::size_t stripes, std::size_t lanes)
 {
-    const std::size_t used = lanes_in_use(members, turns, lanes);
+    const std::size_t used = lanes_in_use(members, stripes, lanes);
     for (std::size_t me = 0; me < members; me++) {
         std::vector<std::size_t> sent(lanes), got(lanes);
         for (std::size_t peer = 0; peer < members; peer++) {
-            for (std::size_t turn = 0; peer != me && turn < turns; turn++) {
-                sent[(first_lane(me, peer, members, used) + turn) % used]++;
-                got[(first_lane(peer, me, members, used) + turn) % used]++;
+            for (std::size_t stripe = 0; peer != me && stripe < stripes; stripe++) {
+                sent[(first_lane(me, peer, members, used) + stripe) % used]++;
+                got[(first_lane(peer, me, members, used) + stripe) % used]++;
             }
         }
         for (const auto& all : {sent, got}) {
             const auto end = all.begin() + static_cast<std::ptrdiff_t>(used);
             const auto [least, most] = std::minmax_element(all.begin(), end);
             if (*least == 0) return "a lane in use has nothing";
-            if (used == lanes && turns == 1 && *most > *least + 1) return "uneven";
+            if (used == lanes && stripes == 1 && *most > *least + 1) return "uneven";
             if (std::any_of(end, all.end(), [](std::size_t n) { return n > 0; }))
                 return "a lane that is not in use";
         }
@@ -90,8 +90,8 @@ void test_spread(void**)
 {
     for (std::size_t members = 2; members < 12; members++) {
         for (std::size_t lanes = 1; lanes <= 5; lanes++) {
-            for (std::size_t turns = 1; turns <= lanes; turns++)
-                expect_no_reason(keep(spread_of(members, turns, lanes)));
+            for (std::size_t stripes = 1; stripes <= lanes; stripes++)
+                expect_no_reason(keep(spread_of(members, stripes, lanes)));
         }
     }
 }
@@ -134,5 +134,5 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_joined_parts),
     };
-    return hier::test::run_cases(argc, argv, "lane_counts", tests);
+    return hier::test::run_cases(argc, argv, "stripes", tests);
 }

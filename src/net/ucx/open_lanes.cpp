@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/ucx/open_lanes.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "hier/hier.h"
+#include "net/quarantine.hpp"
+#include "net/ucx/ucx_config.hpp"
+#include "net/ucx/ucx_lane.hpp"
+#include "team/group.hpp"
+
+namespace hier {
+namespace {
+
+Quarantine& quarantine()
+{
+    static Quarantine instance;
+    return instance;
+}
+
+// Without the first device there is no rail. A limit on locked memory leaves room for one device only.
+std::size_t usable(const std::vector<NetworkChoice>& choices)
+{
+    if (max_registered(choices[0]) < std::numeric_limits<std::size_t>::max()) return 1;
+    const auto end = std::find_if(choices.begin() + 1, choices.end(),
+                                  [](const auto& choice) { return quarantine().contains(choice); });
+    return static_cast<std::size_t>(end - choices.begin());
+}
+
+LanePointer connect(const NetworkSetup& setup, const NetworkChoice& choice)
+{
+    const Group& group = setup.group;
+    std::shared_ptr<UcxWorker> worker;
+    RailBoard board;
+    try {
+        group.agree("opening the network", [&] {
+            if (quarantine().contains(choice))
+                throw KnownFailure(format("device \"%s\" could not be connected in the last %d min",
+                                          choice.devices.c_str(),
+                                          static_cast<int>(Quarantine::duration.count())));
+            worker = UcxWorker::get(choice);
+            const std::lock_guard lock(worker->mutex());
+            board = RailBoard(worker->context(), setup.is_partner.size());
+        });
+    } catch (...) {  // another rank's failure, maybe
+        if (worker) {
+            const std::lock_guard lock(worker->mutex());
+            const RailBoard gone = std::move(board);
+        }
+        throw;
+    }
+    LanePointer lane;
+    group.agree("making a rail", [&] {
+        lane.reset(new UcxLane(worker, std::move(board), setup.is_partner, setup.depth));
+        if (setup.gpu != nullptr) lane->allow_direct(setup.config.gpu_direct, *setup.gpu);
+    });
+    lane->connect(group, setup.config.progress);
+    return lane;
+}
+
+LanePointer open(const NetworkSetup& setup, const NetworkChoice& choice)
+{
+    try {
+        return connect(setup, choice);
+    } catch (const SetupError&) {  // on all of the group
+        quarantine().add(choice);
+        UcxWorker::drop_unused(choice);
+        throw;
+    }
+}
+
+}  // namespace
+
+std::vector<LanePointer> open_lanes(const NetworkSetup& setup,
+                                    const std::vector<NetworkChoice>& choices)
+{
+    const auto counts = setup.group.collect(usable(choices));
+    const std::size_t max = *std::min_element(counts.begin(), counts.end());
+    std::vector<LanePointer> lanes;
+    lanes.push_back(open(setup, choices[0]));
+    while (lanes.size() < max) {
+        const NetworkChoice& choice = choices[lanes.size()];
+        try {
+            lanes.push_back(open(setup, choice));
+        } catch (const SetupError& e) {  // on all of the group, so all stop here
+            log(HIER_LOG_INFO, "%s is left out: %s", choice.devices.c_str(), e.what());
+            break;
+        }
+    }
+    return lanes;
+}
+
+NetworkTraits traits_of(const std::vector<LanePointer>& lanes)
+{
+    const UcxLane& first = *lanes.front();
+    NetworkChoice all = first.choice();
+    NetworkRate slowest = first.network_rate();
+    bool reaches_devices = true;
+    for (const LanePointer& lane : lanes) {
+        if (lane != lanes.front()) all.devices += ',' + lane->choice().devices;
+        const NetworkRate own = lane->network_rate();
+        slowest.rate = std::min(slowest.rate, own.rate);
+        slowest.latency = std::max(slowest.latency, own.latency);
+        reaches_devices = reaches_devices && lane->reaches_devices();
+    }
+    return {.name = "UCX " + all.transports + " on " + all.devices,
+            .devices = all.devices,
+            .device_memory = first.device_memory(),
+            .rate = slowest,
+            .lanes = static_cast<int>(lanes.size()),
+            .is_tcp = all.transports.find("tcp") != std::string::npos,
+            .is_rdma = is_rdma(all),
+            .is_in_order = first.is_in_order(),
+            .reaches_devices = reaches_devices,
+            .max_in_flight = max_in_flight(all),
+            .max_bytes = max_registered(all)};
+}
+
+}  // namespace hier
