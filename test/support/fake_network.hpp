@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "hier/transport.hpp"
+#include "net/network_transport.hpp"
 
 namespace hier::test {
 
@@ -133,13 +134,24 @@ private:
     std::string fault_;
 };
 
-class FakeTransport final : public Transport {
+// One rank's end of it, on either level. Its rail knows no eager calls and needs no registration.
+class FakeTransport final : public NetworkTransport {
 public:
     FakeTransport(FakeNetwork& network, FakeGroup& group, Level level, int rank, int index)
         : network_(network), group_(group), level_(level), rank_(rank),
-          me_(static_cast<std::size_t>(index))
+          me_(static_cast<std::size_t>(index)), traits_{.name = "a fake network",
+                                                        .devices = "fake0",
+                                                        .rate = {10e9, 1e-6},
+                                                        .max_in_flight =
+                                                            static_cast<int>(network.depth())}
     {
     }
+
+    const NetworkTraits& traits() const override { return traits_; }
+    void keep(const std::shared_ptr<const void>&) override {}
+    bool register_buffers(const Binding&) override { return true; }
+    bool register_sources(const Binding&, bool) override { return true; }
+    bool has_failed() override { return group_.failure != Status::ok; }
 
     Status begin(const Binding& binding) override;
     Status announce(int peer) override;
@@ -194,6 +206,7 @@ private:
     Level level_;
     int rank_;
     std::size_t me_;
+    NetworkTraits traits_;
     Binding binding_{};
     bool bound_ = false;
     bool raised_ = false;
