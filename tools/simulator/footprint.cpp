@@ -4,7 +4,7 @@
 #include "algorithms.hpp"
 #include "exec/executor.hpp"
 #include "exec/program.hpp"
-#include "net/ucx/rail_board.hpp"
+#include "net/ucx/lane/rail_board.hpp"
 #include "node/node_segment.hpp"
 
 namespace bench::simulator {

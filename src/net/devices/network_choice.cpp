@@ -12,7 +12,7 @@
 
 namespace hier {
 
-bool is_rdma(const NetworkDevice& device)
+bool writes_by_rdma(const NetworkDevice& device)
 {
     return device.transport.starts_with("rc_") || device.transport.starts_with("dc_");
 }
@@ -131,7 +131,7 @@ bool is_rdma(const NetworkChoice& choice)
     std::string name;
     bool all = !choice.transports.empty();
     while (std::getline(names, name, ','))
-        all = all && (name == "rc" || name == "dc" || is_rdma(NetworkDevice{name, ""}));
+        all = all && (name == "rc" || name == "dc" || writes_by_rdma({name, ""}));
     return all;
 }
 
@@ -158,7 +158,7 @@ std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,
     NetworkChoice choice{any_device ? "" : settings.devices,
                          any_transport ? "" : settings.transports};
 
-    auto rdma = select(found, is_rdma);
+    auto rdma = select(found, writes_by_rdma);
     if (any_device) {
         keep_one_network(rdma);
     } else {

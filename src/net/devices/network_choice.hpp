@@ -28,7 +28,7 @@ struct NetworkChoice {
 };
 
 // Does it write by RDMA, as its transports do?
-bool is_rdma(const NetworkDevice& device);
+bool writes_by_rdma(const NetworkDevice& device);
 // Do all its transports, of which there are some, write by RDMA?
 bool is_rdma(const NetworkChoice& choice);
 // Does TCP carry all?

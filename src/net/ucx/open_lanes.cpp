@@ -9,8 +9,9 @@
 #include "base/log.hpp"
 #include "hier/hier.h"
 #include "net/quarantine.hpp"
+#include "net/ucx/lane/ucx_lane.hpp"
 #include "net/ucx/ucx_config.hpp"
-#include "net/ucx/ucx_lane.hpp"
+#include "net/ucx/ucx_workers.hpp"
 #include "team/group.hpp"
 
 namespace hier {
@@ -42,7 +43,7 @@ LanePointer connect(const NetworkSetup& setup, const NetworkChoice& choice)
                 throw KnownFailure(format("device \"%s\" could not be connected in the last %d min",
                                           choice.devices.c_str(),
                                           static_cast<int>(Quarantine::duration.count())));
-            worker = UcxWorker::get(choice);
+            worker = UcxWorkers::get(choice);
             const std::lock_guard lock(worker->mutex());
             board = RailBoard(worker->context(), setup.is_partner.size());
         });
@@ -56,7 +57,7 @@ LanePointer connect(const NetworkSetup& setup, const NetworkChoice& choice)
     LanePointer lane;
     group.agree("making a rail", [&] {
         lane.reset(new UcxLane(worker, std::move(board), setup.is_partner, setup.depth));
-        if (setup.gpu != nullptr) lane->allow_direct(setup.config.gpu_direct, *setup.gpu);
+        if (setup.gpu != nullptr) lane->device_memory().allow(setup.config.gpu_direct, *setup.gpu);
     });
     lane->connect(group, setup.config.progress);
     return lane;
@@ -68,7 +69,7 @@ LanePointer open(const NetworkSetup& setup, const NetworkChoice& choice)
         return connect(setup, choice);
     } catch (const SetupError&) {  // on all of the group
         quarantine().add(choice);
-        UcxWorker::drop_unused(choice);
+        UcxWorkers::drop_unused(choice);
         throw;
     }
 }
@@ -96,25 +97,25 @@ std::vector<LanePointer> open_lanes(const NetworkSetup& setup,
 
 NetworkTraits traits_of(const std::vector<LanePointer>& lanes)
 {
-    const UcxLane& first = *lanes.front();
-    NetworkChoice all = first.choice();
-    NetworkRate slowest = first.network_rate();
+    UcxLane& first = *lanes.front();
+    NetworkChoice all = first.state().worker->choice();
+    NetworkRate slowest = rate_of(first.state());
     bool reaches_devices = true;
     for (const LanePointer& lane : lanes) {
-        if (lane != lanes.front()) all.devices += ',' + lane->choice().devices;
-        const NetworkRate own = lane->network_rate();
+        if (lane != lanes.front()) all.devices += ',' + lane->state().worker->choice().devices;
+        const NetworkRate own = rate_of(lane->state());
         slowest.rate = std::min(slowest.rate, own.rate);
         slowest.latency = std::max(slowest.latency, own.latency);
-        reaches_devices = reaches_devices && lane->reaches_devices();
+        reaches_devices = reaches_devices && lane->device_memory().is_reached();
     }
     return {.name = "UCX " + all.transports + " on " + all.devices,
             .devices = all.devices,
-            .device_memory = first.device_memory(),
+            .device_memory = first.device_memory().description(),
             .rate = slowest,
             .lanes = static_cast<int>(lanes.size()),
             .is_tcp = all.transports.find("tcp") != std::string::npos,
             .is_rdma = is_rdma(all),
-            .is_in_order = first.is_in_order(),
+            .is_in_order = first.state().worker->signal_order() != SignalOrder::by_flush,
             .reaches_devices = reaches_devices,
             .max_in_flight = max_in_flight(all),
             .max_bytes = max_registered(all)};

@@ -6,7 +6,7 @@
 
 #include "net/devices/network_choice.hpp"
 #include "net/network_transport.hpp"
-#include "net/ucx/retired_lanes.hpp"
+#include "net/ucx/lane/retired_lanes.hpp"
 
 namespace hier {
 

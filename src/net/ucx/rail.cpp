@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "net/ucx/ucx_lane.hpp"
+#include "net/ucx/lane/ucx_lane.hpp"
 
 namespace hier {
 
@@ -17,20 +17,20 @@ Rail::Rail(int rank, int size, std::vector<LanePointer> lanes, NetworkTraits tra
 
 void Rail::keep(const std::shared_ptr<const void>& memory)
 {
-    for (const auto& lane : lanes_) lane->keep(memory);
+    for (const auto& lane : lanes_) lane->buffers().keep(memory);
 }
 
 bool Rail::register_buffers(const Binding& binding)
 {
     const auto used = static_cast<std::ptrdiff_t>(stripes_.lanes_for(binding));
     return std::all_of(lanes_.begin(), lanes_.begin() + used,
-                       [&](const auto& lane) { return lane->register_buffers(binding); });
+                       [&](const auto& lane) { return lane->buffers().register_buffers(binding); });
 }
 
 // Messages take the first lane.
 bool Rail::register_sources(const Binding& binding, bool is_passed_on)
 {
-    return lanes_.front()->register_sources(binding, is_passed_on);
+    return lanes_.front()->buffers().register_sources(binding, is_passed_on);
 }
 
 bool Rail::has_failed()

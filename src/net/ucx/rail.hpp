@@ -22,7 +22,7 @@
 #include "net/joined_parts.hpp"
 #include "net/network_transport.hpp"
 #include "net/stripes.hpp"
-#include "net/ucx/retired_lanes.hpp"
+#include "net/ucx/lane/retired_lanes.hpp"
 
 namespace hier {
 

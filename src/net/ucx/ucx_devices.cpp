@@ -71,7 +71,7 @@ std::vector<NetworkDevice> network_devices()
     }
     for (NetworkDevice& d : out) {
         d.link = link_of_network_device(d.name);
-        if (!is_rdma(d)) continue;
+        if (!writes_by_rdma(d)) continue;
         const std::string without_port = d.name.substr(0, d.name.find(':'));
         d.position = position_of_pci(pci_of_network_device(without_port));
     }

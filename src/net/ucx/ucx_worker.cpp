@@ -2,11 +2,8 @@
 #include "net/ucx/ucx_worker.hpp"
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <ucs/debug/log_def.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdarg>
@@ -24,19 +21,6 @@ namespace {
 constexpr std::size_t descriptors_of_worker = 12;
 constexpr std::size_t descriptors_of_connection = 4;
 
-struct Registry {
-    std::mutex mutex;
-    std::vector<std::shared_ptr<UcxWorker>> workers;
-    std::atomic<bool> quiet{false};
-};
-
-Registry& registry()
-{
-    // Never destroyed: a child of fork() that ends by exit() would end the parent's connections.
-    static Registry& instance = *new Registry;
-    return instance;
-}
-
 // UCX's list of handlers has no lock.
 std::mutex& handlers_mutex()
 {
@@ -45,31 +29,41 @@ std::mutex& handlers_mutex()
 }
 std::atomic<ucs_log_level_t> quiet_level{UCS_LOG_LEVEL_WARN};
 
-// To end a connection over TCP, UCX (1.13) asks for a socket and for the routes, and ends the process
-// where it does not get both: no descriptor is left, /proc is not there (chroot), the main thread has ended.
-bool can_end_connections()
+// UCX says of each buffer that it cannot have, without end, that it cannot: so this is tried first.
+void require_lockable(ucp_context_h context, const NetworkChoice& choice)
 {
-    const int routes = open("/proc/net/route", O_RDONLY | O_CLOEXEC);
-    const int made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (routes >= 0) close(routes);
-    if (made >= 0) close(made);
-    return routes >= 0 && made >= 0;
+    const auto max = max_lockable();
+    if (!max || !is_rdma(choice)) return;
+    void* pages =
+        mmap(nullptr, locked_by_ucx, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    ucs_status_t status = UCS_OK;
+    {
+        const QuietUcx quiet;
+        UcxMemory memory;
+        status = memory.map(context, pages, locked_by_ucx, UCS_MEMORY_TYPE_HOST);
+    }
+    munmap(pages, locked_by_ucx);
+    if (status != UCS_OK)
+        throw SetupError(format("UCX cannot lock %zu MiB for RDMA: %s; this process may lock %zu "
+                                "KiB (ulimit -l)",
+                                locked_by_ucx >> 20, ucs_status_string(status), *max >> 10));
 }
 
 }  // namespace
 
-// UCX warns of puts that nobody has acknowledged. That is how it has to be here: who waits for the
-// acknowledgement of his last word waits for somebody who may have left.
+// UCX warns of puts that nobody has acknowledged. That is how it has to be here: a rank that waits for the
+// acknowledgement of its last word waits for a peer that may have left.
 void UcxWorker::WorkerDestroy::operator()(ucp_worker_h worker) const
 {
     const QuietUcx quiet(UCS_LOG_LEVEL_WARN);
     ucp_worker_destroy(worker);
 }
 
-QuietUcx::QuietUcx(ucs_log_level_t most)
+QuietUcx::QuietUcx(ucs_log_level_t gravest_but)
 {
     handlers_mutex().lock();
-    quiet_level = most;
+    quiet_level = gravest_but;
     ucs_log_push_handler([](const char*, unsigned, const char*, ucs_log_level_t level,
                             const ucs_log_component_config_t*, const char*, va_list) {
         return level < quiet_level ? UCS_LOG_FUNC_RC_CONTINUE : UCS_LOG_FUNC_RC_STOP;
@@ -87,57 +81,17 @@ void check(ucs_status_t status, const char* what)
     if (status != UCS_OK) throw SetupError(format("%s: %s", what, ucs_status_string(status)));
 }
 
-std::shared_ptr<UcxWorker> UcxWorker::get(const NetworkChoice& choice)
-{
-    Registry& all = registry();
-    const std::lock_guard lock(all.mutex);
-    for (const auto& worker : all.workers) {
-        if (worker->choice() == choice) return worker;
-    }
-    return all.workers.emplace_back(std::make_shared<UcxWorker>(choice));
-}
-
-void UcxWorker::progress_all()
-{
-    Registry& all = registry();
-    if (all.quiet) return;
-    const std::unique_lock lock(all.mutex, std::try_to_lock);
-    if (!lock.owns_lock()) return;
-    for (const auto& worker : all.workers) {
-        const std::unique_lock turn(worker->mutex(), std::try_to_lock);
-        if (turn.owns_lock()) ucp_worker_progress(worker->handle());
-    }
-}
-
-void UcxWorker::quiesce() { registry().quiet = true; }
-
-bool UcxWorker::is_quiet() { return registry().quiet; }
-
-void UcxWorker::finalize()
-{
-    Registry& all = registry();
-    const std::lock_guard lock(all.mutex);
-    if (!can_end_connections()) {
-        for (const auto& worker : all.workers) worker->keep();
-    }
-    all.workers.clear();
-}
-
-void UcxWorker::drop_unused(const NetworkChoice& choice)
-{
-    Registry& all = registry();
-    const std::lock_guard lock(all.mutex);
-    std::erase_if(all.workers, [&](const auto& worker) {
-        return worker->choice() == choice && worker.use_count() == 1 &&
-               worker->connections_.empty();
-    });
-}
-
 UcxWorker::UcxWorker(const NetworkChoice& choice)
     : choice_(choice), order_(signal_order_for(choice))
 {
     make_context();
     make_worker();
+}
+
+void UcxWorker::progress(int max)
+{
+    for (int i = 0; i < max && ucp_worker_progress(handle()) != 0; i++) {
+    }
 }
 
 void UcxWorker::keep()
@@ -197,30 +151,9 @@ bool UcxWorker::knows(ucs_memory_type_t type) const
     return (attributes.memory_types & UCS_BIT(type)) != 0;
 }
 
-// UCX says of each buffer that it cannot have, without end, that it cannot: so this is tried first.
-void UcxWorker::require_lockable() const
-{
-    const auto most = max_lockable();
-    if (!most || !is_rdma(choice_)) return;
-    void* pages =
-        mmap(nullptr, locked_by_ucx, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) throw std::bad_alloc();
-    ucs_status_t status = UCS_OK;
-    {
-        const QuietUcx quiet;
-        UcxMemory memory;
-        status = memory.map(context(), pages, locked_by_ucx, UCS_MEMORY_TYPE_HOST);
-    }
-    munmap(pages, locked_by_ucx);
-    if (status != UCS_OK)
-        throw SetupError(format("UCX cannot lock %zu MiB for RDMA: %s; this process may lock %zu "
-                                "KiB (ulimit -l)",
-                                locked_by_ucx >> 20, ucs_status_string(status), *most >> 10));
-}
-
 void UcxWorker::make_worker()
 {
-    require_lockable();
+    require_lockable(context(), choice_);
     require_descriptors(descriptors_of_worker);
     require_thread();
     ucp_worker_params_t params{};

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
+#include "net/devices/network_choice.hpp"
 #include "net/ucx/device/flush_probe.hpp"
 #include "net/ucx/ucx_config.hpp"
-#include "net/devices/network_choice.hpp"
 
 namespace hier {
 
@@ -49,18 +49,7 @@ protected:
 
 class UcxWorker {
 public:
-    // The process's worker for this choice. Throws SetupError.
-    static std::shared_ptr<UcxWorker> get(const NetworkChoice& choice);
-    // Progresses all workers once, but for those that another thread progresses: between collectives, for
-    // the acknowledgements of what was put.
-    static void progress_all();
-    // From now on peers may be gone: no worker is progressed between collectives any more, and no goodbye
-    // is sent. (UCX ends the process when it cannot answer a put whose sender has left.)
-    static void quiesce();
-    static bool is_quiet();
-    // Forgets all workers; those that a team still uses end with it.
-    static void finalize();
-
+    // Throws SetupError. (UcxWorkers has one for the whole process.)
     explicit UcxWorker(const NetworkChoice& choice);
     UcxWorker(const UcxWorker&) = delete;
     UcxWorker& operator=(const UcxWorker&) = delete;
@@ -71,6 +60,8 @@ public:
     ucp_context_h context() const { return context_.get(); }
     ucp_worker_h handle() const { return worker_.get(); }
     const std::vector<std::byte>& address() const { return address_; }
+    // Until there is nothing to do, `max` times at most.
+    void progress(int max);
     SignalOrder signal_order() const { return order_; }
     const NetworkChoice& choice() const { return choice_; }
     // Does UCX know this type of memory?
@@ -79,8 +70,6 @@ public:
     // Has half a connection: UCX may abort when such a worker is destroyed, so the process keeps it,
     // and with it the code that UCX's own thread calls for it.
     void keep();
-    // Gives back what a worker holds that nobody has and that has never connected.
-    static void drop_unused(const NetworkChoice& choice);
 
     // Its number, which no other one gets.
     std::uint64_t add_sink(MessageSink& sink)
@@ -95,6 +84,7 @@ public:
 
     // Of a network that cannot be connected: what the user may look at.
     std::string doubt() const;
+    bool has_connections() const { return !connections_.empty(); }
     bool is_connected(const std::vector<std::byte>& peer_address) const;
     // A new one in place of one that is broken. Throws SetupError.
     ucp_ep_h connect(const std::vector<std::byte>& peer_address);
@@ -115,7 +105,6 @@ private:
     };
 
     void make_context();
-    void require_lockable() const;
     void make_worker();
     static ucs_status_t on_message(void* worker, const void* head, std::size_t head_bytes,
                                    void* data, std::size_t bytes, const ucp_am_recv_param_t* param);

@@ -5,8 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "net/ucx/retired_lanes.hpp"
-#include "net/ucx/ucx_lane.hpp"
+#include "net/ucx/lane/retired_lanes.hpp"
+#include "net/ucx/lane/ucx_lane.hpp"
+#include "net/ucx/ucx_workers.hpp"
 #include "team/group.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
@@ -32,7 +33,7 @@ struct Completed final : Completions {
 // The last thing of a call between nodes, while its receiver computes.
 std::string drain_to_a_peer_that_computes(ForkedRank& self)
 {
-    const auto worker = UcxWorker::get({.devices = "lo", .transports = "tcp"});
+    const auto worker = UcxWorkers::get({.devices = "lo", .transports = "tcp"});
     const LanePointer rail(new UcxLane(worker, RailBoard(worker->context(), 2),
                                        {self.rank() == 1, self.rank() == 0}, 1));
     rail->connect(self.group(), nullptr);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/ucx/retired_lanes.hpp"
+#include "net/ucx/lane/retired_lanes.hpp"
 
 #include <atomic>
 #include <mutex>
 #include <new>
 #include <type_traits>
 
-#include "net/ucx/ucx_lane.hpp"
+#include "net/ucx/lane/ucx_lane.hpp"
 
 namespace hier {
 namespace {

@@ -14,9 +14,9 @@
 
 namespace hier {
 
-class RailFlush {
+class ArrivalFlush {
 public:
-    explicit RailFlush(std::size_t peers) : landed_(peers), flushing_(peers), visible_(peers) {}
+    explicit ArrivalFlush(std::size_t peers) : landed_(peers), flushing_(peers), visible_(peers) {}
 
     // A new collective, from 0. No flush is running.
     void begin();

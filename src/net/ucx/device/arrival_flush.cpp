@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/ucx/device/rail_flush.hpp"
+#include "net/ucx/device/arrival_flush.hpp"
 
 #include <algorithm>
 
 namespace hier {
 
-void RailFlush::begin()
+void ArrivalFlush::begin()
 {
     for (auto* counts : {&landed_, &flushing_, &visible_})
         std::fill(counts->begin(), counts->end(), 0);
     state_ = State::idle;
 }
 
-std::uint32_t RailFlush::visible(std::size_t peer)
+std::uint32_t ArrivalFlush::visible(std::size_t peer)
 {
     if (state_.load(std::memory_order_acquire) == State::done) {
         std::copy(flushing_.begin(), flushing_.end(), visible_.begin());
@@ -21,7 +21,7 @@ std::uint32_t RailFlush::visible(std::size_t peer)
     return visible_[peer];
 }
 
-void RailFlush::start()
+void ArrivalFlush::start()
 {
     std::copy(landed_.begin(), landed_.end(), flushing_.begin());
     state_.store(State::running, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/ucx/device/gpu_direct.hpp"
+#include "net/ucx/device/gdr.hpp"
 
 #include "base/error.hpp"
 #include "hier/hier.h"
@@ -7,7 +7,7 @@
 
 namespace hier {
 
-std::string why_not_direct(int setting, const DirectFacts& facts)
+std::string why_not_gdr(int setting, const GdrFacts& facts)
 {
     if (setting == HIER_GPU_DIRECT_OFF) return "coll_hier_gpu_direct is off";
     if (!facts.is_known) return format("UCX does not know %s memory here", facts.memory);

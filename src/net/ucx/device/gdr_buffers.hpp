@@ -8,9 +8,9 @@
 
 #include "hier/gpu.hpp"
 #include "hier/transport.hpp"
+#include "net/ucx/device/arrival_flush.hpp"
 #include "net/ucx/device/device_keys.hpp"
 #include "net/ucx/device/flush_probe.hpp"
-#include "net/ucx/device/rail_flush.hpp"
 #include "net/ucx/ucx_memory.hpp"
 #include "net/ucx/ucx_worker.hpp"
 
@@ -19,10 +19,10 @@ namespace hier {
 // UCX's name of a platform's device memory.
 ucs_memory_type_t ucx_memory_type(gpu::Platform platform);
 
-class RailDirect {
+class GdrBuffers {
 public:
     // `board_key`: of memory that the network is known to write to. `log_level`: of refusals.
-    RailDirect(std::shared_ptr<UcxWorker> worker, std::vector<std::byte> board_key,
+    GdrBuffers(std::shared_ptr<UcxWorker> worker, std::vector<std::byte> board_key,
                std::size_t peers, const gpu::Runtime& runtime, int log_level);
 
     // Registers those of a call's buffers that are device memory, and gives the receive buffer's
@@ -35,7 +35,7 @@ public:
     const gpu::Runtime& runtime() const { return runtime_; }
     // Of the receive buffer's device.
     gpu::RdmaFlush flush_kind() const { return flush_kind_; }
-    RailFlush& flush() { return flush_; }
+    ArrivalFlush& flush() { return flush_; }
     FlushProbe& probe() { return *probe_; }
     // Of what arrives on this device. Throws SetupError.
     void prepare_flush(int device);
@@ -62,7 +62,7 @@ private:
     std::vector<std::byte> send_key_;
     int flush_device_ = -1;  // that flush_kind_ is of
     gpu::RdmaFlush flush_kind_ = gpu::RdmaFlush::none;
-    RailFlush flush_;
+    ArrivalFlush flush_;
     FlushProbe* probe_ = nullptr;  // the worker's
 };
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "hier/hier.h"
-#include "net/ucx/device/device_keys.hpp"
-#include "net/ucx/device/gpu_direct.hpp"
-#include "net/ucx/device/rail_flush.hpp"
 #include "net/devices/network_choice.hpp"
+#include "net/ucx/device/arrival_flush.hpp"
+#include "net/ucx/device/device_keys.hpp"
+#include "net/ucx/device/gdr.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -21,34 +21,33 @@ bool has(const std::string& text, const char* words)
     return text.find(words) != std::string::npos;
 }
 
-constexpr DirectFacts good{"ROCm", "rc,dc", true, true, 116};
+constexpr GdrFacts good{"ROCm", "rc,dc", true, true, 116};
 
-DirectFacts without(bool DirectFacts::*fact)
+GdrFacts without(bool GdrFacts::*fact)
 {
-    DirectFacts facts = good;
+    GdrFacts facts = good;
     facts.*fact = false;
     return facts;
 }
 
 void test_auto(void**)
 {
-    DirectFacts old = good;
+    GdrFacts old = good;
     old.ucx_version = 115;
-    assert_true(why_not_direct(HIER_GPU_DIRECT_AUTO, good).empty());
-    assert_true(has(why_not_direct(HIER_GPU_DIRECT_AUTO, without(&DirectFacts::is_known)),
-                    "does not know ROCm"));
+    assert_true(why_not_gdr(HIER_GPU_DIRECT_AUTO, good).empty());
     assert_true(
-        has(why_not_direct(HIER_GPU_DIRECT_AUTO, without(&DirectFacts::is_rdma)), "is no RDMA"));
-    assert_true(has(why_not_direct(HIER_GPU_DIRECT_AUTO, old), "UCX 1.15 is older than 1.16"));
+        has(why_not_gdr(HIER_GPU_DIRECT_AUTO, without(&GdrFacts::is_known)), "does not know ROCm"));
+    assert_true(has(why_not_gdr(HIER_GPU_DIRECT_AUTO, without(&GdrFacts::is_rdma)), "is no RDMA"));
+    assert_true(has(why_not_gdr(HIER_GPU_DIRECT_AUTO, old), "UCX 1.15 is older than 1.16"));
 }
 
 void test_on_and_off(void**)
 {
-    DirectFacts poor = without(&DirectFacts::is_rdma);
+    GdrFacts poor = without(&GdrFacts::is_rdma);
     poor.ucx_version = 113;
-    assert_true(why_not_direct(HIER_GPU_DIRECT_ON, poor).empty());
-    assert_false(why_not_direct(HIER_GPU_DIRECT_ON, without(&DirectFacts::is_known)).empty());
-    assert_true(has(why_not_direct(HIER_GPU_DIRECT_OFF, good), "coll_hier_gpu_direct is off"));
+    assert_true(why_not_gdr(HIER_GPU_DIRECT_ON, poor).empty());
+    assert_false(why_not_gdr(HIER_GPU_DIRECT_ON, without(&GdrFacts::is_known)).empty());
+    assert_true(has(why_not_gdr(HIER_GPU_DIRECT_OFF, good), "coll_hier_gpu_direct is off"));
 }
 
 void test_rdma(void**)
@@ -107,7 +106,7 @@ void test_refused_until_freed(void**)
 // What lands while a flush is running is not covered by it.
 void test_counts_lag_behind_the_flush(void**)
 {
-    RailFlush flush(2);
+    ArrivalFlush flush(2);
     flush.begin();
     flush.land(0, 2);
     assert_true(flush.is_idle());
@@ -144,5 +143,5 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_refused_until_freed),
         cmocka_unit_test(test_counts_lag_behind_the_flush),
     };
-    return hier::test::run_cases(argc, argv, "gpu_direct", tests);
+    return hier::test::run_cases(argc, argv, "gdr", tests);
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/ucx/device/rail_direct.hpp"
+#include "net/ucx/device/gdr_buffers.hpp"
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "memory/vmm_digest.hpp"
-#include "net/ucx/rail_board.hpp"
+#include "net/ucx/lane/rail_board.hpp"
 
 namespace hier {
 namespace {
@@ -21,14 +21,14 @@ ucs_memory_type_t ucx_memory_type(gpu::Platform platform)
     return platform == gpu::Platform::cuda ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_ROCM;
 }
 
-RailDirect::RailDirect(std::shared_ptr<UcxWorker> worker, std::vector<std::byte> board_key,
+GdrBuffers::GdrBuffers(std::shared_ptr<UcxWorker> worker, std::vector<std::byte> board_key,
                        std::size_t peers, const gpu::Runtime& runtime, int log_level)
     : worker_(std::move(worker)), board_key_(std::move(board_key)), runtime_(runtime),
       type_(ucx_memory_type(runtime.platform())), log_level_(log_level), flush_(peers)
 {
 }
 
-bool RailDirect::take(const Binding& binding, UcxMemory& receive, std::vector<std::byte>& key)
+bool GdrBuffers::take(const Binding& binding, UcxMemory& receive, std::vector<std::byte>& key)
 {
     const bool sends_other_memory =
         is_on_device(binding.send) && !contains(binding.receive, binding.send);
@@ -44,7 +44,7 @@ bool RailDirect::take(const Binding& binding, UcxMemory& receive, std::vector<st
     }
 }
 
-bool RailDirect::enter(const Region& region, UcxMemory& memory, std::vector<std::byte>& key)
+bool GdrBuffers::enter(const Region& region, UcxMemory& memory, std::vector<std::byte>& key)
 {
     const Region known = as_one(region);
     if (keys_.is_refused(known.memory) || !may_try()) return false;
@@ -55,14 +55,14 @@ bool RailDirect::enter(const Region& region, UcxMemory& memory, std::vector<std:
 }
 
 // Where the kernel registers no device memory at all, each attempt costs time: then but now and then.
-bool RailDirect::may_try()
+bool GdrBuffers::may_try()
 {
     constexpr unsigned attempts = 4, every = 64;
     return has_registered_ || refusals_ < attempts || ++skipped_ % every == 0;
 }
 
 // Of the allocations that an application has mapped one behind the other, any may be freed.
-Region RailDirect::as_one(Region region)
+Region GdrBuffers::as_one(Region region)
 {
     Allocation& memory = region.memory;
     if (!runtime_.find_segments(region.base, region.length, memory.device, segments_))
@@ -77,7 +77,7 @@ Region RailDirect::as_one(Region region)
     return region;
 }
 
-ucs_status_t RailDirect::map(const Region& region, UcxMemory& memory,
+ucs_status_t GdrBuffers::map(const Region& region, UcxMemory& memory,
                              std::vector<std::byte>& key) const
 {
     const QuietUcx quiet;
@@ -85,7 +85,7 @@ ucs_status_t RailDirect::map(const Region& region, UcxMemory& memory,
     return status == UCS_OK ? memory.pack_key(key) : status;
 }
 
-const char* RailDirect::fault_of(const Region& region, UcxMemory& memory,
+const char* GdrBuffers::fault_of(const Region& region, UcxMemory& memory,
                                  std::vector<std::byte>& key)
 {
     if (region.memory.id == 0) return "the runtime does not tell one allocation from the next";
@@ -105,7 +105,7 @@ const char* RailDirect::fault_of(const Region& region, UcxMemory& memory,
     return keys_.take(region.memory, key) ? nullptr : "UCX gives the key of memory that was freed";
 }
 
-bool RailDirect::refuse(const Region& region, const char* cause)
+bool GdrBuffers::refuse(const Region& region, const char* cause)
 {
     keys_.refuse(region.memory);
     log(log_level_, "UCX cannot take %zu bytes of device memory: %s; through pinned memory",
@@ -113,7 +113,7 @@ bool RailDirect::refuse(const Region& region, const char* cause)
     return false;
 }
 
-void RailDirect::prepare_flush(int device)
+void GdrBuffers::prepare_flush(int device)
 {
     if (flush_device_ == device) return;
     const gpu::RdmaFlush kind = runtime_.rdma_flush(device);

@@ -7,7 +7,7 @@
 namespace hier {
 
 // What there is to know of a rail before any buffer is seen.
-struct DirectFacts {
+struct GdrFacts {
     const char* memory;  // "CUDA", "ROCm"
     const char* transports;
     bool is_known;         // UCX says that it knows this memory
@@ -16,6 +16,6 @@ struct DirectFacts {
 };
 
 // Pure. `setting` is a HIER_GPU_DIRECT_*. Why not, in words; "": it may.
-std::string why_not_direct(int setting, const DirectFacts& facts);
+std::string why_not_gdr(int setting, const GdrFacts& facts);
 
 }  // namespace hier

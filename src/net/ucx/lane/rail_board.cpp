@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/ucx/rail_board.hpp"
+#include "net/ucx/lane/rail_board.hpp"
 
 #include <sys/mman.h>
 

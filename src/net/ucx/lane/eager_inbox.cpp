@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/ucx/lane/eager_inbox.hpp"
+
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace hier {
+
+void EagerInbox::take_message(const MessageHead& head, const std::byte* data, std::size_t bytes)
+{
+    if (head.from >= lane_.peers.size()) return;
+    if (head.sequence == MessageHead::goodbye) {
+        std::atomic_ref(lane_.board.slot(head.from).goodbye).store(1, std::memory_order_release);
+        return;
+    }
+    const Binding& binding = lane_.binding;
+    const std::uint64_t current = lane_.is_bound ? binding.sequence : 0;
+    if (head.sequence < current) return;  // a drain's
+    // A rank that is in a later call has been in this one, too.
+    LanePeer& peer = lane_.peers[head.from];
+    std::atomic_ref(peer.called).store(head.sequence, std::memory_order_release);
+    if (head.sequence > current) return keep_early(head, data, bytes);
+    if (bytes == 0) return;
+    const Region& into = binding.rail_target();
+    if (!binding.eager || head.total != binding.receive.length ||
+        !fits(head.offset, bytes, into.length)) {
+        if (failed(lane_.own_failure)) return;
+        log(HIER_LOG_ERROR,
+            "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "
+            "%u",
+            binding.receive.length, static_cast<std::size_t>(head.total), head.from);
+        lane_.own_failure = Status::mismatch;
+        return;
+    }
+    std::memcpy(into.base + head.offset, data, bytes);
+    std::atomic_ref(peer.got).store(Signal::encode(head.sequence, head.count),
+                                    std::memory_order_release);
+}
+
+// UCX is the caller, and knows no exceptions. A message that is lost fails the call that runs, or else
+// the next.
+void EagerInbox::keep_early(const MessageHead& head, const std::byte* data, std::size_t bytes)
+{
+    try {
+        if (early_used_ == early_.size()) early_.emplace_back();
+        Early& early = early_[early_used_];
+        early.data.assign(data, data + bytes);
+        early.head = head;
+        early_used_++;
+    } catch (const std::bad_alloc&) {
+        log(HIER_LOG_ERROR, "no memory for a message of %zu bytes that has come early", bytes);
+        lane_.own_failure = Status::out_of_memory;
+    }
+}
+
+// A message of a call that is later still is kept once more.
+void EagerInbox::begin()
+{
+    std::swap(early_, taken_);
+    const std::size_t kept = std::exchange(early_used_, std::size_t{0});
+    for (std::size_t i = 0; i < kept; i++) {
+        const Early& early = taken_[i];
+        take_message(early.head, early.data.data(), early.data.size());
+    }
+}
+
+}  // namespace hier

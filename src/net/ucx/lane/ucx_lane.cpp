@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "net/ucx/lane/ucx_lane.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <mutex>
+
+#include "base/log.hpp"
+#include "net/ucx/ucx_workers.hpp"
+
+namespace hier {
+
+UcxLane::UcxLane(std::shared_ptr<UcxWorker> worker, RailBoard board,
+                 const std::vector<bool>& is_partner, int depth)
+    : state_{.worker = std::move(worker),
+             .board = std::move(board),
+             .is_partner = is_partner,
+             .peers = std::vector<LanePeer>(is_partner.size())},
+      flights_(state_, depth), inbox_(state_), wireup_(*this, state_, flights_),
+      device_(state_, flights_), buffers_(state_, device_)
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    inbox_.open();
+}
+
+// What is in flight now was given up: UCX may still report it when we are gone.
+UcxLane::~UcxLane()
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    inbox_.close();
+    flights_.abandon();
+    state_.peers.clear();
+    buffers_.reset();
+    const RailBoard board = std::move(state_.board);  // goes under the lock
+    device_.reset();
+}
+
+void UcxLane::connect(const Group& group, void (*keep_alive)())
+{
+    wireup_.connect(group, inbox_.number(), keep_alive);
+}
+
+bool UcxLane::leave()
+{
+    if (!wireup_.is_known()) return true;
+    const std::lock_guard lock(state_.worker->mutex());
+    if (UcxWorkers::are_quiet()) return false;  // goes with the worker
+    const bool in_order = state_.worker->signal_order() == SignalOrder::by_lane;
+    const int peers = static_cast<int>(state_.peers.size());
+    if (leaving_ == Leaving::no) leaving_ = Leaving::flushing;
+    state_.is_leaving = true;
+    // Without memory for a flight, the next step goes on with the same peer.
+    for (; !in_order && flushed_peers_ < peers; flushed_peers_++) {
+        if (state_.peer(flushed_peers_).endpoint != nullptr) flights_.flush_peer(flushed_peers_);
+    }
+    if (leaving_ == Leaving::flushing && (in_order || flights_.awaited() == 0)) {
+        for (; left_peers_ < peers; left_peers_++) {
+            if (state_.peer(left_peers_).endpoint == nullptr) continue;
+            if (in_order) {
+                (void)flights_.send_message(left_peers_, Flight::no_op,
+                                            {.sequence = MessageHead::goodbye}, nullptr, 0);
+            } else {
+                (void)flights_.send_word(left_peers_, Flight::no_op, offsetof(RailSlot, goodbye),
+                                         1);
+            }
+        }
+        leaving_ = Leaving::gone;
+    }
+    bool all_gone = leaving_ == Leaving::gone && flights_.awaited() == 0;
+    for (int i = 0; all_gone && i < peers; i++) {
+        all_gone = !state_.is_partner[static_cast<std::size_t>(i)] ||
+                   RailBoard::read(state_.slot(i).goodbye) != 0 ||
+                   state_.worker->is_broken(state_.peer(i).endpoint);
+    }
+    return all_gone;
+}
+
+bool UcxLane::idle()
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    return flights_.awaited() == 0;
+}
+
+Status UcxLane::begin(const Binding& binding)
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    // A failure that has come is seen before anything is put into the buffer of the rank that raised it.
+    constexpr int passes_on_entry = 4096;
+    if (!binding.eager) state_.worker->progress(passes_on_entry);
+    state_.binding = binding;
+    state_.is_bound = true;
+    inbox_.begin();
+    if (state_.has_failed()) return Status::peer_failed;
+    if (binding.eager || failed(state_.own_failure)) return state_.own_failure;
+    return buffers_.announce();
+}
+
+void UcxLane::end()
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    // After a failure a peer may still be writing. It would break the connection of the processes if its
+    // target were registered no more.
+    if (!raised_) buffers_.reset();
+    state_.is_bound = false;
+    device_.end();
+}
+
+Status UcxLane::announce(int peer_index)
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    LanePeer& peer = state_.peer(peer_index);
+    const Announcement& announcement = buffers_.announcement();
+    Flight& flight = flights_.take(peer_index, Flight::no_op);
+    flight.signal_to = peer.board + offsetof(RailSlot, ready);
+    flight.signal = state_.binding.sequence;
+    peer.let_in = state_.binding.sequence;
+    const bool is_news = peer.told != announcement.version;
+    peer.told = announcement.version;
+    const std::size_t bytes = is_news ? offsetof(Announcement, key) + announcement.key_bytes : 0;
+    const Status status =
+        flights_.launch(flight, &announcement, bytes, peer.board + offsetof(RailSlot, announcement),
+                        peer.board_key);
+    return failed(status) ? status : Status::ok;
+}
+
+// An empty message: the peer notes whose call it belongs to.
+Status UcxLane::enter(int peer)
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    const Status status = flights_.send_message(peer, Flight::no_op, {}, nullptr, 0);
+    return failed(status) ? status : Status::ok;
+}
+
+Status UcxLane::entered(int peer)
+{
+    const std::uint64_t sequence = state_.binding.sequence;
+    const bool is_in_call =
+        RailBoard::read(state_.peer(peer).called) >= sequence ||
+        Signal::sequence(RailBoard::read(state_.slot(peer).heartbeat)) >= sequence;
+    return is_in_call ? Status::ok : Status::in_progress;
+}
+
+Status UcxLane::announced(int peer_index)
+{
+    LanePeer& peer = state_.peer(peer_index);
+    RailSlot& slot = state_.slot(peer_index);
+    const Binding& binding = state_.binding;
+    if (state_.read(slot.ready, peer.seen_ready) < binding.sequence) return Status::in_progress;
+    const Announcement& theirs = slot.announcement;
+    if (theirs.length != binding.receive.length) {
+        log(HIER_LOG_ERROR,
+            "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "
+            "%d",
+            binding.receive.length, static_cast<std::size_t>(theirs.length), peer_index);
+        return Status::mismatch;
+    }
+    if (peer.known == theirs.version) return Status::ok;
+    const std::lock_guard lock(state_.worker->mutex());
+    const ucs_status_t status = peer.buffer_key.unpack(peer.endpoint, theirs.key.data());
+    if (status != UCS_OK) {
+        log(HIER_LOG_ERROR, "UCX cannot use the key of rail rank %d's buffer: %s", peer_index,
+            ucs_status_string(status));
+        return Status::transport_error;
+    }
+    peer.known = theirs.version;
+    return Status::ok;
+}
+
+Status UcxLane::put(const Transfer& transfer)
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    LanePeer& peer = state_.peer(transfer.peer);
+    const Binding& binding = state_.binding;
+    const std::byte* from = binding.at(transfer.from, transfer.slice.source);
+    if (binding.eager) {
+        return flights_.send_message(transfer.peer, transfer.op,
+                                     {.offset = transfer.slice.target, .count = transfer.count},
+                                     from, transfer.slice.length);
+    }
+    Flight& flight = flights_.take(transfer.peer, transfer.op);
+    flight.signal_to = peer.board + offsetof(RailSlot, arrivals);
+    flight.signal = peer.last_signal = Signal::encode(binding.sequence, transfer.count);
+    const bool is_on_device = binding.region(transfer.from).memory.kind == MemoryKind::device;
+    if (is_on_device) flight.data_type = device_.type();
+    const std::uint64_t to =
+        state_.slot(transfer.peer).announcement.address + transfer.slice.target;
+    return flights_.launch(flight, from, transfer.slice.length, to, peer.buffer_key);
+}
+
+// A UCX flush is no way to end a call. Over TCP it is a message of its own, which the peer answers only
+// while it progresses its worker, and the peer leaves as soon as it has its data. But TCP takes something
+// only when what went before has gone to the kernel: so an empty message follows. If that one is still
+// stuck, nobody misses it. (No put: UCX's new protocols, seen with 1.18, complete each of them when its
+// target has answered.)
+//
+// A NIC needs no help at all. On lanes that we do not know, a message may take another one than puts: the
+// last signal goes once more.
+Status UcxLane::drain(int peer, std::uint32_t op)
+{
+    const SignalOrder order = state_.worker->signal_order();
+    if (order == SignalOrder::by_fence) return Status::ok;
+    const std::lock_guard lock(state_.worker->mutex());
+    if (state_.binding.eager && flights_.flush_worker(peer)) return Status::ok;
+    if (state_.binding.eager || order == SignalOrder::by_lane)
+        return flights_.send_message(peer, op, {}, nullptr, 0);
+    return flights_.send_word(peer, op, offsetof(RailSlot, arrivals),
+                              state_.peer(peer).last_signal);
+}
+
+std::uint32_t UcxLane::arrived(int peer)
+{
+    const auto i = static_cast<std::size_t>(peer);
+    if (state_.binding.eager)
+        return Signal::count(RailBoard::read(state_.peers[i].got), state_.binding.sequence);
+    return device_.needs_flush() ? device_.flushed(i) : state_.landed(i);
+}
+
+bool UcxLane::is_lost(int peer)
+{
+    if (!state_.worker->has_broken()) return false;
+    const std::lock_guard lock(state_.worker->mutex());
+    return state_.worker->is_broken(state_.peer(peer).endpoint);
+}
+
+Status UcxLane::progress(Completions& completions)
+{
+    Status failure = Status::ok;
+    {
+        const std::lock_guard lock(state_.worker->mutex());
+        constexpr int max_passes = 16;  // then other teams get their share
+        state_.worker->progress(max_passes);
+        flights_.collect();
+        failure = state_.own_failure;
+    }
+    flights_.report(completions);
+    if (raised_) return Status::ok;
+    if (failed(failure)) return failure;
+    return has_failed() ? Status::peer_failed : Status::ok;
+}
+
+void UcxLane::tell(std::uint32_t heartbeat)
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
+        if (state_.peer(i).endpoint == nullptr) continue;
+        (void)flights_.send_word(i, Flight::no_op, offsetof(RailSlot, heartbeat),
+                                 Signal::encode(state_.binding.sequence, heartbeat));
+    }
+}
+
+std::uint32_t UcxLane::heard()
+{
+    std::uint32_t highest = 0;
+    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
+        highest = std::max(highest, Signal::count(RailBoard::read(state_.slot(i).heartbeat),
+                                                  state_.binding.sequence));
+    }
+    return highest;
+}
+
+void UcxLane::raise(Status status)
+{
+    raised_ = true;
+    const std::lock_guard lock(state_.worker->mutex());
+    failure_word_ = static_cast<std::uint64_t>(status);
+    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
+        const LanePeer& peer = state_.peer(i);
+        if (peer.endpoint != nullptr) flights_.put_word(i, peer.failure, failure_word_);
+    }
+}
+
+// Nothing is in flight. Over TCP the word is sent twice, as only what comes behind shows that it has
+// gone: a rank that has failed makes no more calls.
+void UcxLane::stop()
+{
+    static const std::uint64_t yes = 1;
+    const std::lock_guard lock(state_.worker->mutex());
+    const bool in_order = state_.worker->signal_order() == SignalOrder::by_lane;
+    if (!in_order) (void)ucp_worker_fence(state_.worker->handle());
+    const int words = in_order ? 2 : 1;
+    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
+        const LanePeer& peer = state_.peer(i);
+        for (int word = 0; word < words && peer.endpoint != nullptr; word++)
+            flights_.put_word(i, peer.board + offsetof(RailSlot, stopped), yes);
+    }
+}
+
+// (Messages are not taken any more after the call, and a bounce buffer stays.)
+bool UcxLane::may_write(int peer, std::uint32_t count)
+{
+    const Binding& binding = state_.binding;
+    if (state_.peer(peer).let_in < binding.sequence || binding.bounce.base != nullptr) return false;
+    RailSlot& slot = state_.slot(peer);
+    const bool writes_no_more =
+        RailBoard::read(slot.stopped) != 0 || RailBoard::read(slot.goodbye) != 0;
+    return !writes_no_more && state_.landed(static_cast<std::size_t>(peer)) < count;
+}
+
+}  // namespace hier

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A lane: a rail's share on one network device (rail.hpp). UCP puts go from our buffers straight into the
+// rail peers' receive buffers, each followed by a signal.
+//
+// Every rank owns a board: for each rail peer a slot that only this peer writes.
+//
+//     peer's slot on our board:   arrivals | ready | heartbeat | goodbye | stopped
+//                                 | announcement {address, length, version, rkey}
+//
+//   receiver -> sender   announcement, when buffer or rkey changed; then ready = sequence
+//   sender -> receiver   data, then arrivals = {sequence, count}; several in flight
+//
+// After a failure:
+//
+//   raise   -- failure ------------------>  every peer, at once
+//   stop    -- the puts before, stopped ->  this rank's puts have all landed
+//
+// An announcement is overwritten only in the next collective. Its writer enters that one after
+// everything has arrived that the sender put by means of the announcement.
+//
+// The parts of a lane:
+//
+//     LaneState     worker, board, peers, binding        Wireup        connects the peers
+//     InFlight      puts, words and messages under way   CallBuffers   registers a call's buffers
+//     EagerInbox    messages of small calls              DeviceMemory  GPUDirect RDMA and its flush
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "hier/transport.hpp"
+#include "net/ucx/device/device_memory.hpp"
+#include "net/ucx/lane/call_buffers.hpp"
+#include "net/ucx/lane/eager_inbox.hpp"
+#include "net/ucx/lane/in_flight.hpp"
+#include "net/ucx/lane/lane_state.hpp"
+#include "net/ucx/lane/wireup.hpp"
+
+namespace hier {
+
+class UcxLane final {
+public:
+    // `is_partner[i]`: this rank exchanges anything with rank i of the rail's group, which is on another
+    // node, and i with it. `board` has a slot for each.
+    UcxLane(std::shared_ptr<UcxWorker> worker, RailBoard board, const std::vector<bool>& is_partner,
+            int depth);
+    UcxLane(const UcxLane&) = delete;
+    UcxLane& operator=(const UcxLane&) = delete;
+    ~UcxLane();
+
+    // Collective over the rail's group: connects to every partner and proves it with a first signal,
+    // within a bound. Throws on all ranks or on none. `keep_alive` is called while it waits, for the
+    // caller's own communication. After a failure, too, the lane is to be retired.
+    void connect(const Group& group, void (*keep_alive)());
+    // One step of taking leave (retired_lanes.hpp). True: nobody writes to our board any more.
+    bool leave();
+    UcxLane* next_retired = nullptr;  // likewise
+
+    const LaneState& state() const { return state_; }
+    CallBuffers& buffers() { return buffers_; }
+    DeviceMemory& device_memory() { return device_; }
+    // Has a peer raised a failure?
+    bool has_failed() { return state_.has_failed(); }
+
+    // As Transport's.
+    Status begin(const Binding& binding);
+    Status announce(int peer);
+    Status enter(int peer);
+    Status announced(int peer);
+    Status entered(int peer);
+    Status put(const Transfer& transfer);
+    Status drain(int peer, std::uint32_t op);
+    std::uint32_t arrived(int peer);
+    bool is_lost(int peer);
+    Status progress(Completions& completions);
+    bool idle();
+    void end();
+    void tell(std::uint32_t heartbeat);
+    std::uint32_t heard();
+    void raise(Status status);
+    void stop();
+    bool may_write(int peer, std::uint32_t count);
+
+private:
+    LaneState state_;
+    InFlight flights_;
+    EagerInbox inbox_;
+    Wireup wireup_;
+    DeviceMemory device_;
+    CallBuffers buffers_;
+    std::uint64_t failure_word_ = 0;
+    bool raised_ = false;
+    enum class Leaving { no, flushing, gone } leaving_ = Leaving::no;
+    int flushed_peers_ = 0, left_peers_ = 0;  // the first ones
+};
+
+}  // namespace hier
