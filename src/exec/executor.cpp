@@ -7,7 +7,8 @@
 
 namespace hier {
 
-Status Executor::start(const Program& program, const Binding& binding, Trace* trace)
+// All that a run begins with.
+void Executor::reset(const Program& program, Trace* trace)
 {
     program_ = &program;
     trace_ = trace;
@@ -35,6 +36,11 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
             not_ready_ += static_cast<std::uint32_t>(pair.readies.size());
         }
     }
+}
+
+Status Executor::start(const Program& program, const Binding& binding, Trace* trace)
+{
+    reset(program, trace);
     // Every transport begins even when one failed: the peers have to hear of it, and conclude()
     // ends them all.
     for (Transport* t : transports_) {

@@ -64,6 +64,7 @@ private:
         std::size_t put = 0, await = 0, ready = 0;  // next in Program::Pair
     };
 
+    void reset(const Program& program, Trace* trace);
     Transport* transport(Level level) const { return transports_[static_cast<std::size_t>(level)]; }
     Transfer transfer(std::uint32_t op) const;
 

@@ -92,14 +92,12 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkT
     return self;
 }
 
-TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology)
+namespace {
+
+RateRecord slowest_of(std::span<const RateRecord> records)
 {
-    // Where buffers live may differ from rank to rank and from call to call, and what is chosen
-    // must not: a team whose ranks all use GPUs gets what suits their memory.
-    bool has_devices = true;
     RateRecord slowest = records[0];
     for (const RateRecord& r : records) {
-        has_devices = has_devices && r.uses_device != 0;
         slowest.lanes = std::min(slowest.lanes, r.lanes);
         slowest.max_bytes = std::min(slowest.max_bytes, r.max_bytes);
         slowest.stages = std::max(slowest.stages, r.stages);
@@ -115,17 +113,17 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
         // 0 is no rate, and a rank that states one knows more than one that does not.
         if (slowest.link == 0 || (r.link > 0 && r.link < slowest.link)) slowest.link = r.link;
     }
-    TeamRates team;
-    team.may_be_eager =
-        std::all_of(records.begin(), records.end(), [](auto& r) { return r.in_order != 0; });
-    team.max_bytes = slowest.max_bytes;
-    Rates& rates = team.rates;
+    return slowest;
+}
+
+Rates rates_of(const RateRecord& slowest, bool has_devices)
+{
+    Rates rates;
     rates.nic = slowest.nic;
     rates.nic_latency = slowest.nic_latency;
     rates.nic_issue = slowest.nic_issue;
     rates.message = slowest.message;
     rates.nic_turn = slowest.nic_turn;
-    rates.nics = network_devices_of_a_node(records, topology);
     rates.lanes = static_cast<int>(slowest.lanes);
     rates.link = slowest.link > 0 ? slowest.link : has_devices ? device_link : core_link;
     rates.link_alone = has_devices || slowest.link > 0 ? 0 : 2 * rates.link;
@@ -142,7 +140,25 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     rates.own = has_devices ? device_memory : rates.link;
     rates.engines = has_devices;
     rates.stage = has_devices && slowest.stages != 0 ? device_stage : 0;
+    return rates;
+}
 
+}  // namespace
+
+TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology)
+{
+    // Where buffers live may differ from rank to rank and from call to call, and the choice must not:
+    // a team whose ranks all use GPUs gets what suits their memory.
+    const bool has_devices =
+        std::all_of(records.begin(), records.end(), [](auto& r) { return r.uses_device != 0; });
+    const RateRecord slowest = slowest_of(records);
+    TeamRates team;
+    team.may_be_eager =
+        std::all_of(records.begin(), records.end(), [](auto& r) { return r.in_order != 0; });
+    team.max_bytes = slowest.max_bytes;
+    team.rates = rates_of(slowest, has_devices);
+    Rates& rates = team.rates;
+    rates.nics = network_devices_of_a_node(records, topology);
     if (topology.nodes() > 1) {
         const int devices = rates.nics * rates.lanes;
         team.text = format("%d network device%s a node", devices, devices > 1 ? "s" : "");

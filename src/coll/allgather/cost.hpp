@@ -84,6 +84,7 @@ private:
     double rail_time(std::size_t bytes, Route route, std::size_t chunk, int depth) const;
     double eager_time(std::size_t bytes, Route route, std::size_t chunks) const;
     int window(std::size_t bytes, Route route, std::size_t chunk) const;
+    Choice granted(std::size_t bytes, Choice choice, const Constraints& constraints) const;
     // Nodes are alike and nothing is staged: own pushes, and then each chunk's as it comes.
     bool is_in_turn() const;
     bool is_own_whole() const { return rates_.engines && is_in_turn(); }

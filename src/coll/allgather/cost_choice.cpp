@@ -57,6 +57,20 @@ double AllgatherCost::largest_chunk(Route route) const
     return rates_.nic_issue * rates_.nic * rates_.lanes / (share * sharing);
 }
 
+// Only after the choice: the window is a rank's own affair, and the rest must be the same on all ranks.
+Choice AllgatherCost::granted(std::size_t bytes, Choice choice,
+                              const Constraints& constraints) const
+{
+    if (choice.route == Route::bundles) {
+        if (constraints.chunk > 0) choice.chunk = std::min(choice.chunk, constraints.chunk);
+        choice.publish = is_publish(bytes, choice.route, choice.chunk);
+        if (constraints.depth > 0) choice.depth = constraints.depth;
+    } else if (constraints.depth > 0) {
+        choice = predict(bytes, choice.route, choice.chunk, constraints.depth, choice.eager);
+    }
+    return choice;
+}
+
 Choice AllgatherCost::choose(std::size_t bytes, const Constraints& constraints) const
 {
     constexpr std::size_t page = 4096;
@@ -88,27 +102,16 @@ Choice AllgatherCost::choose(std::size_t bytes, const Constraints& constraints) 
             if (best.chunk == 0 || choice.seconds < best.seconds * share) best = choice;
         }
     };
-    // Only now: the window is a rank's own affair, and the rest must be the same on all of them.
-    const auto granted = [&](Choice choice) {
-        if (choice.route == Route::bundles) {
-            if (constraints.chunk > 0) choice.chunk = std::min(choice.chunk, constraints.chunk);
-            choice.publish = is_publish(bytes, choice.route, choice.chunk);
-            if (constraints.depth > 0) choice.depth = constraints.depth;
-        } else if (constraints.depth > 0) {
-            choice = predict(bytes, choice.route, choice.chunk, constraints.depth, choice.eager);
-        }
-        return choice;
-    };
     if (constraints.chunk > 0 && nodes_ > 1) {
         consider(std::min(constraints.chunk, bytes));
-        return granted(best);
+        return granted(bytes, best, constraints);
     }
     for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= constraints.min_chunk; cuts *= 2) {
         const std::size_t even = (bytes + cuts - 1) / cuts;
         consider(cuts == 1 ? even : (even + page - 1) / page * page);
         if (nodes_ == 1) break;  // nothing to overlap with: every cut only costs
     }
-    return granted(best);
+    return granted(bytes, best, constraints);
 }
 
 }  // namespace hier
