@@ -17,7 +17,7 @@ public:
     // `parts` > 0 completions of `op` will come.
     void expect(std::uint32_t op, int parts) { pending_.push_back({op, parts, Status::ok}); }
 
-    // What the parts report to; `next` gets every operation once, with the first error of its parts.
+    // The parts report to this. `next` gets every operation once, with the first error of its parts.
     class Reports final : public Completions {
     public:
         Reports(JoinedParts& parts, Completions& next) : parts_(parts), next_(next) {}

@@ -60,7 +60,7 @@ public:
     virtual bool has_failed() = 0;
 };
 
-// What a network is made from.
+// All that a network is made from.
 struct NetworkSetup {
     const Group& group;  // the rail's
     const hier_config& config;

@@ -11,8 +11,8 @@
 
 namespace hier {
 
-// Devices that could not be connected, of the process: the communicators that come next do not wait
-// for them again.
+// The devices that this process could not connect. The communicators that come next do not wait for
+// them again.
 class Quarantine {
 public:
     static constexpr std::chrono::minutes duration{10};

@@ -73,8 +73,9 @@ void keep_fastest(std::vector<NetworkDevice>& devices)
     std::erase_if(devices, [&](const auto& d) { return rate_of(d) < fastest; });
 }
 
-// Ports of a storage network, or of the host's own Ethernet, do RDMA as well. A rank that is near to one
-// would not reach those that take the compute network's: all take the kind that moves most in all.
+// Ports of a storage network, or of the host's own Ethernet, do RDMA as well. A rank that is near to such
+// a port would not reach the ranks that take the compute network. So all take the kind that moves most in
+// all.
 void keep_one_network(std::vector<NetworkDevice>& devices)
 {
     const auto kind = [](const NetworkDevice& d) {
@@ -94,7 +95,7 @@ void keep_one_network(std::vector<NetworkDevice>& devices)
     std::erase_if(devices, [&](const auto& d) { return kind(d) != best; });
 }
 
-// RDMA's of a device: dc is Mellanox's alone, and UCX warns of a name that it does not find.
+// The RDMA transports of a device. Only Mellanox has dc, and UCX warns of a name that it does not find.
 std::string reliable_transports(const std::vector<NetworkDevice>& found, const std::string& name)
 {
     const bool has_dc = std::any_of(found.begin(), found.end(), [&](const auto& d) {
@@ -104,14 +105,14 @@ std::string reliable_transports(const std::vector<NetworkDevice>& found, const s
 }
 
 std::vector<NetworkChoice> choices_for(const std::vector<NetworkDevice>& devices,
-                                       const std::string& transports, int most,
+                                       const std::string& transports, int max,
                                        std::span<const Position> ranks, int self)
 {
     std::vector<Nic> nics;
     nics.reserve(devices.size());
     for (const auto& d : devices) nics.push_back({d.position, d.link});
     std::vector<NetworkChoice> choices;
-    const auto nics_of = assign_nics(ranks, nics, most);
+    const auto nics_of = assign_nics(ranks, nics, max);
     for (const int taken : nics_of[static_cast<std::size_t>(self)]) {
         NetworkChoice choice{devices[static_cast<std::size_t>(taken)].name, transports};
         choice.connection =
@@ -165,7 +166,7 @@ std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,
         std::erase_if(rdma, [&](const auto& d) { return !is_named(settings.devices, d); });
     }
     if (any_transport && !rdma.empty()) {
-        auto choices = choices_for(rdma, "", settings.most, ranks, self);
+        auto choices = choices_for(rdma, "", settings.max_devices, ranks, self);
         for (auto& c : choices) c.transports = reliable_transports(found, c.devices);
         return choices;
     }
@@ -175,7 +176,7 @@ std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,
     if (!any_device) {
         auto listed = in_order_of(settings.devices, tcp);
         keep_fastest(listed);
-        if (!listed.empty()) return choices_for(listed, "tcp", settings.most, ranks, self);
+        if (!listed.empty()) return choices_for(listed, "tcp", settings.max_devices, ranks, self);
     } else if (!tcp.empty()) {
         const bool is_there = std::any_of(
             tcp.begin(), tcp.end(), [&](const auto& d) { return d.name == preferred_interface; });

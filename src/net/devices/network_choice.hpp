@@ -17,12 +17,12 @@ struct NetworkDevice {
     std::string link = {};  // topology/locality.hpp
 };
 
-// What to give to UCX; an empty string leaves UCX's own choice (and the user's UCX_* variables)
+// The names that UCX gets. An empty string leaves UCX's own choice (and the user's UCX_* variables)
 // alone.
 struct NetworkChoice {
     std::string devices;
     std::string transports;
-    std::string memory = {};  // what else UCX needs to know device memory; empty: it need not
+    std::string memory = {};  // transports that UCX needs to know device memory; empty: none
     int connection = 0;       // of several over one interface
     bool operator==(const NetworkChoice&) const = default;
 };
@@ -41,15 +41,18 @@ bool is_reliable_rdma(const NetworkChoice& choice);
 struct NetworkSettings {
     std::string devices;
     std::string transports;
-    int most = 1;
+    int max_devices = 1;
 };
 
-// Pure. One choice for each device of the self-th of `ranks`, which share this host; never none. A list
-// with '^' in front: all but these; throws SetupError where that is none. `preferred_interface` is
-// that of the default route, say, if any. RDMA before TCP; of those RDMA devices of one kind that move
-// most in all, or of those of the list, what assign_nics() gives the rank; likewise of a list's
-// interfaces, of which only the fastest count and one that is named twice is two connections; without
-// a list the preferred one, and loopback only where there is nothing else.
+// Pure. One choice for each device of the self-th of `ranks`, which share this host; never none.
+//
+// - A list with '^' in front means all devices except these. Throws SetupError where none is left.
+// - RDMA goes before TCP. The candidates are the devices of the list, or those of the one kind that moves
+//   most in all. assign_nics() gives the rank its share of them.
+// - TCP with a list: assign_nics() again, among the fastest interfaces of the list. An interface that is
+//   named twice is two connections.
+// - TCP without a list: `preferred_interface` (that of the default route, say). The loopback is taken only
+//   where there is nothing else.
 std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,
                                           NetworkSettings settings,
                                           const std::string& preferred_interface,

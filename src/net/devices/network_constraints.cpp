@@ -30,17 +30,18 @@ bool read(const char*& at, const char* end, unsigned& number)
     return error == std::errc{};
 }
 
-// "mlx5_[0-3]:1": from 1.22 on, UCX takes that for four names. What is no range stays as it is.
+// "mlx5_[0-3]:1": from 1.22 on, UCX takes that for four names. A word without a range
+// stays as it is.
 void append_names(const std::string& word, std::vector<std::string>& out)
 {
-    constexpr unsigned most = 256;
+    constexpr unsigned max = 256;
     const std::size_t open = word.find('['), close = word.find(']');
     unsigned first = 0, last = 0;
     bool is_range = open != std::string::npos && close != std::string::npos && open < close;
     if (is_range) {
         const char *at = word.data() + open + 1, *const end = word.data() + close;
         is_range = read(at, end, first) && at < end && *at++ == '-' && read(at, end, last) &&
-                   at == end && first <= last && last - first < most;
+                   at == end && first <= last && last - first < max;
     }
     if (!is_range) return out.push_back(word);
     for (unsigned n = first; n <= last; n++)

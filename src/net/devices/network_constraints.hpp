@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What has been said of the network to UCX and to Open MPI, and counts where nothing is said to us.
+// Settings of the network that UCX and Open MPI have. They count where the user has told hier nothing.
 #pragma once
 
 #include <string>
@@ -9,14 +9,16 @@
 
 namespace hier {
 
-// Pure. UCX_NET_DEVICES, nullptr where it is not set, in place of an "auto", its ranges ("eth[0-3]", ours,
-// too) in full. Where nothing at all is said to us, tcp if UCX_TLS has that and leaves out RDMA's
-// reliable transports (rc, dc); of others we could not make use.
+// Pure. Replaces "auto" by the settings of UCX. nullptr: the variable is not set.
+//
+// - UCX_NET_DEVICES takes the place of an "auto" list of devices. Ranges ("eth[0-3]") are written in full,
+//   in our own list, too.
+// - If both of ours are "auto": tcp, if UCX_TLS has tcp and leaves out the reliable RDMA transports (rc,
+//   dc). Hier has no use for other transports.
 NetworkSettings with_variables_of_ucx(NetworkSettings settings, const char* net_devices,
                                       const char* tls);
 
-// Pure. What "may be faster" than the TCP that we would take by ourselves, a sentence without its end;
-// "": nothing.
+// Pure. Why Open MPI may be faster than the TCP that "auto" would take: a sentence without its end, or "".
 // `messages`: the name of Open MPI's pml.
 std::string why_not_tcp(const std::vector<NetworkDevice>& found, const std::string& messages);
 

@@ -18,14 +18,18 @@ struct Interface {
 // Those with an IPv4 address.
 std::vector<Interface> ip_interfaces();
 
-// What the user has told Open MPI's own TCP: names or networks (10.1.0.0/16), separated by commas.
+// The lists that the user has given to Open MPI's own TCP: names or networks (10.1.0.0/16), separated by
+// commas.
 struct InterfaceLists {
     std::string include;
     std::string exclude;
 };
 
-// Pure. The first one that is included; else `routed`, that of the default route; else one that has a
-// device; else any but the loopback, or "". No excluded one of the last three.
+// Pure. The first of these that there is, or "". The last three are not taken if they are excluded:
+//   1. the first interface that is included
+//   2. `routed`, that of the default route
+//   3. one that has a device
+//   4. any but the loopback
 std::string preferred_interface(const InterfaceLists& lists, const std::string& routed,
                                 std::span<const Interface> interfaces);
 

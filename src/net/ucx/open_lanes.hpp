@@ -15,7 +15,7 @@ namespace hier {
 std::vector<LanePointer> open_lanes(const NetworkSetup& setup,
                                     const std::vector<NetworkChoice>& choices);
 
-// What the lanes together are. There is at least one. The position is left out.
+// The traits of all lanes together. There is at least one lane. The position is left out.
 NetworkTraits traits_of(const std::vector<LanePointer>& lanes);
 
 }  // namespace hier

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When it is loaded, UCX takes the signals of errors (SIGSEGV and others), also from an application
-// that has handlers of its own. They go back to the handlers that were there before, if UCX is loaded
-// for our sake and nobody has asked for its handlers (UCX_ERROR_SIGNALS, UCX_HANDLE_ERRORS).
+// When UCX is loaded, it takes the signals of errors (SIGSEGV and others), even from an application that has
+// handlers of its own. Hier gives them back to the handlers that were there before. It does so if UCX was
+// loaded for hier's sake, and nobody has asked for UCX's handlers (UCX_ERROR_SIGNALS, UCX_HANDLE_ERRORS).
 #include "net/network.hpp"
 
 #include <dlfcn.h>

@@ -84,8 +84,8 @@ std::optional<std::size_t> max_lockable()
 {
     rlimit limit{};
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
-    // Whether it is for us is for the kernel to say (CAP_IPC_LOCK: of this thread, and not just in a
-    // user namespace): by addresses, without memory.
+    // Only the kernel knows whether the limit holds for this thread (CAP_IPC_LOCK, and not just in a user
+    // namespace). So hier locks addresses without memory.
     const std::size_t beyond = limit.rlim_cur + 1;
     void* pages =
         mmap(nullptr, beyond, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -126,9 +126,9 @@ void require_thread()
 
 std::size_t max_registered(const NetworkChoice& choice)
 {
-    const auto most = is_rdma(choice) ? max_lockable() : std::nullopt;
-    if (!most) return std::numeric_limits<std::size_t>::max();
-    return *most > locked_by_ucx ? (*most - locked_by_ucx) / 2 : 0;
+    const auto max = is_rdma(choice) ? max_lockable() : std::nullopt;
+    if (!max) return std::numeric_limits<std::size_t>::max();
+    return *max > locked_by_ucx ? (*max - locked_by_ucx) / 2 : 0;
 }
 
 void configure(ucp_config_t* config, const NetworkChoice& choice)
@@ -144,13 +144,13 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
     // For few peers UCX chooses rc for all it sends; for many, DC, some of whose lanes are several.
     if (is_reliable_rdma(choice)) modify(config, "NUM_EPS", "1");
     // The cache gives nothing back when the rest is used up.
-    const std::size_t most = max_registered(choice);
-    if (most < std::numeric_limits<std::size_t>::max())
-        modify(config, "RCACHE_MAX_SIZE", std::to_string(most));
+    const std::size_t max = max_registered(choice);
+    if (max < std::numeric_limits<std::size_t>::max())
+        modify(config, "RCACHE_MAX_SIZE", std::to_string(max));
     if (is_tcp(choice)) {
-        // What it would keep are registrations, and TCP has none. But for the first one of a process
-        // UCX patches mmap under the feet of its own thread, and before 1.21 sometimes hangs
-        // (openucx/ucx, pull request 11112).
+        // The cache keeps registrations, and TCP has none. For the first cache of a process UCX patches
+        // mmap while its own thread runs, and before 1.21 it sometimes hangs (openucx/ucx, pull request
+        // 11112).
         if (choice.memory.empty()) modify(config, "RCACHE_ENABLE", "n");
         modify(config, prefixed("TCP", "TX_SEG_SIZE").c_str(), "64k");
     }

@@ -18,8 +18,8 @@ public:
     UcxMemory& operator=(const UcxMemory&) = delete;
     ~UcxMemory() { reset(); }
 
-    // Registers `bytes` bytes at `base`, through UCX's own cache: cheap when they are known
-    // already. `type`: what kind of memory that is.
+    // Registers `bytes` bytes of this type of memory at `base`. UCX has a cache: it is cheap for memory
+    // that is known already.
     ucs_status_t map(ucp_context_h context, void* base, std::size_t bytes, ucs_memory_type_t type);
     // The key with which a peer may write there.
     ucs_status_t pack_key(std::vector<std::byte>& out) const;
@@ -45,8 +45,8 @@ private:
     ucp_rkey_h key_ = nullptr;
 };
 
-// What libibverbs has registered it takes from children of fork(), in whole pages, with what else of
-// the application lies on them. That is undone where the kernel needs it no more.
+// libibverbs takes the pages of registered memory from children of fork(), with everything else that lies
+// on these pages. This gives them back, where the kernel needs no such protection any more.
 void give_to_children(const void* base, std::size_t bytes);
 
 }  // namespace hier

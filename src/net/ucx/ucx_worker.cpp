@@ -29,7 +29,7 @@ std::mutex& handlers_mutex()
 }
 std::atomic<ucs_log_level_t> quiet_level{UCS_LOG_LEVEL_WARN};
 
-// UCX says of each buffer that it cannot have, without end, that it cannot: so this is tried first.
+// UCX complains without end about buffers that it cannot lock: so hier tries one first.
 void require_lockable(ucp_context_h context, const NetworkChoice& choice)
 {
     const auto max = max_lockable();
@@ -142,7 +142,7 @@ void UcxWorker::make_context()
     context_.reset(context);
 }
 
-// What it says is that it recognises such memory, not that the network device can register it.
+// UCX says only that it recognises such memory, not that the network device can register it.
 bool UcxWorker::knows(ucs_memory_type_t type) const
 {
     ucp_context_attr_t attributes{};
@@ -214,8 +214,8 @@ ucp_ep_h UcxWorker::connect(const std::vector<std::byte>& peer_address)
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     params.address = reinterpret_cast<const ucp_address_t*>(peer_address.data());
-    // Without a handler UCX ends the process when a peer that has left answers no more. What is on
-    // its way then ends with an error.
+    // Without a handler UCX ends the process when a peer that has left answers no more. With one,
+    // transfers on their way end with an error.
     if (is_rdma(choice_)) {
         params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
         params.err_mode = UCP_ERR_HANDLING_MODE_PEER;

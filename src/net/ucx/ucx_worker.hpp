@@ -24,7 +24,7 @@
 
 namespace hier {
 
-// What a message says of itself.
+// The header of a message.
 struct MessageHead {
     static constexpr std::uint64_t goodbye = ~0ull;  // as sequence: the sender's rail sends no more
 
@@ -79,16 +79,16 @@ public:
     }
     void remove_sink(std::uint64_t number) { sinks_.erase(number); }
 
-    // Of a device, for as long as the worker lives. Throws SetupError.
+    // The probe of a device, for as long as the worker lives. Throws SetupError.
     FlushProbe& probe(const gpu::Runtime& runtime, int device, ucs_memory_type_t type);
 
-    // Of a network that cannot be connected: what the user may look at.
+    // A hint for the user whose network cannot be connected.
     std::string doubt() const;
     bool has_connections() const { return !connections_.empty(); }
     bool is_connected(const std::vector<std::byte>& peer_address) const;
     // A new one in place of one that is broken. Throws SetupError.
     ucp_ep_h connect(const std::vector<std::byte>& peer_address);
-    // Has its peer gone, or the way there, as far as UCX has noticed? (Over TCP it does not tell.)
+    // Has UCX noticed that the peer has gone, or the way there? (Over TCP UCX does not tell.)
     bool is_broken(ucp_ep_h endpoint) const
     {
         return std::find(broken_.begin(), broken_.end(), endpoint) != broken_.end();

@@ -98,7 +98,7 @@ void test_refused_until_freed(void**)
     keys.refuse(memory(0x1000, 0x1000, 1));
     assert_true(keys.is_refused(memory(0x1000, 0x1000, 1)));
     assert_false(keys.is_refused(memory(0x1000, 0x1000, 2)));
-    for (std::uint64_t i = 2; i < 2 + DeviceKeys::most; i++) keys.refuse(memory(0x1000, 0x1000, i));
+    for (std::uint64_t i = 2; i < 2 + DeviceKeys::max_kept; i++) keys.refuse(memory(0x1000, 0x1000, i));
     assert_false(keys.is_refused(memory(0x1000, 0x1000, 1)));  // forgotten: asked again
     assert_true(keys.is_refused(memory(0x1000, 0x1000, 3)));
 }

@@ -59,13 +59,13 @@ bool DeviceKeys::is_refused(const Allocation& memory) const
 void DeviceKeys::add(const Allocation& memory, std::uint64_t key)
 {
     const Entry entry{address(memory), memory.length, memory.id, key};
-    if (entries_.size() < most) {
-        entries_.reserve(most);
+    if (entries_.size() < max_kept) {
+        entries_.reserve(max_kept);
         entries_.push_back(entry);
         return;
     }
     entries_[oldest_] = entry;
-    oldest_ = (oldest_ + 1) % most;
+    oldest_ = (oldest_ + 1) % max_kept;
 }
 
 }  // namespace hier

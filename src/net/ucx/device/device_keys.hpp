@@ -28,7 +28,7 @@ public:
     void refuse(const Allocation& memory);
     bool is_refused(const Allocation& memory) const;
 
-    static constexpr std::size_t most =
+    static constexpr std::size_t max_kept =
         64;  // allocations; the oldest are forgotten, and with them what was said of their keys
 
 private:

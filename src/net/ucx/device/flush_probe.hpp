@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A word of device memory that the rank's own NIC writes and reads back: on the way there and back
-// it pushes ahead of it what the NIC has written to this device before.
+// A word of device memory that the rank's own NIC writes and reads back. On the way there and back the
+// word pushes everything ahead that the NIC has written to this device before.
 //
 // A read of its own should do, by PCIe's rules; RCCL found on AMD's GPUs that it does not, and
 // writes first. A word that has come back shows that both have been done, in this order.
@@ -26,7 +26,7 @@ public:
     FlushProbe& operator=(const FlushProbe&) = delete;
     ~FlushProbe();
 
-    // What to write next, at at(): a word that has not been there.
+    // The word to write at at() next: one that has not been there.
     std::uint64_t next_word() { return ++last_; }
     // Has this word been written when that one is read? Another rail's may have come after it.
     bool is_done(std::uint64_t word, std::uint64_t read) const

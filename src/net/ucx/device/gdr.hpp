@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// May the network read and write device memory itself, without landing in memory of the host?
+// May the network read and write device memory itself (GPUDirect RDMA), without a bounce buffer?
 #pragma once
 
 #include <string>
 
 namespace hier {
 
-// What there is to know of a rail before any buffer is seen.
+// The facts about a lane before any buffer is seen.
 struct GdrFacts {
     const char* memory;  // "CUDA", "ROCm"
     const char* transports;

@@ -54,14 +54,14 @@ bool GdrBuffers::enter(const Region& region, UcxMemory& memory, std::vector<std:
     return refuse(known, fault);
 }
 
-// Where the kernel registers no device memory at all, each attempt costs time: then but now and then.
+// Where the kernel registers no device memory at all, each attempt costs time: then hier tries rarely.
 bool GdrBuffers::may_try()
 {
     constexpr unsigned attempts = 4, every = 64;
     return has_registered_ || refusals_ < attempts || ++skipped_ % every == 0;
 }
 
-// Of the allocations that an application has mapped one behind the other, any may be freed.
+// An application may map allocations one behind the other, and free any of them.
 Region GdrBuffers::as_one(Region region)
 {
     Allocation& memory = region.memory;

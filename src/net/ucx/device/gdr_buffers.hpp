@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A rail's buffers in device memory that the network reads and writes itself: registered call by
-// call, or refused, and then they go through pinned memory.
+// A lane's buffers in device memory that the network reads and writes itself. They are registered call by
+// call, or refused: then they go through pinned memory.
 #pragma once
 
 #include <memory>
@@ -33,11 +33,11 @@ public:
 
     ucs_memory_type_t memory_type() const { return type_; }
     const gpu::Runtime& runtime() const { return runtime_; }
-    // Of the receive buffer's device.
+    // How writes to the receive buffer's device become visible.
     gpu::RdmaFlush flush_kind() const { return flush_kind_; }
     ArrivalFlush& flush() { return flush_; }
     FlushProbe& probe() { return *probe_; }
-    // Of what arrives on this device. Throws SetupError.
+    // Finds out how arrivals on this device become visible. Throws SetupError.
     void prepare_flush(int device);
 
 private:

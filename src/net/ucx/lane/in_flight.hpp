@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a lane has on its way: requests of UCX, their order, their completion. All of it is used under the
-// worker's mutex, except for report().
+// The transfers of a lane that are on their way: requests of UCX, their order, their completion. All of it
+// is used under the worker's mutex, except for report().
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct Flight {
     Status status = Status::ok;
 };
 
-// What every request of a flight needs.
+// The parameters that every request of a flight needs.
 ucp_request_param_t request_of(Flight& flight);
 
 class InFlight {

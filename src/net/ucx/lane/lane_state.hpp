@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the parts of a lane share. All of it is used under the worker's mutex, except for the words that
+// The state that the parts of a lane share. All of it is used under the worker's mutex, except for the words that
 // peers and NICs write.
 #pragma once
 
@@ -71,7 +71,8 @@ struct LaneState {
     }
 };
 
-// Of one put, as UCX expects it of the lane's device; {} where it does not say. Once it is connected.
+// The speed of one put on the lane's device, as UCX expects it; {} where UCX does not say. The lane is
+// connected.
 NetworkRate rate_of(const LaneState& lane);
 
 }  // namespace hier

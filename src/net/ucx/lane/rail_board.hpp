@@ -12,7 +12,7 @@
 
 namespace hier {
 
-// A receive buffer, as its owner tells a sender.
+// A receive buffer, as its owner describes it to a sender.
 struct Announcement {
     static constexpr std::size_t max_key =
         480;  // bytes; 9-12 with TCP, more with several RDMA devices

@@ -11,16 +11,16 @@
 namespace hier {
 namespace {
 
-// A list that needs no memory: rails come from destructors.
+// A list that needs no memory: lanes come here from destructors.
 struct Retired {
     std::mutex mutex;
     std::atomic<UcxLane*> first{nullptr};
 };
 
-constinit Retired all;  // there is nothing to destroy, as little as of the workers' registry
+constinit Retired all;  // never destroyed, as the registry of the workers
 static_assert(std::is_trivially_destructible_v<Retired>);
 
-// Without memory for a goodbye it is asked again.
+// A lane without memory for a goodbye is asked again later.
 bool has_left(UcxLane& lane)
 {
     try {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lanes whose team is gone, but to whose boards a peer may still write: a repeated last signal, a
-// sign of life, a failure. Freeing a board early would let the network write into memory that is
-// somebody else's by then.
+// Lanes whose team is gone. A peer may still write to their boards: a repeated last signal, a heartbeat,
+// a failure. If a board were freed early, the network would write into memory that belongs to something
+// else by then.
 //
-// A retired lane sends every peer a goodbye, its last word on that lane, and is destroyed when it
-// has had theirs; what is left at the end of the process goes with the workers.
+// A retired lane sends every peer a goodbye, its last word on that lane. It is destroyed when all peers have
+// sent theirs. Lanes that are left at the end of the process go with the workers.
 #pragma once
 
 #include <memory>

@@ -23,7 +23,7 @@ UcxLane::UcxLane(std::shared_ptr<UcxWorker> worker, RailBoard board,
     inbox_.open();
 }
 
-// What is in flight now was given up: UCX may still report it when we are gone.
+// Flights that are left were given up. UCX may still complete them when the lane is gone.
 UcxLane::~UcxLane()
 {
     const std::lock_guard lock(state_.worker->mutex());
