@@ -35,8 +35,8 @@ NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, int int
 Status NodeTransport::begin(const Binding& binding)
 {
     context_.binding = binding;
-    active_ = binding.publish && paths_.publish ? published_ : others_;
-    paths_.choice.begin();
+    active_ = is_published() ? published_ : others_;
+    if (!is_published()) paths_.choice.begin();
     Status status = context_.has_failed() ? Status::peer_failed : Status::ok;
     for (NodePath* path : active_) {
         const Status begun = path->begin();
@@ -101,7 +101,7 @@ Status NodeTransport::announced(int peer)
 
 Status NodeTransport::put(const Transfer& transfer)
 {
-    if (context_.binding.publish && paths_.publish) return paths_.publish->put(transfer);
+    if (is_published()) return paths_.publish->put(transfer);
     if (!segment_) return Status::bad_argument;
     const bool is_from_device =
         paths_.engines && is_of_device(context_.binding.region(transfer.from).memory);
@@ -142,6 +142,7 @@ void NodeTransport::submit(Completions& completions)
 
 std::uint32_t NodeTransport::arrived(int peer)
 {
+    if (is_published()) return paths_.publish->arrived(peer);
     std::uint32_t count = 0;
     for (const NodePath* path : active_) count += path->arrived(peer);
     return count;
@@ -153,6 +154,7 @@ Status NodeTransport::progress(Completions& completions)
 {
     Status status = paths_.engines ? paths_.engines->progress(completions) : Status::ok;
     if (!failed(status) && context_.has_failed() && !context_.raised) status = Status::peer_failed;
+    if (is_published()) return failed(status) ? status : paths_.publish->progress(completions);
     for (NodePath* path : active_) {
         if (failed(status)) break;
         if (path != paths_.engines.get()) status = path->progress(completions);

@@ -50,6 +50,9 @@ public:
     std::size_t publish_space() const;
 
 private:
+    // Such a call is asked for often, so it goes to its path without a virtual call.
+    bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
+
     std::unique_ptr<NodeSegment> segment_;  // none for a rank that is alone on its node
     NodeContext context_;
     NodePaths paths_;
