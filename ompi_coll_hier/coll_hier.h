@@ -70,8 +70,9 @@ struct mca_coll_hier_module_t {
     mca_coll_base_module_allgather_fn_t fallback_allgather;
     mca_coll_base_module_t* fallback_allgather_module;
     mca_coll_hier_state_t state;
-    size_t min_bytes; /* that the team is to serve, of all ranks together */
-    size_t max_bytes;  /* likewise; SIZE_MAX before there is one */
+    /* The team serves calls from min_bytes to max_bytes, of all ranks together. */
+    size_t min_bytes[HIER_COLLECTIVES];
+    size_t max_bytes; /* SIZE_MAX while there is no team */
     int small_calls;    /* before there was a team */
     bool has_told_of_small_calls;
     hier_team* team;

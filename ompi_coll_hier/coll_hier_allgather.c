@@ -11,6 +11,17 @@ static void find_memory(mca_coll_hier_elements_t* elements)
     hier_memory_inspect(mca_coll_hier_at(elements->base, offset), &elements->memory);
 }
 
+static int run_fallback(const mca_coll_hier_call_t* call, const mca_coll_hier_buffer_t* send,
+                        const mca_coll_hier_buffer_t* receive)
+{
+    mca_coll_hier_module_t* module = call->module;
+    return module->fallback_allgather(send->base, send->count, send->type, receive->base,
+                                      receive->count, receive->type, call->comm,
+                                      module->fallback_allgather_module);
+}
+
+static const mca_coll_hier_collective_t allgather = {HIER_ALLGATHER, "MPI_Allgather", run_fallback};
+
 /* Threads may count on several communicators at once. */
 static void count(unsigned long long* counter) { __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED); }
 
@@ -23,6 +34,7 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     const bool in_place = MPI_IN_PLACE == sbuf; /* the other send arguments mean nothing then */
     ptrdiff_t lower_bound, extent;
     mca_coll_hier_call_t call = {
+        .collective = &allgather,
         .module = hier,
         .comm = comm,
         .in_place = in_place,

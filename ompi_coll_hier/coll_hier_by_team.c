@@ -119,7 +119,7 @@ static void abandon(staged_t* staged)
 static int by_team_staged(const mca_coll_hier_call_t* call, staged_t* send, staged_t* receive)
 {
     hier_call args = {
-        .collective = HIER_ALLGATHER, .bytes = call->shard_bytes, .in_place = call->in_place};
+        .collective = call->collective->id, .bytes = call->shard_bytes, .in_place = call->in_place};
     int rc = place_receive(call, receive, &args.recv);
     if (OMPI_SUCCESS == rc && !call->in_place) {
         rc = place_send(call, send, &args.send);

@@ -7,7 +7,19 @@
 
 BEGIN_C_DECLS
 
+typedef struct mca_coll_hier_call_t mca_coll_hier_call_t;
+
+/* What differs between collectives. Each one has its own in coll_hier_<name>.c. */
 typedef struct {
+    int id;           /* HIER_ALLGATHER, ...; also an index */
+    const char* name; /* of the MPI function */
+    /* Calls the fallback module's function. */
+    int (*fallback)(const mca_coll_hier_call_t* call, const mca_coll_hier_buffer_t* send,
+                    const mca_coll_hier_buffer_t* receive);
+} mca_coll_hier_collective_t;
+
+struct mca_coll_hier_call_t {
+    const mca_coll_hier_collective_t* collective;
     mca_coll_hier_module_t* module;
     struct ompi_communicator_t* comm;
     bool in_place;
@@ -16,7 +28,7 @@ typedef struct {
     mca_coll_hier_elements_t own;     /* the part of `receive` that is this rank's */
     size_t shard_bytes;
     size_t total;
-} mca_coll_hier_call_t;
+};
 
 size_t mca_coll_hier_bytes_of(const mca_coll_hier_elements_t* elements);
 /* What the caller is told when it gives another number of bytes than the others. */
@@ -46,7 +58,7 @@ mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call);
 /* coll_hier_by_team.c */
 int mca_coll_hier_by_team(const mca_coll_hier_call_t* call);
 
-/* coll_hier_fallback.c: the buffers are those of MPI_Allgather */
+/* coll_hier_fallback.c: `send` and `receive` are as the application gave them */
 int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
                               mca_coll_hier_buffer_t receive);
 

@@ -27,6 +27,7 @@ static void tell_of_small_call(const mca_coll_hier_call_t* call)
 {
     mca_coll_hier_module_t* module = call->module;
     const bool is_stated = 0 < mca_coll_hier_component.min_bytes;
+    const size_t by_cost = module->min_bytes[call->collective->id];
     const bool is_fresh = MCA_COLL_HIER_FRESH == module->state && !is_stated;
     const bool is_first = is_fresh ? 1 == module->small_calls : !module->has_told_of_small_calls;
     if (!is_first || 0 != ompi_comm_rank(call->comm)) {
@@ -46,7 +47,7 @@ static void tell_of_small_call(const mca_coll_hier_call_t* call)
         "serves such calls%s",
         call->comm->c_name, call->total,
         is_stated ? "coll_hier_min_bytes" : "what the cost model finds worth it",
-        is_stated ? mca_coll_hier_component.min_bytes : module->min_bytes,
+        is_stated ? mca_coll_hier_component.min_bytes : by_cost,
         call->receive.memory.is_reachable ? "" : ", through memory of the host");
 }
 
@@ -63,7 +64,8 @@ mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call)
     case MCA_COLL_HIER_BROKEN:
         return MCA_COLL_HIER_BY_NOBODY;
     case MCA_COLL_HIER_READY:
-        if (call->total >= module->min_bytes && call->total <= module->max_bytes) {
+        if (call->total >= module->min_bytes[call->collective->id] &&
+            call->total <= module->max_bytes) {
             return MCA_COLL_HIER_BY_TEAM;
         }
         break;

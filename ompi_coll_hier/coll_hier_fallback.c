@@ -37,9 +37,9 @@ static int stage(const mca_coll_hier_call_t* call, bool is_send, mca_coll_hier_b
 
 static void tell_of_absence(const mca_coll_hier_call_t* call, bool has_memory)
 {
-    opal_output(0,
-                "coll:hier: rank %d cannot take part in an allgather of %zu bytes a rank on %s: %s",
-                ompi_comm_rank(call->comm), call->shard_bytes, call->comm->c_name,
+    opal_output(0, "coll:hier: rank %d cannot take part in %s of %zu bytes a rank on %s: %s",
+                ompi_comm_rank(call->comm), call->collective->name, call->shard_bytes,
+                call->comm->c_name,
                 has_memory ? "the others get zeros for its block"
                            : "it has no memory, and the others' results are worth nothing");
 }
@@ -59,9 +59,7 @@ int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_bu
     }
     int rc_fallback = OMPI_ERR_OUT_OF_RESOURCE;
     if (takes_part) {
-        rc_fallback = module->fallback_allgather(send.base, send.count, send.type, receive.base,
-                                                 receive.count, receive.type, call->comm,
-                                                 module->fallback_allgather_module);
+        rc_fallback = call->collective->fallback(call, &send, &receive);
     }
     mca_coll_hier_drop_type(&send);
     mca_coll_hier_drop_type(&receive);

@@ -85,7 +85,7 @@ bool mca_coll_hier_is_everywhere(struct ompi_communicator_t* comm)
         opal_output(0,
                     "coll:hier: rank %d of communicator %s has no coll/hier, or another version, "
                     "coll_hier_min_bytes or coll_hier_priority than rank %d: the fallback module "
-                    "serves its allgathers",
+                    "serves its calls",
                     other, comm->c_name, first);
     }
     return 0 > other;

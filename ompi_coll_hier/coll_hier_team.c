@@ -67,7 +67,7 @@ static void report_refusal(const struct ompi_communicator_t* comm, const char* c
     const bool is_first = !atomic_flag_test_and_set(&has_refused);
     opal_output_verbose(is_first ? 0 : 1, mca_coll_hier_component.output,
                         "coll:hier: %s on communicator %s: the fallback module serves its "
-                        "allgathers%s",
+                        "calls%s",
                         cause, comm->c_name,
                         is_first ? " (of others: with coll_hier_verbose 1)" : "");
 }
@@ -103,9 +103,11 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
         return;
     }
     module->state = MCA_COLL_HIER_READY;
-    module->min_bytes = 0 < mca_coll_hier_component.min_bytes
-                              ? mca_coll_hier_component.min_bytes
-                              : hier_team_min_bytes(module->team, HIER_ALLGATHER);
+    for (int i = 0; i < HIER_COLLECTIVES; i++) {
+        module->min_bytes[i] = 0 < mca_coll_hier_component.min_bytes
+                                   ? mca_coll_hier_component.min_bytes
+                                   : hier_team_min_bytes(module->team, i);
+    }
     module->max_bytes = hier_team_max_bytes(module->team);
     if (0 == ompi_comm_rank(comm)) {
         opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: communicator %s: %s",

@@ -108,7 +108,8 @@ size_t hier_team_max_bytes(const hier_team* team);
  * the process used its GPU, such buffers have to be staged. */
 int hier_team_takes_device_memory(const hier_team* team);
 
-enum { HIER_ALLGATHER = 0 }; /* collectives; the same order as shipped_collectives() */
+/* The collectives, in the order of shipped_collectives(). */
+enum { HIER_ALLGATHER = 0, HIER_COLLECTIVES };
 
 enum { HIER_MEMORY_HOST = 0, HIER_MEMORY_PINNED, HIER_MEMORY_MANAGED, HIER_MEMORY_DEVICE };
 

@@ -239,10 +239,10 @@ for victim in 0 2; do
         -- gpu_unusable --expect fallback --victim "$victim"
 done
 case_ gpu-without-memory ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
-    says="rank 1 cannot take part in an allgather of 2097153 bytes .*: it has no memory" \
+    says="rank 1 cannot take part in MPI_Allgather of 2097153 bytes .*: it has no memory" \
     -- gpu_unusable --expect fallback --victim 1 --memory 0
 case_ gpu-hanging-copy-fallback ranks=3 gpu=5 leaves=pinned mca="coll_hier_min_bytes 1000000000 coll_hier_timeout 2" \
-    says="rank 1 cannot take part in an allgather of 300007 bytes .*: the others get zeros" \
+    says="rank 1 cannot take part in MPI_Allgather of 300007 bytes .*: the others get zeros" \
     -- gpu_unusable --expect fallback --victim 1 --hang 1
 
 # ---- Set-up: components, algorithms, devices
@@ -289,7 +289,7 @@ case_ devices-one-at-most ranks=4 node_size=2 says="UCX tcp on lo between nodes;
 
 # A rank without hier, or with other settings that decide who serves a call, would send its own data into the set-up of
 # the others. So the fallback module serves all of them.
-no_hier="the fallback module serves its allgathers"
+no_hier="the fallback module serves its calls"
 case_ absent-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
 case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=-1 says="$no_hier" -- exact
 case_ priority-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=20 says="rank 1 of .*priority.*$no_hier" -- exact
