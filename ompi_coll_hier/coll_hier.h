@@ -39,8 +39,8 @@ typedef struct {
     hier_host_memory* host; /* of the host, kept from call to call; NULL: of a device, lent for one call */
 } mca_coll_hier_staging_t;
 
-/* How elements in a device's memory are packed and unpacked. */
-typedef struct mca_coll_hier_plan mca_coll_hier_plan_t;
+/* The copies that pack and unpack elements in a device's memory. */
+typedef struct mca_coll_hier_copies mca_coll_hier_copies_t;
 
 /* A base may be no address of memory: MPI_BOTTOM. */
 static inline void* mca_coll_hier_at(void* base, ptrdiff_t offset)
@@ -54,7 +54,7 @@ typedef struct {
     size_t count;
     struct ompi_datatype_t* type;
     hier_memory memory;          /* that the first byte lies in */
-    mca_coll_hier_plan_t** plan; /* that of the last such elements is kept here */
+    mca_coll_hier_copies_t** copies; /* those of the last such elements are kept here */
 } mca_coll_hier_elements_t;
 
 /* As a call of MPI names it: what a rank sends, or what it receives from each. */
@@ -77,7 +77,7 @@ struct mca_coll_hier_module_t {
     bool has_told_of_small_calls;
     hier_team* team;
     mca_coll_hier_staging_t send_staging, receive_staging;
-    mca_coll_hier_plan_t *send_plan, *receive_plan;
+    mca_coll_hier_copies_t *send_copies, *receive_copies;
     bool lacks_device_memory; /* for staging */
     bool has_waited_for_cause; /* of a failure, by Open MPI's word */
 };
@@ -135,7 +135,7 @@ int mca_coll_hier_convert_on_device(char* packed, size_t bytes,
                                     const mca_coll_hier_elements_t* elements, bool is_pack);
 /* Is it done by few copies, of many bytes each? */
 bool mca_coll_hier_is_regular(const mca_coll_hier_elements_t* elements, size_t bytes);
-void mca_coll_hier_drop_plan(mca_coll_hier_plan_t** plan);
+void mca_coll_hier_drop_copies(mca_coll_hier_copies_t** copies);
 
 /* coll_hier_placeholder.c: a buffer without memory. It has as many bytes as is said, from each rank where
  * it receives, all of them in the same few: read as zeros, or written to no purpose. No type: not even

@@ -38,8 +38,9 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
         .module = hier,
         .comm = comm,
         .in_place = in_place,
-        .send = {(void*)sbuf, (size_t)scount, sdtype, {.is_reachable = 1}, &hier->send_plan},
-        .receive = {rbuf, (size_t)rcount * size, rdtype, {.is_reachable = 1}, &hier->receive_plan}};
+        .send = {(void*)sbuf, (size_t)scount, sdtype, {.is_reachable = 1}, &hier->send_copies},
+        .receive = {
+            rbuf, (size_t)rcount * size, rdtype, {.is_reachable = 1}, &hier->receive_copies}};
     ompi_datatype_type_size(rdtype, &call.shard_bytes);
     call.shard_bytes *= (size_t)rcount;
     call.total = call.shard_bytes * size;
@@ -57,7 +58,7 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     ompi_datatype_get_extent(rdtype, &lower_bound, &extent);
     call.own = (mca_coll_hier_elements_t){
         mca_coll_hier_at(rbuf, (ptrdiff_t)rcount * extent * ompi_comm_rank(comm)), (size_t)rcount,
-        rdtype, call.receive.memory, &hier->send_plan};
+        rdtype, call.receive.memory, &hier->send_copies};
 
     switch (mca_coll_hier_choose(&call)) {
     case MCA_COLL_HIER_BY_TEAM:

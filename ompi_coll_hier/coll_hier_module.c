@@ -29,8 +29,8 @@ static void clean_up(mca_coll_hier_module_t* module)
     module->team = NULL;
     mca_coll_hier_release(&module->send_staging);
     mca_coll_hier_release(&module->receive_staging);
-    mca_coll_hier_drop_plan(&module->send_plan);
-    mca_coll_hier_drop_plan(&module->receive_plan);
+    mca_coll_hier_drop_copies(&module->send_copies);
+    mca_coll_hier_drop_copies(&module->receive_copies);
 #if !HIER_MODULE_INSTALLS
     if (NULL != module->fallback_allgather_module) {
         OBJ_RELEASE(module->fallback_allgather_module);

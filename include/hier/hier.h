@@ -175,18 +175,18 @@ void hier_quiesce(void);
  * Local. */
 void hier_finalize(void);
 
-/* `rows` times `bytes` bytes, a pitch apart at either end, which is at least `bytes`. */
-typedef struct hier_memory_piece {
+/* `rows` times `bytes` bytes. At either end rows are a pitch apart, which is at least `bytes`. */
+typedef struct hier_strided_copy {
     void* to;
     const void* from;
     size_t bytes;
     size_t rows;
-    size_t to_pitch, from_pitch; /* of one row: any */
-} hier_memory_piece;
+    size_t to_pitch, from_pitch; /* of no meaning where there is one row */
+} hier_strided_copy;
 
 /* Blocking copies; one end of each at least is device memory. After HIER_ERR_TIMEOUT they may go on
  * reading and writing, and the process copies no more for that device. */
-int hier_memory_copy(const hier_memory_piece* pieces, size_t count);
+int hier_memory_copy(const hier_strided_copy* copies, size_t count);
 /* Memory of the host that is kept from call to call and grows. */
 typedef struct hier_host_memory hier_host_memory;
 /* At least so many bytes, page-aligned; what was in it is lost when it grows. `*memory` is NULL at first.

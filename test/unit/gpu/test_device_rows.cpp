@@ -46,8 +46,8 @@ struct Rows {
         std::byte* const packed = pinned_memory(count * packed_pitch);
         std::fill(packed, packed + count * packed_pitch, std::byte{255});
         const auto before = hip_sim_copies();
-        const hier_memory_piece out{packed, from, bytes, count, packed_pitch, pitch};
-        const hier_memory_piece in{to, packed, bytes, count, pitch, packed_pitch};
+        const hier_strided_copy out{packed, from, bytes, count, packed_pitch, pitch};
+        const hier_strided_copy in{to, packed, bytes, count, pitch, packed_pitch};
         if (hier_memory_copy(&out, 1) != HIER_OK) return "no copy from the device";
         for (std::size_t row = 0; row < count; row++) {
             Bytes wanted = line(row);
@@ -133,13 +133,13 @@ void test_failing_calls(void**)
         put(device, Bytes(rows * pitch, 5));
         (void)is_reachable(device);
         std::byte* const packed = pinned_memory(rows * bytes);
-        const hier_memory_piece piece{packed, device, bytes, rows, bytes, pitch};
+        const hier_strided_copy copy{packed, device, bytes, rows, bytes, pitch};
         bool has_failed = true;
         for (std::uint64_t n = 1; has_failed; n++) {
             std::fill(packed, packed + rows * bytes, std::byte{0});
             const auto call = hip_sim_calls() + n;
             hip_sim_fail_at(call);
-            const int code = hier_memory_copy(&piece, 1);
+            const int code = hier_memory_copy(&copy, 1);
             has_failed = hip_sim_calls() >= call;
             hip_sim_fail_at(0);
             if (code != HIER_OK) return "call " + std::to_string(n) + ": " + hier_strerror(code);

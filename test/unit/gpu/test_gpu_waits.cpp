@@ -56,8 +56,8 @@ struct Process {
     }
     int copy() const
     {
-        const hier_memory_piece piece{pinned, device, bytes, 1, 0, 0};
-        return hier_memory_copy(&piece, 1);
+        const hier_strided_copy copy{pinned, device, bytes, 1, 0, 0};
+        return hier_memory_copy(&copy, 1);
     }
     bool is_there() const
     {
