@@ -36,7 +36,7 @@ bool Rail::register_sources(const Binding& binding, bool is_passed_on)
 bool Rail::has_failed()
 {
     return std::any_of(lanes_.begin(), lanes_.end(),
-                       [](const auto& lane) { return lane->has_failed(); });
+                       [](const auto& lane) { return lane->state().has_failed(); });
 }
 
 Status Rail::begin(const Binding& binding)

@@ -17,7 +17,7 @@ UcxLane::UcxLane(std::shared_ptr<UcxWorker> worker, RailBoard board,
              .is_partner = is_partner,
              .peers = std::vector<LanePeer>(is_partner.size())},
       flights_(state_, depth), inbox_(state_), wireup_(*this, state_, flights_),
-      device_(state_, flights_), buffers_(state_, device_)
+      device_(state_, flights_), buffers_(state_, device_), teardown_(state_, flights_)
 {
     const std::lock_guard lock(state_.worker->mutex());
     inbox_.open();
@@ -45,34 +45,7 @@ bool UcxLane::leave()
     if (!wireup_.is_known()) return true;
     const std::lock_guard lock(state_.worker->mutex());
     if (UcxWorkers::are_quiet()) return false;  // goes with the worker
-    const bool in_order = state_.worker->signal_order() == SignalOrder::by_lane;
-    const int peers = static_cast<int>(state_.peers.size());
-    if (leaving_ == Leaving::no) leaving_ = Leaving::flushing;
-    state_.is_leaving = true;
-    // Without memory for a flight, the next step goes on with the same peer.
-    for (; !in_order && flushed_peers_ < peers; flushed_peers_++) {
-        if (state_.peer(flushed_peers_).endpoint != nullptr) flights_.flush_peer(flushed_peers_);
-    }
-    if (leaving_ == Leaving::flushing && (in_order || flights_.awaited() == 0)) {
-        for (; left_peers_ < peers; left_peers_++) {
-            if (state_.peer(left_peers_).endpoint == nullptr) continue;
-            if (in_order) {
-                (void)flights_.send_message(left_peers_, Flight::no_op,
-                                            {.sequence = MessageHead::goodbye}, nullptr, 0);
-            } else {
-                (void)flights_.send_word(left_peers_, Flight::no_op, offsetof(RailSlot, goodbye),
-                                         1);
-            }
-        }
-        leaving_ = Leaving::gone;
-    }
-    bool all_gone = leaving_ == Leaving::gone && flights_.awaited() == 0;
-    for (int i = 0; all_gone && i < peers; i++) {
-        all_gone = !state_.is_partner[static_cast<std::size_t>(i)] ||
-                   RailBoard::read(state_.slot(i).goodbye) != 0 ||
-                   state_.worker->is_broken(state_.peer(i).endpoint);
-    }
-    return all_gone;
+    return teardown_.step();
 }
 
 bool UcxLane::idle()
@@ -235,7 +208,7 @@ Status UcxLane::progress(Completions& completions)
     flights_.report(completions);
     if (raised_) return Status::ok;
     if (failed(failure)) return failure;
-    return has_failed() ? Status::peer_failed : Status::ok;
+    return state_.has_failed() ? Status::peer_failed : Status::ok;
 }
 
 void UcxLane::tell(std::uint32_t heartbeat)

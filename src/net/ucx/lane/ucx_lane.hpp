@@ -23,6 +23,7 @@
 //     LaneState     worker, board, peers, binding        Wireup        connects the peers
 //     InFlight      puts, words and messages under way   CallBuffers   registers a call's buffers
 //     EagerInbox    messages of small calls              DeviceMemory  GPUDirect RDMA and its flush
+//     Teardown      takes leave of the peers
 #pragma once
 
 #include <memory>
@@ -34,6 +35,7 @@
 #include "net/ucx/lane/eager_inbox.hpp"
 #include "net/ucx/lane/in_flight.hpp"
 #include "net/ucx/lane/lane_state.hpp"
+#include "net/ucx/lane/teardown.hpp"
 #include "net/ucx/lane/wireup.hpp"
 
 namespace hier {
@@ -56,11 +58,9 @@ public:
     bool leave();
     UcxLane* next_retired = nullptr;  // likewise
 
-    const LaneState& state() const { return state_; }
+    LaneState& state() { return state_; }
     CallBuffers& buffers() { return buffers_; }
     DeviceMemory& device_memory() { return device_; }
-    // Has a peer raised a failure?
-    bool has_failed() { return state_.has_failed(); }
 
     // As Transport's.
     Status begin(const Binding& binding);
@@ -88,10 +88,9 @@ private:
     Wireup wireup_;
     DeviceMemory device_;
     CallBuffers buffers_;
+    Teardown teardown_;
     std::uint64_t failure_word_ = 0;
     bool raised_ = false;
-    enum class Leaving { no, flushing, gone } leaving_ = Leaving::no;
-    int flushed_peers_ = 0, left_peers_ = 0;  // the first ones
 };
 
 }  // namespace hier
