@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll/hier inside Open MPI: when a call goes to a team of the core (include/hier/hier.h), and to
- * the fallback module when not. */
+/* coll/hier inside Open MPI. A call goes to a team of the core (include/hier/hier.h) or to the fallback
+ * module. */
 #ifndef MCA_COLL_HIER_H
 #define MCA_COLL_HIER_H
 
@@ -29,35 +29,36 @@ OMPI_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
 typedef enum {
     MCA_COLL_HIER_FRESH, /* no call yet that is worth a team */
     MCA_COLL_HIER_READY,
-    MCA_COLL_HIER_REFUSED, /* set-up failed, on all ranks: the fallback module for good */
-    MCA_COLL_HIER_BROKEN   /* set-up broke off, and its messages may still come: no calls any more */
+    MCA_COLL_HIER_REFUSED, /* set-up failed on all ranks: the fallback module serves all calls */
+    MCA_COLL_HIER_BROKEN /* set-up broke off, and its messages may still come: no calls any more */
 } mca_coll_hier_state_t;
 
-/* Memory of ours. */
+/* Memory that stands in for a buffer of the application. */
 typedef struct {
     void* base;
-    hier_host_memory* host; /* of the host, kept from call to call; NULL: of a device, lent for one call */
+    hier_host_memory*
+        host; /* kept from call to call; NULL: `base` is device memory, lent for one call */
 } mca_coll_hier_staging_t;
 
 /* The copies that pack and unpack elements in a device's memory. */
 typedef struct mca_coll_hier_copies mca_coll_hier_copies_t;
 
-/* A base may be no address of memory: MPI_BOTTOM. */
+/* A base need not be an address of memory: see MPI_BOTTOM. */
 static inline void* mca_coll_hier_at(void* base, ptrdiff_t offset)
 {
     return (void*)((uintptr_t)base + (uintptr_t)offset);
 }
 
-/* `count` elements of a type somewhere in memory. */
+/* `count` elements of a datatype. */
 typedef struct {
     void* base;
     size_t count;
     struct ompi_datatype_t* type;
-    hier_memory memory;          /* that the first byte lies in */
+    hier_memory memory;              /* the allocation of the first byte */
     mca_coll_hier_copies_t** copies; /* those of the last such elements are kept here */
 } mca_coll_hier_elements_t;
 
-/* As a call of MPI names it: what a rank sends, or what it receives from each. */
+/* A buffer as MPI's arguments name it: what a rank sends, or what it receives from each rank. */
 typedef struct {
     void* base;
     hier_count_t count;
@@ -73,77 +74,85 @@ struct mca_coll_hier_module_t {
     /* The team serves calls from min_bytes to max_bytes, of all ranks together. */
     size_t min_bytes[HIER_COLLECTIVES];
     size_t max_bytes; /* SIZE_MAX while there is no team */
-    int small_calls;    /* before there was a team */
+    int small_calls;  /* before there was a team */
     bool has_told_of_small_calls;
     hier_team* team;
     mca_coll_hier_staging_t send_staging, receive_staging;
     mca_coll_hier_copies_t *send_copies, *receive_copies;
-    bool lacks_device_memory; /* for staging */
-    bool has_waited_for_cause; /* of a failure, by Open MPI's word */
+    bool lacks_device_memory;  /* for staging */
+    bool has_waited_for_cause; /* Open MPI was given time to name the cause of a failure */
 };
 typedef struct mca_coll_hier_module_t mca_coll_hier_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_hier_module_t);
 
-/* coll_hier_error.c: of a code of the core (HIER_OK, HIER_ERR_...) */
+/* coll_hier_error.c: `code` is HIER_OK or HIER_ERR_... */
 int mca_coll_hier_to_mpi_error(int code);
 
 /* coll_hier_params.c */
 int mca_coll_hier_register(void);
-/* From the texts that Open MPI has. OMPI_ERR_BAD_PARAM: a line said which of them cannot be. */
+/* Reads the texts that Open MPI has. OMPI_ERR_BAD_PARAM: a line has named the bad one. */
 int mca_coll_hier_read_params(void);
 
 /* coll_hier_numbers.c: false if the text is anything else, or too large. */
-/* Units are k, m, g, as Open MPI has them. */
+/* A whole number, with the units k, m and g of Open MPI if `has_units`. */
 bool mca_coll_hier_parse_number(const char* text, bool has_units, long long* number);
-/* With a point, whatever the application's locale. */
+/* A decimal number. The point does not depend on the application's locale. */
 bool mca_coll_hier_parse_rate(const char* text, double* rate);
 
 /* coll_hier_providers.c: makes `--mca coll hier` alone work */
 void mca_coll_hier_add_providers(bool progress_threads, bool mpi_threads);
 
-/* coll_hier_presence.c: when the component opens; before a communicator's set-up; when it closes */
+/* coll_hier_presence.c */
+/* When the component opens: tells the other processes that this one has hier. */
 void mca_coll_hier_publish(void);
+/* Before set-up: do all ranks of the communicator have hier, with equal settings? */
 bool mca_coll_hier_is_everywhere(struct ompi_communicator_t* comm);
+/* When the component closes. */
 void mca_coll_hier_forget_answers(void);
 
 /* coll_hier_module.c */
 mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* comm, int* priority);
 
-/* coll_hier_team.c: the team of a communicator, made at its first call that is worth it */
+/* coll_hier_team.c: makes the communicator's team */
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
 
-/* coll_hier_staging.c: what is not one piece of memory, or memory that the CPU cannot reach, goes
- * through memory of ours; the communication pattern does not change */
+/* coll_hier_staging.c: a buffer with gaps, or one that the CPU cannot reach, goes through staging memory.
+ * The communication pattern does not change. */
+/* Do `count` elements lie in memory without gaps? Then they start `offset` bytes from the buffer's address. */
 bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, ptrdiff_t* offset);
-/* What is lent, if it is, for so many bytes; else memory of the host. NULL: there is none. */
+/* The device memory that has been borrowed, or else memory of the host. NULL: there is none. */
 void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool for_device);
-/* Memory of the elements' device, for one call. False: there is none. */
+/* Borrows memory of the elements' device for one call. False: there is none. */
 bool mca_coll_hier_borrow(mca_coll_hier_staging_t* staging, size_t bytes,
                           const mca_coll_hier_elements_t* elements);
 void mca_coll_hier_release(mca_coll_hier_staging_t* staging);
+/* After an error: peers, the network or a device may still read and write the memory. It is kept until the
+ * component closes. */
 void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging);
 void mca_coll_hier_release_abandoned(void); /* when the component closes */
-/* The first `bytes` bytes of the elements, one after the other, from or to staging memory, which is
- * abandoned after an error. Packed, they begin `at` bytes behind its start. */
+/* Copies the first `bytes` bytes of the elements, packed, to or from staging memory. The packed bytes begin
+ * `at` bytes behind its start. After an error the staging memory is abandoned. */
 int mca_coll_hier_pack(mca_coll_hier_staging_t* staging, size_t at, size_t bytes,
                        const mca_coll_hier_elements_t* from);
 int mca_coll_hier_unpack(mca_coll_hier_staging_t* staging, size_t bytes,
                          const mca_coll_hier_elements_t* to);
 
-/* coll_hier_device_types.c: the same of elements in a device's memory, to and from any memory. Blocking. */
+/* coll_hier_device_types.c: packs and unpacks elements in a device's memory. `packed` is any memory.
+ * Blocking. */
 int mca_coll_hier_convert_on_device(char* packed, size_t bytes,
                                     const mca_coll_hier_elements_t* elements, bool is_pack);
-/* Is it done by few copies, of many bytes each? */
+/* Do a few large copies do it? */
 bool mca_coll_hier_is_regular(const mca_coll_hier_elements_t* elements, size_t bytes);
 void mca_coll_hier_drop_copies(mca_coll_hier_copies_t** copies);
 
-/* coll_hier_placeholder.c: a buffer without memory. It has as many bytes as is said, from each rank where
- * it receives, all of them in the same few: read as zeros, or written to no purpose. No type: not even
- * for that there is memory. */
+/* coll_hier_placeholder.c */
+/* A buffer of `bytes` bytes, from each rank if it receives, that takes almost no memory: its elements lie one
+ * upon the other. Reading gives zeros, and written bytes are lost. buffer->type is NULL if there is no
+ * memory even for its datatype. */
 void mca_coll_hier_make_placeholder(size_t bytes, bool is_send, mca_coll_hier_buffer_t* buffer);
 bool mca_coll_hier_is_placeholder(const mca_coll_hier_buffer_t* buffer);
-/* `count` elements of `each` bytes, dense, from `buffer->base` on. No type where there is no memory for
- * it. */
+/* Describes `count` elements of `each` bytes, without gaps, from `buffer->base` on. buffer->type is NULL if
+ * there is no memory for the datatype. */
 void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffer_t* buffer);
 void mca_coll_hier_drop_type(mca_coll_hier_buffer_t* buffer);
 

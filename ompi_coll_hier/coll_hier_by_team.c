@@ -30,26 +30,27 @@ static int run(const mca_coll_hier_call_t* call, const hier_call* args)
     return mca_coll_hier_error_of_call(call, rc);
 }
 
-/* Can a team work on these elements where they are? Then they start at `start`. */
-static bool is_direct(const mca_coll_hier_call_t* call, const mca_coll_hier_elements_t* elements,
+/* Can the team work on these elements where they are? Then they start at `start`. */
+static bool is_usable(const mca_coll_hier_call_t* call, const mca_coll_hier_elements_t* elements,
                       void** start)
 {
     ptrdiff_t offset;
-    const bool is_direct =
+    const bool is_usable =
         mca_coll_hier_is_dense(elements->type, elements->count, &offset) &&
         (elements->memory.is_reachable || hier_team_takes_device_memory(call->module->team));
     *start = mca_coll_hier_at(elements->base, offset);
-    return is_direct;
+    return is_usable;
 }
 
-/* Where a buffer of a call is that the team cannot work on. */
+/* The staging of one buffer. */
 typedef struct {
-    mca_coll_hier_staging_t* staging; /* NULL: it can */
+    mca_coll_hier_staging_t* staging; /* NULL: the team works on the buffer itself */
     mca_coll_hier_staging_t lent;
 } staged_t;
 
-/* Devices reach each other's memory faster than the host's. But what packs there is a kernel, on NVIDIA
- * (the driver's, for a copy inside a device), and takes longer for a small piece than a copy engine. */
+/* Devices reach each other's memory faster than the host's memory. But on NVIDIA a kernel of the driver packs
+ * inside a device, and for small blocks it takes longer than a copy engine. So device memory is borrowed
+ * only where few large copies pack the elements. */
 static void choose_staging(const mca_coll_hier_call_t* call,
                            const mca_coll_hier_elements_t* elements, size_t bytes,
                            mca_coll_hier_staging_t* kept, staged_t* staged)
@@ -80,7 +81,7 @@ static int place_receive(const mca_coll_hier_call_t* call, staged_t* staged, hie
 {
     recv->bytes = call->total;
     recv->memory = call->receive.memory;
-    if (is_direct(call, &call->receive, &recv->base)) {
+    if (is_usable(call, &call->receive, &recv->base)) {
         return OMPI_SUCCESS;
     }
     choose_staging(call, &call->receive, call->total, &call->module->receive_staging, staged);
@@ -93,7 +94,7 @@ static int place_send(const mca_coll_hier_call_t* call, staged_t* staged, hier_b
 {
     send->bytes = call->shard_bytes;
     send->memory = call->send.memory;
-    if (is_direct(call, &call->send, &send->base) &&
+    if (is_usable(call, &call->send, &send->base) &&
         mca_coll_hier_bytes_of(&call->send) >= call->shard_bytes) {
         return OMPI_SUCCESS;
     }
@@ -132,13 +133,13 @@ static int by_team_staged(const mca_coll_hier_call_t* call, staged_t* send, stag
     }
     rc = run(call, &args);
     if (OMPI_SUCCESS != rc) {
-        /* What is on its way is sent from there, and lands there. */
+        /* Transfers that are under way still read and write the staging memory. */
         abandon(send);
         abandon(receive);
     } else if (NULL != receive->staging) {
         rc = mca_coll_hier_unpack(receive->staging, call->total, &call->receive);
         if (OMPI_SUCCESS != rc) {
-            hier_refuse(call->module->team); /* the next: whoever fails may not come */
+            hier_refuse(call->module->team); /* after an error this rank may make no more calls */
         }
     }
     return rc;

@@ -25,7 +25,8 @@ int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, mca_coll_hier_stag
 {
     const size_t bytes = mca_coll_hier_bytes_of(&call->send);
     const size_t usable = bytes < call->shard_bytes ? bytes : call->shard_bytes;
-    char* base = (char*)mca_coll_hier_reserve(staging, call->shard_bytes, !call->send.memory.is_reachable);
+    char* base =
+        (char*)mca_coll_hier_reserve(staging, call->shard_bytes, !call->send.memory.is_reachable);
     if (NULL == base) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }

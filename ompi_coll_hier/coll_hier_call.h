@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One collective call, as it goes to the team or to the fallback module. */
+/* One collective call on its way to the team or to the fallback module. */
 #ifndef MCA_COLL_HIER_CALL_H
 #define MCA_COLL_HIER_CALL_H
 
@@ -31,23 +31,23 @@ struct mca_coll_hier_call_t {
 };
 
 size_t mca_coll_hier_bytes_of(const mca_coll_hier_elements_t* elements);
-/* What the caller is told when it gives another number of bytes than the others. */
+/* The error of a rank that passes another number of bytes than the other ranks. */
 int mca_coll_hier_size_mismatch(const mca_coll_hier_call_t* call);
-/* The own shard packed. Too few bytes are made up with zeros, in memory of the host only, and too many
- * are cut, so that the other ranks get their allgather. */
+/* Packs the own shard. The other ranks must get their result. So missing bytes are replaced by zeros, in
+ * memory of the host only, and surplus bytes are cut off. */
 int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging);
-/* Memory for the result, with the own shard in it when the call is in place. */
+/* Reserves memory for the result, and packs the own shard into it if the call is in place. */
 int mca_coll_hier_stage_receive(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging);
 
 /* coll_hier_failures.c: processes that end while the others live on */
-/* Ends the team's running call, on all ranks, if Open MPI knows that it cannot end well. At every turn:
- * it may hear later who has died. */
+/* Ends the team's running call on all ranks, if Open MPI knows that the call cannot end well. Open MPI may
+ * learn of a death at any time, so this is asked in every pass. */
 void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call);
-/* MPI's, of a call that has ended with this code of the core (HIER_OK, HIER_ERR_...). */
+/* MPI's error code for a call that has ended with this code of the core. */
 int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code);
 
-/* coll_hier_choice.c: who serves the call; the same on all ranks. The first call that is worth it makes
- * the team. */
+/* coll_hier_choice.c: decides who serves the call. All ranks decide alike. The first call that is worth a
+ * team makes it. */
 typedef enum {
     MCA_COLL_HIER_BY_TEAM,
     MCA_COLL_HIER_BY_FALLBACK,

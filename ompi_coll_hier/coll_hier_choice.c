@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who serves a call: the communicator's team, or the fallback module.
+/* Decides who serves a call: the communicator's team or the fallback module.
  *
- * The answer must be the same on all ranks. It depends on the bytes that a rank receives from each,
- * which MPI makes equal everywhere, on the MCA variables, and on the team's state, on which the ranks
- * have agreed. It never depends on addresses, datatypes or kinds of memory. */
+ * All ranks must decide alike. So the decision uses only values that are equal on all ranks: the bytes
+ * from each rank, the MCA variables, and the state of the team. Addresses, datatypes and kinds of memory
+ * never decide. */
 #include "coll_hier_call.h"
 
 #include "opal/util/output.h"
 
-/* Set-up takes milliseconds and memory, and many communicators never have a call but those that
- * made their parts. The same on all ranks, for they make the same calls. */
+/* Set-up takes milliseconds and memory, and many communicators see only a few small calls: those by which
+ * the application splits them. All ranks make the same calls, so they count alike. */
 enum { large_total = 32768, many_calls = 16 };
 
 static bool is_worth_a_team(mca_coll_hier_module_t* module, size_t total)
@@ -21,8 +21,8 @@ static bool is_worth_a_team(mca_coll_hier_module_t* module, size_t total)
     return total >= large_total || ++module->small_calls >= many_calls;
 }
 
-/* Which path runs, and why: a line for the first such call of a communicator, and one for the first
- * that the model finds too small. */
+/* Says why the fallback module serves a small call: once while the communicator has no team, and once when
+ * the team's model finds a call too small. */
 static void tell_of_small_call(const mca_coll_hier_call_t* call)
 {
     mca_coll_hier_module_t* module = call->module;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What differs between the Open MPI versions: 4.1, 5.0, and 6.0 (main). Only the interface versions
- * decide. */
+/* Differences between Open MPI 4.1, 5.0 and 6.0 (main). The versions of its interfaces decide. */
 #ifndef MCA_COLL_HIER_COMPAT_H
 #define MCA_COLL_HIER_COMPAT_H
 

@@ -17,8 +17,8 @@
 
 static bool progress_registered = false;
 
-/* MPI_Finalize lets ranks go one by one, and communicators that were left to it come last: from its
- * start on we talk to nobody, unless somebody still calls a collective. */
+/* MPI_Finalize lets ranks go one by one, and frees communicators late. So from its start on we send nothing
+ * to other ranks, unless a collective is called. */
 static int progress(void)
 {
     if (OMPI_MPI_STATE_FINALIZE_STARTED <= ompi_mpi_state) {
@@ -61,7 +61,7 @@ static int fault_of_params;
 static int hier_open(void)
 {
     hier_give_signals_back();
-    /* Whoever refuses what it is told must not say that it has hier. */
+    /* A process that refuses its settings must not tell others that it has hier. */
     fault_of_params = mca_coll_hier_read_params();
     mca_coll_hier_component.output = opal_output_open(NULL);
     opal_output_set_verbosity(mca_coll_hier_component.output, mca_coll_hier_component.verbose);
@@ -101,7 +101,7 @@ static int hier_init_query(bool progress_threads, bool mpi_threads)
     }
     hier_init(&mca_coll_hier_component.config);
     mca_coll_hier_add_providers(progress_threads, mpi_threads);
-    /* Costs nothing while no collective of ours is running. */
+    /* This costs nothing while no call of ours is running. */
     progress_registered = OPAL_SUCCESS == opal_progress_register(progress);
     if (!progress_registered) {
         return OMPI_ERR_OUT_OF_RESOURCE;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes that end while the others live on (ULFM): a call in which one is missing fails, as one of a
- * communicator that a user has revoked does.
+/* Processes that end while the others live on (ULFM). A call fails if a process of its communicator has
+ * ended, or if the communicator was revoked.
  *
- * Open MPI's own collectives hear of it from the requests that they wait for; ours wait for words in
- * memory, and look at what Open MPI has noted at the communicator. MPI_Allgather itself looks there
- * before it calls anybody. */
+ * Open MPI's own collectives learn of that from the requests that they wait for. Ours wait for words in
+ * memory. So they look at what Open MPI has noted at the communicator. */
 #include "coll_hier_call.h"
 
 #if HIER_HAS_ULFM
@@ -15,7 +14,7 @@
 #include "ompi/runtime/params.h"
 #include "opal/runtime/opal_progress.h"
 
-/* Open MPI's word on a communicator, or OMPI_SUCCESS. */
+/* The error that Open MPI has noted at a communicator, or OMPI_SUCCESS. */
 static int verdict(struct ompi_communicator_t* comm)
 {
     int error = OMPI_SUCCESS;
@@ -31,7 +30,7 @@ void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call)
     const int size = ompi_comm_size(call->comm);
     unsigned char* is_dead = calloc((size_t)size, 1);
     if (NULL == is_dead) {
-        return; /* the next turn may have more luck */
+        return; /* the next pass tries again */
     }
     for (int rank = 0; rank < size; rank++) {
         is_dead[rank] = !ompi_comm_is_proc_active(call->comm, rank, false);
@@ -47,9 +46,9 @@ static time_t now(void)
     return time.tv_sec;
 }
 
-/* A rank, or a broken connection, may have told of a death before Open MPI does: its word is waited for,
- * once for each communicator. (Other failures cost that time, too: a rank that hears of one does not
- * know which it was.) */
+/* A rank or a broken connection may tell of a death before Open MPI knows. So we give Open MPI some time,
+ * once for each communicator. Other failures cost that time too: a rank that hears of a failure does not
+ * know its cause. */
 int mca_coll_hier_error_of_call(const mca_coll_hier_call_t* call, int code)
 {
     enum { patience_s = 5 };

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A call that the fallback module serves. The stock modules read and write buffers by the CPU: device memory
- * goes through the host's. */
+/* Runs a call by the fallback module. The stock modules read and write buffers by the CPU, so device memory goes
+ * through memory of the host. */
 #include "coll_hier_call.h"
 
 #include <string.h>
 
 #include "opal/util/output.h"
 
-/* Nothing of a call of the stock modules can tell the others that this rank cannot take part. So it does,
- * with zeros for a block that cannot be had, in pageable memory, and the error is its own. Where there is
- * no memory either, what it receives is lost, and with it what it should have passed on. */
+/* In a call of a stock module a rank cannot tell the others that it cannot take part. So it takes part: it
+ * sends zeros for its block, from pageable memory, and returns the error itself. If there is no memory at
+ * all, the bytes that it receives are lost, and so are those that it should have passed on. */
 static int stage(const mca_coll_hier_call_t* call, bool is_send, mca_coll_hier_buffer_t* buffer)
 {
     mca_coll_hier_module_t* module = call->module;
     const size_t rank = (size_t)ompi_comm_rank(call->comm);
-    /* Elements of the receiving type: there may be too many bytes for a count. */
+    /* In elements of the receiving type: the number of bytes may be too large for a count. */
     *buffer = (mca_coll_hier_buffer_t){NULL, 0, NULL, false};
     mca_coll_hier_describe_bytes(call->own.count, call->shard_bytes / call->own.count, buffer);
     mca_coll_hier_staging_t* staging = is_send ? &module->send_staging : &module->receive_staging;

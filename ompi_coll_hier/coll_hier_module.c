@@ -11,14 +11,14 @@ static int hier_disable(mca_coll_base_module_t* module, struct ompi_communicator
 
 static void construct(mca_coll_hier_module_t* module)
 {
-    /* Open MPI takes the memory from malloc, and the ranks are to count the same from the start. */
+    /* Open MPI takes the memory from malloc. All ranks must begin to count at 0. */
     memset((char*)module + sizeof module->super, 0, sizeof *module - sizeof module->super);
     module->state = MCA_COLL_HIER_FRESH;
     module->max_bytes = SIZE_MAX;
 }
 
-/* Runs from disable and again from the destructor: on 4.1 and 5.0 disable is called once for each
- * slot that is still ours, which is never when a wrapper (sync, monitoring) has taken it. No
+/* Runs from disable and again from the destructor. Open MPI 4.1 and 5.0 call disable once for each slot that
+ * is still ours. If a wrapper (sync, monitoring) has taken the slot, they never call it. There must be no
  * collective here: MPI_Finalize frees communicators rank by rank. */
 static void clean_up(mca_coll_hier_module_t* module)
 {
@@ -43,8 +43,8 @@ static void clean_up(mca_coll_hier_module_t* module)
 
 OBJ_CLASS_INSTANCE(mca_coll_hier_module_t, mca_coll_base_module_t, construct, clean_up);
 
-/* A communicator of one rank gets no team, but the module's staging: others cannot copy device
- * memory. */
+/* A communicator of one rank gets no team. But it gets the module for its staging: stock modules cannot
+ * copy device memory. */
 mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* comm, int* priority)
 {
     *priority = mca_coll_hier_component.priority;
@@ -61,7 +61,7 @@ mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* com
     return &module->super;
 }
 
-/* Modules are enabled by rising priority: what holds the slot now is what we fall back to. */
+/* Modules are enabled by rising priority. The module that holds the slot now becomes the fallback. */
 static int hier_enable(mca_coll_base_module_t* module, struct ompi_communicator_t* comm)
 {
     mca_coll_hier_module_t* hier = (mca_coll_hier_module_t*)module;

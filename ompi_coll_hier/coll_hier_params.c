@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The MCA variables and performance variables: one row each. */
+/* The MCA variables and performance variables, one row each. */
 #include "coll_hier.h"
 
 #include <stdio.h>
@@ -12,13 +12,13 @@
 
 static struct mca_coll_hier_component_t* const self = &mca_coll_hier_component;
 
-/* Open MPI makes a number of any text, 0 of a word and 1 of "1,5". So these are texts, too, which we
- * read ourselves. */
+/* Open MPI reads "1,5" as 1 and a word as 0. So numbers are texts for Open MPI, and we read them
+ * ourselves. */
 typedef struct {
     const char* name;
     enum { COUNT, BYTES } type; /* of *value: int, size_t */
     void* value;
-    long long initial, least, most; /* the initial one may be given in any case */
+    long long initial, least, most; /* `initial` is allowed even if it is outside the range */
     int level;
     const char* help;
     const char* text;
@@ -67,7 +67,8 @@ static number_row_t number_rows[] = {
     {"chunk_bytes", BYTES, &self->config.chunk_bytes, 0, 4096, 1LL << 30, OPAL_INFO_LVL_4,
      "Largest put between nodes; 0: by the cost model. Equal on all ranks", NULL},
     {"eager_bytes", BYTES, &self->config.eager_bytes, 32768, 0, 1LL << 20, OPAL_INFO_LVL_4,
-     "Bytes, of a rank or of a bundle, up to which data goes to other nodes without waiting for its "
+     "Bytes, of a rank or of a bundle, up to which data goes to other nodes without waiting for "
+     "its "
      "receivers to be in the call; 0: never. Equal on all ranks",
      NULL},
     {"ranks_per_node", COUNT, &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5,
@@ -90,7 +91,7 @@ static number_row_t number_rows[] = {
      NULL},
 };
 
-/* By MPI_T, for communicators whose first eligible call is still to come: an int as it is. */
+/* MPI_T may set this one, for communicators without a team. So it is a number for Open MPI too. */
 static const char* const settable_name = "ranks_per_node";
 
 static rate_row_t rate_rows[] = {
@@ -102,8 +103,8 @@ static rate_row_t rate_rows[] = {
      NULL},
 };
 
-/* Texts that we read ourselves: Open MPI 4.1's own enumerators end a bad value with a message that
- * nobody can read. */
+/* We read these ourselves, because Open MPI 4.1 answers a bad value of an enumerator with a message that
+ * nobody understands. */
 static choice_row_t choice_rows[] = {
     {"inter",
      &self->config.inter,
@@ -147,7 +148,8 @@ static choice_row_t choice_rows[] = {
 static const text_row_t text_rows[] = {
     {"net_devices", &self->config.net_devices, "auto", false,
      "Network devices by UCX's names (eth0, mlx5_0:1), of a list the rank's share; auto: the RDMA "
-     "devices nearest to the rank's GPU or cores, else the interface that btl_tcp_if_include names or that of the default route"},
+     "devices nearest to the rank's GPU or cores, else the interface that btl_tcp_if_include names "
+     "or that of the default route"},
     {"net_transports", &self->config.net_transports, "auto", false,
      "Network transports by UCX's names (rc, tcp); auto: RDMA where there is a device, else tcp"},
     {"trace", &self->config.trace, "", true,
@@ -180,7 +182,7 @@ static int register_number(number_row_t* row)
         return register_variable(row->name, row->help, MCA_BASE_VAR_TYPE_INT, row->level, true,
                                  row->value);
     }
-    /* (Open MPI copies it.) */
+    /* Open MPI copies the text. */
     snprintf(initial, sizeof initial, "%lld", row->initial);
     row->text = initial;
     return register_variable(row->name, row->help, MCA_BASE_VAR_TYPE_STRING, row->level, false,
@@ -248,7 +250,7 @@ static bool read_number(const number_row_t* row)
     char text[64];
     long long number;
     if (is_settable(row)) {
-        /* Its number is there, and may be MPI_T's by now. */
+        /* Open MPI has read the number, and MPI_T may have changed it since. */
         snprintf(text, sizeof text, "OMPI_MCA_coll_hier_%s", row->name);
         const char* const given = getenv(text);
         snprintf(text, sizeof text, "%d", *(int*)row->value);
@@ -269,7 +271,7 @@ static bool read_rate(const rate_row_t* row)
 {
     const double least = 1e-6, most = 1e6;
     const char* const text = NULL == row->text ? "" : row->text;
-    /* (nan is neither 0 nor in between.) */
+    /* Not a number fails all of these comparisons. */
     if (mca_coll_hier_parse_rate(text, row->value) &&
         (0 == *row->value || (*row->value >= least && *row->value <= most))) {
         return true;
@@ -298,7 +300,7 @@ static bool read_choice(choice_row_t* row)
     return false;
 }
 
-/* A value out of range is refused, not mended: all ranks have to work with the same one. */
+/* A value out of range is refused, never corrected: all ranks have to work with the same value. */
 int mca_coll_hier_read_params(void)
 {
     bool fine = true;
@@ -313,7 +315,7 @@ int mca_coll_hier_read_params(void)
     }
     for (size_t i = 0; i < ROWS(text_rows); i++) {
         const text_row_t* row = &text_rows[i];
-        /* (NULL is Open MPI's own empty value, and what is there it frees.) */
+        /* NULL is Open MPI's empty value. */
         if ((NULL == *row->value || '\0' == **row->value) && !row->may_be_empty) {
             opal_output(0,
                         "coll:hier: coll_hier_%s is empty, but must be \"auto\" or a list of "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the fallback module is given in place of the application's buffers: memory of ours, or, where there is
- * none, a datatype whose elements lie one upon the other: extent 0. */
+/* Buffers that the fallback module gets in place of the application's. They lie in staging memory. If there
+ * is none, a datatype of extent 0 puts all elements one upon the other. */
 #include "coll_hier.h"
 
 #include <limits.h>
@@ -10,7 +10,7 @@
 static char zeros[4096];
 static char scrap[sizeof zeros];
 
-/* Elements as large as fit and divide the whole: a copy of each costs the same. */
+/* The largest element that fits and divides the whole. Small and large elements cost the same to copy. */
 static size_t element_bytes(size_t bytes)
 {
     size_t a = bytes;
@@ -47,7 +47,7 @@ static bool add(struct ompi_datatype_t* type, struct ompi_datatype_t* part, size
     return OMPI_SUCCESS == ompi_datatype_add(type, part, count, (ptrdiff_t)at, (ptrdiff_t)each);
 }
 
-/* Of so many bytes, more than a count may be. */
+/* A type of so many bytes, which may be more than a count can say. */
 static bool make_element(size_t bytes, struct ompi_datatype_t** type)
 {
     const size_t gib = (size_t)1 << 30;
@@ -71,7 +71,6 @@ static bool make_element(size_t bytes, struct ompi_datatype_t** type)
     return NULL != *type;
 }
 
-/* As bytes, where their number is a count. */
 void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffer_t* buffer)
 {
     buffer->count = (hier_count_t)(count * each);

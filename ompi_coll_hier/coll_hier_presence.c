@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Do all ranks of a communicator have this component, and do they divide calls alike? A rank without it would meet our
- * set-up's exchange with its own data. So every process says what it has in Open MPI's modex, before MPI_Init lets
- * anyone go on. */
+/* Do all ranks of a communicator have this component, with the same settings? A rank without it would answer the
+ * messages of our set-up with its own data. So every process publishes its settings in Open MPI's modex, before
+ * MPI_Init returns anywhere. */
 #include "coll_hier.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ enum { SAME, OTHER };
 
 static char own[128]; /* zeros behind the text */
 static const hier_modex_size_t own_size = sizeof own;
-static opal_hash_table_t answers; /* by process: one of the above */
+static opal_hash_table_t answers; /* by process: SAME or OTHER */
 static bool has_answers;
 static pthread_mutex_t answers_mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -67,8 +67,8 @@ static int answer_of(opal_process_name_t name)
     return answer;
 }
 
-/* The same on all that have it: they read the same words. Where not even our own can be read, there is nothing to go
- * by. */
+/* All ranks that have the component come to the same answer, because they read the same words. If a process cannot read
+ * even its own words, the answer is yes: nothing is known. */
 bool mca_coll_hier_is_everywhere(struct ompi_communicator_t* comm)
 {
     const int size = ompi_comm_size(comm);

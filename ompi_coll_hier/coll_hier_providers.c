@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `--mca coll hier` is a list of what may be loaded: nobody would provide the other collectives,
- * and MPI_Init would abort.
+/* Makes `--mca coll hier` work. That is a list of the components that may be loaded. With hier alone, no
+ * component would provide the other collectives, and MPI_Init would abort.
  *
- * Therefore, when the framework's selection names components but not those that can provide
- * everything, we load the missing providers ourselves, through the MCA base's own functions, from
- * inside our init_query:
+ * If the selection names components, but none that provide everything, we load the missing providers. We
+ * do so inside our init_query, through the MCA base's own functions:
  *
  *   framework_components while mca_coll_base_find_available walks it:
  *       hier (its init_query runs now) | found by us: tuned basic libnbc inter self
@@ -30,12 +29,12 @@ static bool names(char** list, const char* name)
     return false;
 }
 
-/* The providers that the selection lacks, comma-separated, to be freed; NULL when it can do
- * without. */
+/* The providers that the selection lacks, comma-separated. The caller frees them. NULL: none are
+ * needed. */
 static char* missing_providers(const char* selection)
 {
     if (NULL == selection || '\0' == *selection || '^' == *selection) {
-        return NULL; /* nothing is excluded by not being named */
+        return NULL; /* such a selection excludes only the components that it names */
     }
     char** selected = opal_argv_split(selection, ',');
     char** providers = opal_argv_split(mca_coll_hier_component.providers, ',');
@@ -105,7 +104,7 @@ void mca_coll_hier_add_providers(bool progress_threads, bool mpi_threads)
         }
     }
     char* list = opal_argv_join(working, ',');
-    /* (The others would say the same.) */
+    /* All ranks would say the same. */
     const bool is_first = 0 == ompi_proc_local()->super.proc_name.vpid;
     opal_output_verbose(
         is_first ? 1 : 10, output,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Derived datatypes, and device memory for modules that only know the host's: packed into, and
- * unpacked from, memory of ours. What a rank stages is its own affair: sizes and pattern stay. */
+/* Staging: derived datatypes are packed into memory without gaps and unpacked from it. Device memory goes
+ * through memory of the host, for modules that know no other. Each rank decides for itself what it
+ * stages: sizes and pattern of communication stay. */
 #include "coll_hier.h"
 
 #include <stdlib.h>
@@ -8,8 +9,6 @@
 #include "ompi/datatype/ompi_datatype.h"
 #include "opal/datatype/opal_convertor.h"
 
-/* Do `count` elements lie in memory as one piece? Then it starts `offset` bytes from the buffer's
- * address. */
 bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, ptrdiff_t* offset)
 {
     ptrdiff_t true_extent;
@@ -52,8 +51,6 @@ typedef struct kept {
 
 static kept_t* all_abandoned;
 
-/* After an error peers that have not heard of it may still write there, or the network read: kept until
- * nobody is left to do so. */
 void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging)
 {
     kept_t* kept = (kept_t*)malloc(sizeof(*kept));
@@ -86,9 +83,9 @@ static int convert(opal_convertor_t* convertor, convert_fn_t step, char* packed,
     size_t done = 0;
     while (done < bytes) {
         struct iovec iov = {.iov_base = packed + done, .iov_len = bytes - done};
-        uint32_t pieces = 1;
+        uint32_t vectors = 1;
         size_t moved = bytes - done;
-        const int32_t complete = step(convertor, &iov, &pieces, &moved);
+        const int32_t complete = step(convertor, &iov, &vectors, &moved);
         done += moved;
         if (0 > complete || (0 == moved && done < bytes)) {
             return OMPI_ERROR;
@@ -123,7 +120,7 @@ static int convert_elements(char* packed, size_t bytes, const mca_coll_hier_elem
     return rc;
 }
 
-/* After an error a copy may still be at it: the memory is nobody's then. */
+/* After an error a copy may still read or write the memory. */
 static int keep_from_copies(int rc, mca_coll_hier_staging_t* staging)
 {
     if (OMPI_SUCCESS != rc) {

@@ -14,7 +14,8 @@
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 
-/* By messages of an allgather's: what else is pending on the communicator has tags of its own. */
+/* Messages have the tag of an allgather, so they meet no other message that is pending on the
+ * communicator. */
 static int exchange(void* context, const void* out, size_t out_bytes, int to, void* in,
                     size_t in_bytes, int from)
 {
@@ -36,7 +37,8 @@ static int exchange(void* context, const void* out, size_t out_bytes, int to, vo
     return OMPI_SUCCESS != rc ? rc : received;
 }
 
-/* Halves of a communicator have one name and one number: who comes first in them tells them apart. */
+/* The parts of a split communicator may have the same name and number. Their first rank tells them
+ * apart. */
 static void name_team(const struct ompi_communicator_t* comm, char* name, size_t bytes)
 {
     const ompi_proc_t* first = ompi_comm_peer_lookup((ompi_communicator_t*)comm, 0);
@@ -48,7 +50,7 @@ static void name_team(const struct ompi_communicator_t* comm, char* name, size_t
     }
 }
 
-/* What the user has told Open MPI's own TCP; "" where that is not loaded. */
+/* A setting of Open MPI's own TCP; "" if that is not loaded. */
 static const char* told_to_tcp(const char* variable)
 {
     const int index = mca_base_var_find(NULL, "btl", "tcp", variable);
@@ -60,7 +62,8 @@ static const char* told_to_tcp(const char* variable)
     return *value;
 }
 
-/* The next ones are likely to have the same cause. */
+/* Later refusals are likely to have the same cause, so only the first one is shown without being asked
+ * for. */
 static void report_refusal(const struct ompi_communicator_t* comm, const char* cause)
 {
     static atomic_flag has_refused = ATOMIC_FLAG_INIT;
