@@ -4,11 +4,19 @@
 
 #include "ompi/datatype/ompi_datatype.h"
 
-static void find_memory(mca_coll_hier_elements_t* elements)
+static const void* first_byte(const mca_coll_hier_elements_t* elements)
 {
     ptrdiff_t offset, true_extent;
     ompi_datatype_get_true_extent(elements->type, &offset, &true_extent);
-    hier_memory_inspect(mca_coll_hier_at(elements->base, offset), &elements->memory);
+    return mca_coll_hier_at(elements->base, offset);
+}
+
+static void find_memory(mca_coll_hier_call_t* call)
+{
+    const void* const addresses[] = {first_byte(&call->receive),
+                                     call->in_place ? NULL : first_byte(&call->send)};
+    hier_memory* const memories[] = {&call->receive.memory, &call->send.memory};
+    hier_memory_inspect(call->in_place ? 1 : 2, addresses, memories);
 }
 
 static int run_fallback(const mca_coll_hier_call_t* call, const mca_coll_hier_buffer_t* send,
@@ -51,10 +59,7 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
         }
         return OMPI_SUCCESS;
     }
-    find_memory(&call.receive);
-    if (!in_place) {
-        find_memory(&call.send);
-    }
+    find_memory(&call);
     ompi_datatype_get_extent(rdtype, &lower_bound, &extent);
     call.own = (mca_coll_hier_elements_t){
         mca_coll_hier_at(rbuf, (ptrdiff_t)rcount * extent * ompi_comm_rank(comm)), (size_t)rcount,

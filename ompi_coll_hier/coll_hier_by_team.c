@@ -73,7 +73,9 @@ static void use_staging(const staged_t* staged, hier_buffer* buffer)
 {
     buffer->base = staged->staging->base;
     if (NULL != buffer->base) { /* else the call fails */
-        hier_memory_inspect(buffer->base, &buffer->memory);
+        const void* const address = buffer->base;
+        hier_memory* const memory = &buffer->memory;
+        hier_memory_inspect(1, &address, &memory);
     }
 }
 

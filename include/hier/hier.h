@@ -129,8 +129,9 @@ typedef struct hier_memory {
                 * such memory. */
 } hier_memory;
 
-/* The caller asks once for each buffer of a call. The core does not ask again. */
-void hier_memory_inspect(const void* address, hier_memory* memory);
+/* The caller asks once for all buffers of a call. The core does not ask again. */
+void hier_memory_inspect(size_t count, const void* const addresses[],
+                         hier_memory* const memories[]);
 
 typedef struct hier_buffer {
     void* base;

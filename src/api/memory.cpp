@@ -28,12 +28,12 @@ constexpr std::size_t max_blocks = 16;  // failed calls keep theirs for ever
 
 }  // namespace
 
-void hier_memory_inspect(const void* address, hier_memory* memory)
+static void inspect(const hier::gpu::Inspector& inspector, const void* address, hier_memory* memory)
 {
     *memory = {};
     memory->error = hier::guarded(HIER_ERR_TRANSPORT, [&] {
         hier::Allocation found;
-        const hier::Status status = hier::gpu::inspect(address, found);
+        const hier::Status status = inspector.inspect(address, found);
         *memory = {.kind = static_cast<int>(found.kind),
                    .device = found.device,
                    .base = found.base,
@@ -46,6 +46,12 @@ void hier_memory_inspect(const void* address, hier_memory* memory)
         if (hier::failed(status)) memory->is_reachable = hier::is_readable(address) ? 1 : 0;
         return hier::code_of(status);
     });
+}
+
+void hier_memory_inspect(size_t count, const void* const addresses[], hier_memory* const memories[])
+{
+    const hier::gpu::Inspector inspector;
+    for (size_t i = 0; i < count; i++) inspect(inspector, addresses[i], memories[i]);
 }
 
 int hier_memory_copy(const hier_strided_copy* wanted, size_t count)

@@ -147,15 +147,19 @@ static Status inspect_without(const void* address, const Runtime*& r)
     return Status::transport_error;
 }
 
-Status inspect(const void* address, Allocation& allocation)
+Inspector::Inspector() : runtime_(opened)
+{
+    if (runtime_ != nullptr || chosen == HIER_GPU_NONE) return;
+    const unsigned long long loaded = libraries_loaded();
+    is_untouched_ = is_cuda_untouched(loaded);
+    if (!is_untouched_) runtime_ = runtime_among(loaded);
+}
+
+Status Inspector::inspect(const void* address, Allocation& allocation) const
 {
     allocation = {};
-    const Runtime* r = opened;
-    if (r == nullptr && chosen != HIER_GPU_NONE) {
-        const unsigned long long loaded = libraries_loaded();
-        if (is_cuda_untouched(loaded)) return Status::ok;
-        r = runtime_among(loaded);
-    }
+    if (is_untouched_) return Status::ok;
+    const Runtime* r = runtime_;
     if (r == nullptr) {
         const Status status = inspect_without(address, r);
         if (r == nullptr) return status;

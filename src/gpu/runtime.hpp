@@ -16,8 +16,22 @@ Runtime* runtime();
 // As above, and looks for a runtime that the process has not loaded. `reason`: why there is none.
 Runtime* find_runtime(std::string& reason);
 
-// Memory that no runtime knows belongs to the host.
-Status inspect(const void* address, Allocation& allocation);
+// Tells what addresses belong to. Memory that no runtime knows belongs to the host.
+class Inspector {
+public:
+    // Looks for the runtime once, for several addresses.
+    Inspector();
+    Status inspect(const void* address, Allocation& allocation) const;
+
+private:
+    const Runtime* runtime_;
+    bool is_untouched_ = false;  // CUDA is loaded, and no memory is its own yet
+};
+
+inline Status inspect(const void* address, Allocation& allocation)
+{
+    return Inspector().inspect(address, allocation);
+}
 // The device of the last memory that inspect() found to belong to one, on this thread or another,
 // or else of the first pinned memory; -1: none yet.
 int used_device();

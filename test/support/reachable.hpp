@@ -9,7 +9,8 @@ namespace hier::test {
 inline bool is_reachable(const void* address)
 {
     hier_memory memory;
-    hier_memory_inspect(address, &memory);
+    hier_memory* const found[] = {&memory};
+    hier_memory_inspect(1, &address, found);
     return memory.is_reachable != 0;
 }
 

@@ -98,8 +98,9 @@ int TeamRank::start_raw(const std::byte* send, std::byte* recv, std::size_t byte
     call.in_place = send == nullptr ? 1 : 0;
     call.recv = {recv, size * bytes, {}};
     call.send = {send == nullptr ? recv + own : const_cast<std::byte*>(send), bytes, {}};
-    hier_memory_inspect(recv, &call.recv.memory);
-    if (send != nullptr) hier_memory_inspect(send, &call.send.memory);
+    const void* const addresses[] = {recv, send};
+    hier_memory* const memories[] = {&call.recv.memory, &call.send.memory};
+    hier_memory_inspect(send == nullptr ? 1 : 2, addresses, memories);
     return hier_start(team_, &call, &request_);
 }
 
