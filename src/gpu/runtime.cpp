@@ -159,7 +159,8 @@ Status Inspector::inspect(const void* address, Allocation& allocation) const
 {
     allocation = {};
     if (is_untouched_) return Status::ok;
-    const Runtime* r = runtime_;
+    // The look at an address before may have found one.
+    const Runtime* r = runtime_ != nullptr ? runtime_ : opened.load();
     if (r == nullptr) {
         const Status status = inspect_without(address, r);
         if (r == nullptr) return status;
