@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Times MPI_Allgather in the manner of osu_allgather, and against the network's own limit.
-#include "bench/lib/agree.hpp"
-#include "bench/lib/counter.hpp"
-#include "bench/lib/layout.hpp"
-#include "bench/lib/link.hpp"
-#include "bench/lib/measure.hpp"
-#include "bench/lib/memory_gpu.hpp"
-#include "bench/lib/mpi_allgather.hpp"
-#include "bench/lib/program.hpp"
-#include "bench/lib/report.hpp"
-#include "bench/lib/run.hpp"
+#include "bench/lib/collective/counter.hpp"
+#include "bench/lib/collective/mpi_allgather.hpp"
+#include "bench/lib/machine/layout.hpp"
+#include "bench/lib/machine/link.hpp"
+#include "bench/lib/memory/memory_gpu.hpp"
+#include "bench/lib/output/report.hpp"
+#include "bench/lib/program/agree.hpp"
+#include "bench/lib/program/program.hpp"
+#include "bench/lib/program/run.hpp"
+#include "bench/lib/timing/measure.hpp"
 
 #include <mpi.h>
 

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "bench/lib/quantity.hpp"
+#include "bench/lib/options/quantity.hpp"
 
 namespace bench::simulator {
 namespace {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string_view>
 
-#include "bench/lib/quantity.hpp"
+#include "bench/lib/options/quantity.hpp"
 
 namespace bench::simulator {
 namespace {

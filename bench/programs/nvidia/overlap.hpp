@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How much of a blocking allgather shows when the GPU is busy with matrix products that were
+// launched first.
+#pragma once
+
+#include "bench/lib/collective/collective.hpp"
+#include "bench/lib/collective/counter.hpp"
+#include "bench/lib/memory/buffers.hpp"
+#include "bench/lib/memory/memory.hpp"
+#include "bench/lib/options/options.hpp"
+#include "gemm.hpp"
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+// Seconds; medians over the iterations of the slowest rank's times.
+struct Overlap {
+    std::size_t bytes = 0;  // a rank
+    long iterations = 0;
+    long gemms = 0;          // of one iteration
+    double allgather = 0.0;  // alone
+    double gemm = 0.0;       // alone
+    double both = 0.0;       // GEMMs launched, then the allgather, then a wait for the GEMMs
+    // Of an iteration with the allgather against the one without it right before, since a GPU under
+    // load changes its clock by a tenth from one moment to the next:
+    double added = 0.0;     // both less GEMMs alone
+    double slowdown = 0.0;  // of the GEMMs by the device's clock: with the allgather / alone - 1
+    long calls = 0;
+    std::optional<std::uint64_t> served;
+    std::string failure;  // not empty on all ranks alike: stop
+    bool usable = true;   // false: failure tells of too little memory, not of a wrong byte
+
+    [[nodiscard]] double exposed() const { return added / allgather; }
+};
+
+class OverlapBench {
+public:
+    OverlapBench(MPI_Comm comm, const Options& options, const Memories& memories,
+                 Allgather& allgather, const Counter* counter, Gemm& gemm);
+
+    // Collective.
+    [[nodiscard]] Overlap measure(std::size_t bytes);
+
+private:
+    struct Times {
+        std::vector<double> host;
+        std::vector<double> device;  // of the GEMMs
+    };
+    // One iteration with so many GEMMs, and with the allgather unless `buffers` is nullptr.
+    void time(long gemms, const Buffers* buffers, Times& times);
+    // Of the slowest rank, without the warm-up.
+    [[nodiscard]] std::vector<double> slowest(const std::vector<double>& times) const;
+    [[nodiscard]] long choose_gemms(double allgather);
+    void measure(const Buffers& buffers, Overlap& result);
+    [[nodiscard]] std::string validated_call(const Buffers& buffers, long gemms);
+
+    MPI_Comm comm_;
+    const Options& options_;
+    const Memories& memories_;
+    Allgather& allgather_;
+    const Counter* counter_;
+    Gemm& gemm_;
+    std::uint64_t call_number_ = 0;
+    long calls_ = 0;  // of this size
+};
+
+}  // namespace bench
