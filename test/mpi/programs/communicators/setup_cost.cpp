@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the first call on a communicator costs, in time, memory and descriptors. Figures for the record; nothing here
 // is asserted but the result of the calls.
-#include "resources.hpp"
-#include "support.hpp"
+#include "test/mpi/lib/resources.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <algorithm>
 #include <vector>

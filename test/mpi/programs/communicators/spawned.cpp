@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Processes that were spawned gather with those that spawned them, and end. The others go on: what their connections
 // still had to say to those that have gone harms nobody.
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_Allgather on memory of every kind, bit by bit: each rank has its own pair of kinds in every call, and in so many
 // calls every pair meets every other. Several ranks share a device, and none of them has it current.
-#include "gpu_memory.hpp"
+#include "test/mpi/lib/gpu_memory.hpp"
 
 #include "test/sim/hip_sim.h"
 

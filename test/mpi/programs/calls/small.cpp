@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Small calls, of which a communicator has to see some before it is worth a set-up: all of its ranks count the same ones,
 // whatever else each of them has done.
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <vector>
 

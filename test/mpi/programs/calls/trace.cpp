@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Traces that the component writes (coll_hier_trace): each rank reads its own file. Equal nodes and direct puts
 // between them, as the case has to ask for.
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <fstream>
 #include <map>

@@ -8,7 +8,7 @@
 //   --mode revoke   it revokes the communicator while the others are in a call
 //   --bytes N       a rank
 //   --after N       us from the barrier before the first of these calls to the kill (inside, setup)
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <csignal>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A child of fork() that ends by exit(), and so runs what is to run at the end of the program, takes nothing of its
 // parent's with it: connections live on when the communicators that needed them are gone.
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <cstdlib>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI sessions, one after the other, without MPI_Init or inside it: with each of them the component is opened and
 // closed, and its communicators are made from groups.
-#include "pattern.hpp"
+#include "test/mpi/lib/pattern.hpp"
 
 #include <cstdio>
 #include <cstring>

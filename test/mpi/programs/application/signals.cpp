@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An application that handles errors by itself, from before MPI_Init on: its handlers stay, whether hier serves or not.
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <link.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every other collective family: a component that provides MPI_Allgather alone must leave the rest of the library
 // whole, on COMM_WORLD, on COMM_SELF, on inter-communicators and on topologies.
-#include "families.hpp"
+#include "test/mpi/lib/families.hpp"
 
 #include <vector>
 

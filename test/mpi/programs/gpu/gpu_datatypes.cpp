@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_Allgather with derived datatypes in device memory: on either side, in place, every rank another one, with
 // nothing written in the gaps. And sizes that do not fit together: what the host's memory gives, device memory gives.
-#include "gpu_spread.hpp"
-#include "gpu_staging.hpp"
+#include "test/mpi/lib/gpu_spread.hpp"
+#include "test/mpi/lib/gpu_staging.hpp"
 
 #include <string>
 #include <vector>

@@ -9,8 +9,8 @@
 //   --mode cut      the network goes down (environment HIER_TEST_CUT: the command), and comes back (HIER_TEST_MEND)
 //   --mode late     it comes later than coll_hier_timeout: no fault, everything must be right
 //   --bytes N       a rank, of kill, stop, counts and late (stop: more than goes to who has not entered)
-#include "resources.hpp"
-#include "support.hpp"
+#include "test/mpi/lib/resources.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Communicators made, used and freed in every order, and left to MPI_Finalize: nothing is lost, nothing is used twice.
-#include "resources.hpp"
-#include "support.hpp"
+#include "test/mpi/lib/resources.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <algorithm>
 #include <numeric>

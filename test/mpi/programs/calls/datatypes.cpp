@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_Allgather with derived datatypes: each on either side, mixed between ranks, with nothing written in the gaps.
 // And a send signature that is too long: an error on that rank, and no hang on any.
-#include "layout.hpp"
+#include "test/mpi/lib/layout.hpp"
 
 #include <sstream>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_THREAD_MULTIPLE: every thread has a communicator of its own, and all make their first calls, which set the
 // component up, and the following ones at the same time.
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <atomic>
 #include <string>

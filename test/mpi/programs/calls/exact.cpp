@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI_Allgather of bytes, bit by bit: against the pattern that was sent and against coll/basic, on communicators
 // of every order, with guards around both buffers. Then calls in a row: see run_in_a_row().
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <sstream>
 #include <string>

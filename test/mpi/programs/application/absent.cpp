@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whoever has left a call and computes, without another call of MPI, delays nobody who is still in it: after each call
 // every rank waits, outside MPI, until all have left it.
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

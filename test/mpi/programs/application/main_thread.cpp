@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // MPI is another thread's, and the main threads of all processes but one end between two calls: the kernel then knows
 // their memory and files no more by the processes' numbers.
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <pthread.h>
 

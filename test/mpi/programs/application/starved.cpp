@@ -2,7 +2,7 @@
 // A program that makes no other calls than allgathers of a few bytes, of which one rank is always the last to enter, and
 // so finds all there: what else Open MPI has to do for that rank must be done all the same. Here it sends a message that
 // goes in parts.
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <chrono>
 #include <vector>

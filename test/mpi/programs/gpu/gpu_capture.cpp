@@ -2,7 +2,7 @@
 // One thread of the application captures a graph while another one gathers: the calls are served, and the capture goes
 // on. In the strictest mode, CUDA's and PyTorch's default, in which such a capture is ended by any call of any thread
 // that waits, asks whether something is done or makes memory, unless that thread has said that it may.
-#include "gpu_memory.hpp"
+#include "test/mpi/lib/gpu_memory.hpp"
 
 #include <optional>
 #include <semaphore>

@@ -7,8 +7,8 @@
 //   --typed 1    with derived datatypes alone, of so many bytes that they are packed in device memory
 //   --harmless 1 no failure is one of the call: each is made up for
 //   --async 1    the n-th copy fails when it is done: the device's queue is lost, so each n has a device of its own
-#include "gpu_memory.hpp"
-#include "layout.hpp"
+#include "test/mpi/lib/gpu_memory.hpp"
+#include "test/mpi/lib/layout.hpp"
 
 #include "test/sim/hip_sim.h"
 

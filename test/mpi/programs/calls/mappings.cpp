@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Buffers in memory of every origin: what a network may have to register is not always the heap's. Each rank has
 // another one in each call, and its address comes back as other memory.
-#include "support.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -6,7 +6,7 @@
 //   --victim r    the rank
 //   --memory 0    it has the module, and no memory (default: 1)
 //   --hang 1      it has both, and its first copy does not end
-#include "gpu_memory.hpp"
+#include "test/mpi/lib/gpu_memory.hpp"
 
 #include "test/sim/hip_sim.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device memory that comes and goes, and communicators that do: a mapping never outlives what it maps, and nothing is
 // left behind. Where the runtime is the simulated one, it is asked what there is.
-#include "gpu_memory.hpp"
+#include "test/mpi/lib/gpu_memory.hpp"
 
 #include "test/sim/hip_sim.h"
 

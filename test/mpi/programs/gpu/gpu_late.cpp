@@ -4,8 +4,8 @@
 // gathers never has a current one; on CUDA it has none afterwards, either, and no other device has a context.
 //
 //   --early r   this rank uses it from the start (default: none does)
-#include "gpu_names.hpp"
-#include "support.hpp"
+#include "test/mpi/lib/gpu_names.hpp"
+#include "test/mpi/lib/support.hpp"
 
 #include <dlfcn.h>
 
