@@ -9,8 +9,8 @@
 #include "gpu_rank.hpp"
 #include "reachable.hpp"
 #include "team_rank.hpp"
-#include "wrap_ucx.hpp"
-#include "wrap_ucx_device.hpp"
+#include "wrapped/ucx.hpp"
+#include "wrapped/ucx_device.hpp"
 
 namespace hier::test {
 

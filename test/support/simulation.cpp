@@ -6,7 +6,7 @@
 
 #include "coll/allgather/plan.hpp"
 #include "machine.hpp"
-#include "wrap_clock.hpp"
+#include "wrapped/clock.hpp"
 
 namespace hier::test {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/log.hpp"
 #include "test/support/machine.hpp"
 #include "test/support/simulation.hpp"
-#include "test/support/wrap_clock.hpp"
+#include "test/support/wrapped/clock.hpp"
 
 #include "test/support/cmocka.hpp"
 

@@ -18,7 +18,7 @@
 #include "test/support/forked.hpp"
 #include "test/support/reachable.hpp"
 #include "test/support/simulated_runtime.hpp"
-#include "test/support/wrap_system.hpp"
+#include "test/support/wrapped/system.hpp"
 
 #include "test/support/cmocka.hpp"
 

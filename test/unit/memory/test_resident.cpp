@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "test/support/wrap_system.hpp"
+#include "test/support/wrapped/system.hpp"
 #include <cstdint>
 #include <cstring>
 

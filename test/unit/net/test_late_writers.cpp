@@ -10,8 +10,8 @@
 
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
-#include "test/support/wrap_system.hpp"
-#include "test/support/wrap_ucx.hpp"
+#include "test/support/wrapped/system.hpp"
+#include "test/support/wrapped/ucx.hpp"
 
 #include "test/support/cmocka.hpp"
 

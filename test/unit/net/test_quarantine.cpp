@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Networks that could not be connected are tried again after a while, by a clock that the test sets.
 #include "net/quarantine.hpp"
-#include "test/support/wrap_clock.hpp"
+#include "test/support/wrapped/clock.hpp"
 
 #include "test/support/cmocka.hpp"
 

@@ -11,8 +11,8 @@
 #include "team/group.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
-#include "test/support/wrap_clock.hpp"
-#include "test/support/wrap_ucx.hpp"
+#include "test/support/wrapped/clock.hpp"
+#include "test/support/wrapped/ucx.hpp"
 
 #include "test/support/cmocka.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "net/ucx/ucx_config.hpp"
 #include "test/support/direct_rank.hpp"
-#include "test/support/wrap_clock.hpp"
+#include "test/support/wrapped/clock.hpp"
 
 #include "test/support/cmocka.hpp"
 

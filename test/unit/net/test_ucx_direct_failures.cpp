@@ -4,8 +4,8 @@
 
 #include "net/ucx/ucx_worker.hpp"
 #include "test/support/direct_rank.hpp"
-#include "test/support/wrap_clock.hpp"
-#include "test/support/wrap_new.hpp"
+#include "test/support/wrapped/allocations.hpp"
+#include "test/support/wrapped/clock.hpp"
 
 #include "test/support/cmocka.hpp"
 

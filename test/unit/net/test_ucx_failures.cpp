@@ -9,9 +9,9 @@
 #include "team/group.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
-#include "test/support/wrap_clock.hpp"
-#include "test/support/wrap_new.hpp"
-#include "test/support/wrap_ucx.hpp"
+#include "test/support/wrapped/allocations.hpp"
+#include "test/support/wrapped/clock.hpp"
+#include "test/support/wrapped/ucx.hpp"
 
 #include "test/support/cmocka.hpp"
 

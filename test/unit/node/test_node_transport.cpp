@@ -11,7 +11,7 @@
 #include "node/node_paths.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/node_traffic.hpp"
-#include "test/support/wrap_system.hpp"
+#include "test/support/wrapped/system.hpp"
 
 #include "test/support/cmocka.hpp"
 

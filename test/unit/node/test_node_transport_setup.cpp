@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/node_traffic.hpp"
-#include "test/support/wrap_system.hpp"
+#include "test/support/wrapped/system.hpp"
 
 #include "test/support/cmocka.hpp"
 

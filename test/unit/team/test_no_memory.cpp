@@ -7,8 +7,8 @@
 
 #include "base/error.hpp"
 #include "test/support/team_rank.hpp"
-#include "test/support/wrap_clock.hpp"
-#include "test/support/wrap_new.hpp"
+#include "test/support/wrapped/allocations.hpp"
+#include "test/support/wrapped/clock.hpp"
 
 #include "test/support/cmocka.hpp"
 

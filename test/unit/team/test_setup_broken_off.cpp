@@ -5,7 +5,7 @@
 
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
-#include "test/support/wrap_ucx.hpp"
+#include "test/support/wrapped/ucx.hpp"
 
 #include "test/support/cmocka.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "test/support/team_rank.hpp"
-#include "test/support/wrap_new.hpp"
+#include "test/support/wrapped/allocations.hpp"
 
 #include "test/support/cmocka.hpp"
 

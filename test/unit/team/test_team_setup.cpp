@@ -10,7 +10,7 @@
 
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
-#include "test/support/wrap_system.hpp"
+#include "test/support/wrapped/system.hpp"
 
 #include "test/support/cmocka.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The linker's --wrap redirects the calls of the program's own objects alone, not those of shared
 // libraries.
-#include "wrap_system.hpp"
+#include "system.hpp"
 
 #include <fcntl.h>
 #include <link.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "wrap_new.hpp"
+#include "allocations.hpp"
 
 #include <new>
 

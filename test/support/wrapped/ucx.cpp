@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Set-up. Memory and keys are in wrap_ucx_keys.cpp, puts and their requests in wrap_ucx_puts.cpp.
-#include "wrap_ucx.hpp"
+// Set-up. Memory and keys are in ucx_keys.cpp, puts and their requests in ucx_puts.cpp.
+#include "ucx.hpp"
 
 #include <ucp/api/ucp.h>
 

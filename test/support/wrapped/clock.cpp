@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "wrap_clock.hpp"
+#include "clock.hpp"
 
 using Clock = std::chrono::steady_clock;
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "wrap_ucx.hpp"
-#include "wrap_ucx_device.hpp"
+#include "ucx.hpp"
+#include "ucx_device.hpp"
 
 using namespace hier::test;
 

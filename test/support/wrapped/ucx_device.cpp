@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "wrap_ucx_device.hpp"
+#include "ucx_device.hpp"
 
 #include <cstring>
 #include <list>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "gpu/runtime.hpp"
-#include "wrap_ucx.hpp"
+#include "ucx.hpp"
 
 using namespace hier::test;
 

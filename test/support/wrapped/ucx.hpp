@@ -107,7 +107,7 @@ struct WrappedUcx {
     bool answers_puts = false;     // a put is done when its target has answered (UCX 1.18 over TCP)
     bool knows_rocm = false;       // what it says of itself
     bool refuses_devices = false;  // their memory, each time with an error in UCX's own log
-    // A put to device memory becomes visible when a get is done (wrap_ucx_device.hpp).
+    // A put to device memory becomes visible when a get is done (ucx_device.hpp).
     bool hides_landings = false;
     void (*before_large_put)() = nullptr;
     bool (*may_fail)() = nullptr;  // UcxFailure::later: not before
