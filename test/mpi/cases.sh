@@ -36,7 +36,7 @@
 #   gpu        how long the runtime delays an operation, in microseconds (HIP_SIM_DELAY_US). Without this key a case has
 #              no GPU.
 #   runtime    the runtime that is simulated: rocm or cuda [rocm]
-#   direct     ranks on which UCX says that it knows device memory, and the CPU reaches it: all or odd
+#   gdr        ranks on which UCX says that it knows device memory, and the CPU reaches it: all or odd
 #   refuses    what the simulated CUDA cannot do (CUDA_SIM_REFUSES)
 #   gpu_links  direct: each pair of simulated CUDA devices has a link of its own (CUDA_SIM_LINKS)
 #   modules    where hier looks for its GPU modules (HIER_GPU_MODULES)
@@ -146,20 +146,20 @@ done
 turn=0
 for shape in "4 2" "3 2" "3 1"; do
     read -r ranks size <<<"$shape"
-    case_ "gpu-direct-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 direct=all \
+    case_ "gpu-gdr-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 gdr=all \
         mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1 coll_hier_inter ${inter[turn % 3]}" \
         says="UCX tcp on [^,]*, device memory directly" \
-        -- gpu --expect hier --meetings 5 --large 1 --direct 1
-    case_ "gpu-direct-on-some-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 direct=odd \
+        -- gpu --expect hier --meetings 5 --large 1 --gdr 1
+    case_ "gpu-gdr-on-some-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 gdr=odd \
         mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter ${inter[turn % 3]}" \
         says="coll_hier_gpu_direct is on, but UCX does not know ROCm memory" \
-        -- gpu --expect hier --meetings 5 --large 1 --direct 2
+        -- gpu --expect hier --meetings 5 --large 1 --gdr 2
     ((turn++))
 done
 for which in all odd; do
-    case_ "gpu-direct-bundles-$which" ranks=4 node_size=2 gpu=20 direct="$which" \
+    case_ "gpu-gdr-bundles-$which" ranks=4 node_size=2 gpu=20 gdr="$which" \
         mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter bundles" \
-        -- gpu --expect hier --meetings 5 --large 1 --direct $([[ $which == all ]] && echo 1 || echo 2)
+        -- gpu --expect hier --meetings 5 --large 1 --gdr $([[ $which == all ]] && echo 1 || echo 2)
 done
 # CUDA's module, on a simulated CUDA.
 for shape in "1 0" "2 0" "4 2"; do
@@ -184,17 +184,17 @@ for ranks in 2 4; do
 done
 case_ gpu-cuda-without-peers ranks=3 gpu=20 runtime=cuda mca="coll_hier_gpu_peers off" \
     -- gpu --expect hier --meetings 5 --large 1 --mappings 0
-case_ gpu-cuda-direct-links ranks=3 gpu=20 runtime=cuda gpu_links=direct mca="coll_hier_verbose 1" \
+case_ gpu-cuda-links-one-by-one ranks=3 gpu=20 runtime=cuda gpu_links=direct mca="coll_hier_verbose 1" \
     says="GPUs are linked one by one: copies to all peers at once" -- gpu --expect hier --meetings 1 --large 1
-case_ gpu-cuda-direct ranks=4 node_size=2 gpu=20 runtime=cuda direct=all \
+case_ gpu-cuda-gdr ranks=4 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1" says="UCX tcp on [^,]*, device memory directly" \
-    -- gpu --expect hier --meetings 5 --large 1 --direct 1
+    -- gpu --expect hier --meetings 5 --large 1 --gdr 1
 case_ gpu-cuda-lifetime ranks=4 node_size=2 gpu=20 runtime=cuda leaves=anything -- gpu_lifetime --expect hier
 case_ gpu-cuda-datatypes ranks=3 gpu=2 runtime=cuda -- gpu_datatypes --expect hier --one-node 1
 case_ gpu-cuda-capture ranks=2 gpu=20 runtime=cuda -- gpu_capture --expect hier
 case_ gpu-cuda-late ranks=2 gpu=20 runtime=cuda -- gpu_late --expect hier
-case_ gpu-direct-lifetime ranks=4 node_size=2 gpu=20 direct=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_chunk_bytes 5000" -- gpu_lifetime --expect hier
-case_ gpu-direct-auto ranks=4 node_size=2 gpu=20 direct=all mca="coll_hier_verbose 1" \
+case_ gpu-gdr-lifetime ranks=4 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_chunk_bytes 5000" -- gpu_lifetime --expect hier
+case_ gpu-gdr-auto ranks=4 node_size=2 gpu=20 gdr=all mca="coll_hier_verbose 1" \
     says="device memory through pinned memory \(tcp is no RDMA\)" -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-slow-copies ranks=3 node_size=2 gpu=2000 -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-fallback-all ranks=4 node_size=2 gpu=20 mca="coll_hier_min_bytes 1000000000" -- gpu --expect fallback --meetings 3

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Preloaded into MPI programs on a simulated runtime: UCX says that it knows ROCm's and CUDA's memory,
 // and takes it for the host's, which it is there for the CPU (HIP_SIM_HIDDEN=0), so that TCP can carry
-// it. HIER_TEST_DIRECT=odd: it says so on odd ranks alone.
+// it. HIER_TEST_GDR=odd: it says so on odd ranks alone.
 #include <dlfcn.h>
 #include <ucp/api/ucp.h>
 
@@ -24,7 +24,7 @@ template <class F> F* real(const char* name)
 
 bool is_told()
 {
-    const char* which = std::getenv("HIER_TEST_DIRECT");
+    const char* which = std::getenv("HIER_TEST_GDR");
     const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
     const bool only_odd = which != nullptr && std::strcmp(which, "odd") == 0;
     return !only_odd || rank == nullptr || std::atoi(rank) % 2 == 1;

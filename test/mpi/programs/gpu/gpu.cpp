@@ -146,11 +146,11 @@ decltype(&hip_sim_live) find_live()
 }
 
 // Bounce buffers are pinned memory; the test's own is one piece of it, and what a queue's streams store their words in
-// on CUDA another. `direct`: 1: no rank has more, 2: no odd one.
-void check_bounce(Session& session, long direct)
+// on CUDA another. `gdr`: 1: no rank has more, 2: no odd one.
+void check_bounce(Session& session, long gdr)
 {
     const auto live = find_live();
-    if (direct == 0 || live == nullptr) {
+    if (gdr == 0 || live == nullptr) {
         return;
     }
 #ifdef HIER_CUDA
@@ -158,7 +158,7 @@ void check_bounce(Session& session, long direct)
 #else
     constexpr std::uint64_t others = 1;
 #endif
-    const bool has_none = direct == 1 || session.rank() % 2 == 1;
+    const bool has_none = gdr == 1 || session.rank() % 2 == 1;
     session.check((live("pinned") == others) == has_none, "%llu pieces of pinned memory",
                   static_cast<unsigned long long>(live("pinned")));
 }
@@ -178,7 +178,7 @@ void check_mappings(Session& session, long wanted)
 int main(int argc, char** argv)
 {
     Session session(argc, argv, "gpu",
-                    {"expect", "min-bytes", "meetings", "large", "direct", "mappings"});
+                    {"expect", "min-bytes", "meetings", "large", "gdr", "mappings"});
     Observer observer(session);
     Caller caller(session, observer);
     constexpr std::size_t small[] = {1, 3, 4097, 16384};
@@ -188,8 +188,8 @@ int main(int argc, char** argv)
     }
     Exact exact(caller, large.back());
 
-    const long direct = session.number("direct", 0);
-    exact.avoid_managed(direct != 0);
+    const long gdr = session.number("gdr", 0);
+    exact.avoid_managed(gdr != 0);
     MPI_Comm reversed;
     MPI_Comm_split(MPI_COMM_WORLD, 0, -session.rank(), &reversed);
     host_first(exact, MPI_COMM_WORLD);
@@ -206,10 +206,10 @@ int main(int argc, char** argv)
                       exact.pick_case(i, static_cast<unsigned>(bytes) % pairs, bytes));
         }
     }
-    check_bounce(session, direct);
+    check_bounce(session, gdr);
     check_mappings(session, session.number("mappings", -1));
     exact.avoid_managed(false);
-    for (unsigned i = 0; direct != 0 && i < pairs; ++i) {
+    for (unsigned i = 0; gdr != 0 && i < pairs; ++i) {
         exact.one(MPI_COMM_WORLD, exact.pick_case(i, 1, 4097));
     }
     MPI_Comm_free(&reversed);

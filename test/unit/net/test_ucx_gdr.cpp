@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "net/ucx/ucx_config.hpp"
-#include "test/support/direct_rank.hpp"
+#include "test/support/gdr_rank.hpp"
 #include "test/support/wrapped/clock.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -23,12 +23,12 @@ using namespace hier::test;
 void test_landings_are_flushed_before_they_count(void**)
 {
     for (const int route : {HIER_INTER_DIRECT, HIER_INTER_RING}) {
-        expect_no_reason(keep(first_fault(run_direct(3, [&](ForkedRank& self) -> std::string {
-            hier_config config = config_for_direct();
+        expect_no_reason(keep(first_fault(run_gdr(3, [&](ForkedRank& self) -> std::string {
+            hier_config config = config_for_gdr();
             config.inter = route;
-            DirectRank rank(self, config);
+            GdrRank rank(self, config);
             if (const auto fault = call_some(rank); !fault.empty()) return fault;
-            if (DirectRank::is_staged()) return "through pinned memory";
+            if (GdrRank::is_staged()) return "through pinned memory";
             return ucx.calls(UcxCall::get) > 0 ? "" : "no flush was made";
         }))));
     }
@@ -37,13 +37,13 @@ void test_landings_are_flushed_before_they_count(void**)
 // Two devices a rank: connections over loopback.
 void test_each_of_two_devices_is_flushed(void**)
 {
-    expect_no_reason(keep(first_fault(run_direct(3, [&](ForkedRank& self) -> std::string {
-        hier_config config = config_for_direct();
+    expect_no_reason(keep(first_fault(run_gdr(3, [&](ForkedRank& self) -> std::string {
+        hier_config config = config_for_gdr();
         config.net_transports = "tcp";
         config.net_devices = "lo,lo,lo,lo,lo,lo";
-        DirectRank rank(self, config);
+        GdrRank rank(self, config);
         if (const auto fault = call_some(rank); !fault.empty()) return fault;
-        if (DirectRank::is_staged()) return "through pinned memory";
+        if (GdrRank::is_staged()) return "through pinned memory";
         return ucx.calls(UcxCall::get) > 0 && ucx.puts_of_second > 0 ? "" : "no flush was made";
     }))));
 }
@@ -51,9 +51,9 @@ void test_each_of_two_devices_is_flushed(void**)
 // The test above can fail: with the flush left out, what has been signalled is not there.
 void test_flush_left_out_is_caught(void**)
 {
-    const Ends ends = run_direct(2, [](ForkedRank& self) {
+    const Ends ends = run_gdr(2, [](ForkedRank& self) {
         ucx.reads_flush = false;
-        DirectRank rank(self);
+        GdrRank rank(self);
         return call_some(rank);
     });
     const bool is_caught = ends[0].find("a wrong byte") != std::string::npos ||
@@ -64,17 +64,17 @@ void test_flush_left_out_is_caught(void**)
 // Nothing to flush where nothing lands in device memory.
 void test_host_memory_is_not_flushed(void**)
 {
-    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
-        DirectRank rank(self);
+    expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {
+        GdrRank rank(self);
         std::vector<std::byte> receive(2 * shard);
         std::string wrong;
         if (rank.team.call(shard, rank.send, receive.data(), wrong) != HIER_OK) return "failed";
-        if (!wrong.empty() || DirectRank::is_staged()) return wrong + " or staged";
+        if (!wrong.empty() || GdrRank::is_staged()) return wrong + " or staged";
         return ucx.calls(UcxCall::get) == 0 ? "" : "flushed";
     }))));
 }
 
-// ---- what is direct
+// ---- which memory the network reaches itself
 
 void test_settings(void**)
 {
@@ -91,31 +91,30 @@ void test_settings(void**)
               "coll_hier_gpu_direct is on, but UCX does not know ROCm memory here"},
           Row{HIER_GPU_DIRECT_OFF, true, "pinned memory (coll_hier_gpu_direct is off)", ""},
           Row{HIER_GPU_DIRECT_AUTO, false, "pinned memory (UCX does not know ROCm", ""}}) {
-        expect_no_reason(keep(first_fault(run_direct(2, [&](ForkedRank& self) -> std::string {
+        expect_no_reason(keep(first_fault(run_gdr(2, [&](ForkedRank& self) -> std::string {
             ucx.knows_rocm = row.knows;
-            DirectRank rank(self, config_for_direct(row.setting));
+            GdrRank rank(self, config_for_gdr(row.setting));
             if (const auto fault = call_some(rank); !fault.empty()) return fault;
             const std::string said = rank.team.description();
             if (said.find(row.says) == std::string::npos) return "it says: " + said;
             if (!ForkedRank::is_logged(row.logs)) return "no line";
-            const bool is_direct = row.setting == HIER_GPU_DIRECT_ON && row.knows;
-            return DirectRank::is_staged() == is_direct ? "staged or not, wrongly" : "";
+            const bool is_gdr = row.setting == HIER_GPU_DIRECT_ON && row.knows;
+            return GdrRank::is_staged() == is_gdr ? "staged or not, wrongly" : "";
         }))));
     }
 }
 
-// One rank directly, the others through pinned memory.
+// One rank by gdr, the others through pinned memory.
 void test_modes_differ(void**)
 {
     for (const int route : {HIER_INTER_DIRECT, HIER_INTER_RING}) {
-        expect_no_reason(keep(first_fault(run_direct(3, [&](ForkedRank& self) -> std::string {
-            const bool is_direct = self.rank() == 1;
-            hier_config config =
-                config_for_direct(is_direct ? HIER_GPU_DIRECT_ON : HIER_GPU_DIRECT_OFF);
+        expect_no_reason(keep(first_fault(run_gdr(3, [&](ForkedRank& self) -> std::string {
+            const bool is_gdr = self.rank() == 1;
+            hier_config config = config_for_gdr(is_gdr ? HIER_GPU_DIRECT_ON : HIER_GPU_DIRECT_OFF);
             config.inter = route;
-            DirectRank rank(self, config);
+            GdrRank rank(self, config);
             if (const auto fault = call_some(rank); !fault.empty()) return fault;
-            return DirectRank::is_staged() == is_direct ? "staged or not, wrongly" : "";
+            return GdrRank::is_staged() == is_gdr ? "staged or not, wrongly" : "";
         }))));
     }
 }
@@ -124,11 +123,11 @@ void test_modes_differ(void**)
 void test_memory_that_cannot_be_registered(void**)
 {
     for (const UcxCall call : {UcxCall::mem_map, UcxCall::rkey_pack}) {
-        expect_no_reason(keep(first_fault(run_direct(2, [&](ForkedRank& self) -> std::string {
-            DirectRank rank(self);
+        expect_no_reason(keep(first_fault(run_gdr(2, [&](ForkedRank& self) -> std::string {
+            GdrRank rank(self);
             if (self.rank() == 0) ucx.fail_nth(call, 1, UcxFailure::at_once);
             if (const auto fault = call_some(rank); !fault.empty()) return fault;
-            if (DirectRank::is_staged() != (self.rank() == 0)) return "staged or not, wrongly";
+            if (GdrRank::is_staged() != (self.rank() == 0)) return "staged or not, wrongly";
             const std::string lines = ForkedRank::log_lines();
             const auto first = lines.find("bytes of device memory: Input/output error");
             if (self.rank() == 1) return first == std::string::npos ? "" : lines;
@@ -144,7 +143,7 @@ void test_memory_that_cannot_be_registered(void**)
 std::string refuse_all(ForkedRank& self, bool after_one)
 {
     ucx.refuses_devices = !after_one;
-    DirectRank rank(self);
+    GdrRank rank(self);
     std::string fault = after_one ? rank.call(shard, true) : "";
     ucx.refuses_devices = true;
     const int words = memfd_create("words", 0);
@@ -170,11 +169,11 @@ void test_memory_that_is_never_registered(void**)
 {
     for (const bool after_one : {false, true}) {
         expect_no_reason(keep(first_fault(
-            run_direct(2, [&](ForkedRank& self) { return refuse_all(self, after_one); }))));
+            run_gdr(2, [&](ForkedRank& self) { return refuse_all(self, after_one); }))));
     }
 }
 
-// What direct access needs, whatever the environment says.
+// What gdr needs, whatever the environment says.
 void test_configuration(void**)
 {
     for (const char* memory : {"", "cuda_copy", "rocm_copy"}) {
@@ -199,11 +198,11 @@ void test_configuration(void**)
 void test_no_stale_rkey_after_the_same_address(void**)
 {
     for (const char* transports : {"rc,dc", "tcp"}) {
-        expect_no_reason(keep(first_fault(run_direct(2, [&](ForkedRank& self) -> std::string {
-            hier_config config = config_for_direct();
+        expect_no_reason(keep(first_fault(run_gdr(2, [&](ForkedRank& self) -> std::string {
+            hier_config config = config_for_gdr();
             config.net_transports = transports;
             ucx.hides_landings = *transports == 'r';
-            DirectRank rank(self, config);
+            GdrRank rank(self, config);
             std::size_t keys = 0;
             for (int i = 0; i < 6; i++) {
                 if (i == 3) rank.allocate_anew(true);
@@ -213,7 +212,7 @@ void test_no_stale_rkey_after_the_same_address(void**)
                     return std::to_string(now - keys) + " new keys in call " + std::to_string(i);
                 keys = now;
             }
-            return DirectRank::is_staged() ? "staged" : "";
+            return GdrRank::is_staged() ? "staged" : "";
         }))));
     }
 }
@@ -221,8 +220,8 @@ void test_no_stale_rkey_after_the_same_address(void**)
 // The same, but UCX has not noticed, and gives the old registration's key: it is not used.
 void test_stale_rkey_is_not_announced(void**)
 {
-    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
-        DirectRank rank(self);
+    expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {
+        GdrRank rank(self);
         if (const auto fault = rank.call(); !fault.empty()) return fault;
         if (self.rank() == 0) rank.allocate_anew(false);
         for (int i = 0; i < 3; i++) {
@@ -230,19 +229,19 @@ void test_stale_rkey_is_not_announced(void**)
         }
         const bool is_told = ForkedRank::is_logged("the key of memory that was freed");
         if (self.rank() == 1) return is_told ? "told on the other rank" : "";
-        return is_told && DirectRank::is_staged() ? "" : "not noticed";
+        return is_told && GdrRank::is_staged() ? "" : "not noticed";
     }))));
 }
 
 // The same with a part of the buffer, which lies in pieces that the application has mapped.
 void test_stale_rkey_of_a_piece(void**)
 {
-    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
-        DirectRank rank(self);
+    expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {
+        GdrRank rank(self);
         if (self.rank() == 0) rank.receive_into_pieces();
         for (int i = 0; i < 6; i++) {
             if (const auto fault = rank.call(); !fault.empty()) return fault;
-            if (i < 3 && DirectRank::is_staged()) return "staged";
+            if (i < 3 && GdrRank::is_staged()) return "staged";
             if (i == 2 && self.rank() == 0) rank.map_anew(1);
         }
         const bool is_told = ForkedRank::is_logged("the key of memory that was freed");
@@ -250,31 +249,31 @@ void test_stale_rkey_of_a_piece(void**)
     }))));
     // Where the runtime does not tell of them, what is known is the first.
     const auto body = [](ForkedRank& self) -> std::string {
-        DirectRank rank(self);
+        GdrRank rank(self);
         if (self.rank() == 0) rank.receive_into_pieces();
         if (const auto fault = rank.call(); !fault.empty()) return fault;
         const bool is_told = ForkedRank::is_logged("it lies in more than one allocation");
         return is_told == (self.rank() == 0) ? "" : "not noticed";
     };
-    expect_no_reason(keep(first_fault(run_direct(2, body, not_sharing_version))));
+    expect_no_reason(keep(first_fault(run_gdr(2, body, not_sharing_version))));
 }
 
 // A NIC may not have managed memory, whoever has its pages: what UCX then does, puts by message and
 // words by RDMA, has no order.
 void test_managed_memory_is_staged(void**)
 {
-    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
-        DirectRank rank(self);
+    expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {
+        GdrRank rank(self);
         void* managed = nullptr;
         gives_success(hipMallocManaged(&managed, 2 * shard, hipMemAttachGlobal), "managed memory");
         if (const auto fault = rank.call(); !fault.empty()) return fault;
-        if (DirectRank::is_staged()) return "staged before";
+        if (GdrRank::is_staged()) return "staged before";
         std::string wrong;
         std::vector<std::byte> send(shard);
         auto* const receive = static_cast<std::byte*>(managed);
         if (rank.team.call(shard, send, receive, wrong) != HIER_OK || !wrong.empty())
             return "the call fails " + wrong;
-        const bool is_staged = DirectRank::is_staged();
+        const bool is_staged = GdrRank::is_staged();
         rank.team.end();
         (void)hipFree(managed);
         return is_staged ? "" : "not staged";
@@ -301,5 +300,5 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_stale_rkey_of_a_piece),
         cmocka_unit_test(test_managed_memory_is_staged),
     };
-    return hier::test::run_cases(argc, argv, "ucx_direct", tests);
+    return hier::test::run_cases(argc, argv, "ucx_gdr", tests);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// GPU-direct: UCX calls that fail, each in turn, and what calls cost.
+// gdr: UCX calls that fail, each in turn, and what calls cost.
 #include <string>
 
 #include "net/ucx/ucx_worker.hpp"
-#include "test/support/direct_rank.hpp"
+#include "test/support/gdr_rank.hpp"
 #include "test/support/wrapped/allocations.hpp"
 #include "test/support/wrapped/clock.hpp"
 
@@ -18,7 +18,7 @@ using namespace hier::test;
 std::string make_calls(ForkedRank& self, UcxCall call, UcxFailure how, int nth)
 {
     if (self.rank() == 0) ucx.fail_nth(call, nth, how);
-    DirectRank rank(self);
+    GdrRank rank(self);
     int code = rank.team.created();
     std::string wrong;
     for (int i = 0; i < 3 && code == HIER_OK && wrong.empty(); i++)
@@ -40,7 +40,7 @@ const char* each_fails(UcxCall call, UcxFailure how, int first = 1)
 {
     for (int nth = first; nth < 200; nth++) {
         const Ends ends =
-            run_direct(2, [&](ForkedRank& self) { return make_calls(self, call, how, nth); });
+            run_gdr(2, [&](ForkedRank& self) { return make_calls(self, call, how, nth); });
         if (ends[0] == "no such call")
             return nth > first ? nullptr : keep(std::string("never: ") + to_string(call));
         if (const auto fault = first_fault(ends); !fault.empty())
@@ -70,10 +70,10 @@ void test_transfers_fail(void**)
 // After the first calls with a buffer nothing is allocated.
 void test_calls_do_not_grow_memory(void**)
 {
-    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
+    expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {
         constexpr int calls = 200;
         ucx.hides_landings = false;  // the shadows' own
-        DirectRank rank(self);
+        GdrRank rank(self);
         std::size_t before = 0;
         for (int i = 0; i < calls; i++) {
             if (i == 20) before = allocations;
@@ -88,8 +88,8 @@ void test_calls_do_not_grow_memory(void**)
 // What a flush needs of the device is taken in set-up: allocating there waits for all that runs.
 void test_calls_take_no_device_memory(void**)
 {
-    expect_no_reason(keep(first_fault(run_direct(2, [](ForkedRank& self) -> std::string {
-        DirectRank rank(self);
+    expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {
+        GdrRank rank(self);
         const auto before = hip_sim_live("allocations");
         if (const auto fault = call_some(rank); !fault.empty()) return fault;
         const auto after = hip_sim_live("allocations");
@@ -108,5 +108,5 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_calls_do_not_grow_memory),
         cmocka_unit_test(test_calls_take_no_device_memory),
     };
-    return hier::test::run_cases(argc, argv, "ucx_direct_failures", tests);
+    return hier::test::run_cases(argc, argv, "ucx_gdr_failures", tests);
 }

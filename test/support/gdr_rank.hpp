@@ -16,7 +16,7 @@ namespace hier::test {
 
 constexpr std::size_t shard = 100000;  // bytes
 
-inline hier_config config_for_direct(int setting = HIER_GPU_DIRECT_ON)
+inline hier_config config_for_gdr(int setting = HIER_GPU_DIRECT_ON)
 {
     hier_config config = config_for_tests();
     config.net_transports = "rc,dc";
@@ -25,8 +25,8 @@ inline hier_config config_for_direct(int setting = HIER_GPU_DIRECT_ON)
     return config;
 }
 
-inline Ends run_direct(int ranks, const std::function<std::string(ForkedRank&)>& body,
-                       const char* version = sharing_version)
+inline Ends run_gdr(int ranks, const std::function<std::string(ForkedRank&)>& body,
+                    const char* version = sharing_version)
 {
     return run_ranks(ranks, [&](ForkedRank& self) {
         use_built_module();
@@ -42,13 +42,13 @@ inline Ends run_direct(int ranks, const std::function<std::string(ForkedRank&)>&
 }
 
 // A team and its buffers on the device.
-struct DirectRank {
-    explicit DirectRank(ForkedRank& self, const hier_config& config = config_for_direct())
+struct GdrRank {
+    explicit GdrRank(ForkedRank& self, const hier_config& config = config_for_gdr())
         : ranks(static_cast<std::size_t>(self.size())), send(device_memory(shard)),
           receive(device_memory(ranks * shard)), is_seen(!is_reachable(receive)), team(self, config)
     {
     }
-    ~DirectRank()
+    ~GdrRank()
     {
         team.end();
         (void)hipFree(receive);
@@ -91,7 +91,7 @@ struct DirectRank {
     TeamRank team;
 };
 
-inline std::string call_some(DirectRank& rank)
+inline std::string call_some(GdrRank& rank)
 {
     if (rank.team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
     for (int i = 0; i < 12; i++) {
