@@ -22,7 +22,7 @@ constexpr bench::Program self = bench::Program::allgather;
 std::string call_text(const bench::Options& options)
 {
     return "MPI_Allgather" +
-           (options.pieces.is_whole() ? "" : " of pieces " + pieces_text(options.pieces));
+           (options.blocks.is_whole() ? "" : " of blocks " + blocks_text(options.blocks));
 }
 
 int run(int rank, bench::Options& options)
@@ -47,7 +47,7 @@ int run(int rank, bench::Options& options)
         report.print_header();
     }
     const bench::Counter counter("coll_hier_allgather_calls");
-    bench::MpiAllgather allgather(MPI_COMM_WORLD, options.pieces);
+    bench::MpiAllgather allgather(MPI_COMM_WORLD, options.blocks);
     bench::Bench bench(MPI_COMM_WORLD, options, placement.memories, allgather, &counter);
     return bench::measure_sizes(MPI_COMM_WORLD, self, options, bench, report);
 }

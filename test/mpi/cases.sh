@@ -336,10 +336,10 @@ case_ trace-unwritable ranks=4 node_size=2 mca="coll_hier_trace /nonexistent/x c
 # ---- Programs of bench
 
 # Derived datatypes by bench/allgather, which checks the holes, too.
-case_ bench-pieces directory=bench ranks=3 mca="coll_hier_verbose 1" says="MPI_Allgather of pieces 3@7, memory host" \
-    -- allgather --pieces 3@7 --sizes 3,30000 --iterations 3 --validate all
-case_ bench-pieces-gpu directory=bench ranks=3 gpu=20 \
-    -- allgather --pieces 64@4k --sizes 64,64k --iterations 3 --validate all --memory device --in-place
+case_ bench-blocks directory=bench ranks=3 mca="coll_hier_verbose 1" says="MPI_Allgather of blocks 3@7, memory host" \
+    -- allgather --blocks 3@7 --sizes 3,30000 --iterations 3 --validate all
+case_ bench-blocks-gpu directory=bench ranks=3 gpu=20 \
+    -- allgather --blocks 64@4k --sizes 64,64k --iterations 3 --validate all --memory device --in-place
 
 # bench/levels compares the parts that it names. hier serves each of them; if not, bench/levels refuses to time it. No
 # case asserts how long they take.

@@ -19,8 +19,8 @@ public:
                         std::size_t receive_bytes) = 0;
     virtual void detach() = 0;
 
-    // `bytes`: of a block, holes not counted. `send` is nullptr: in place. Returns when the result
-    // may be read. What goes wrong ends the program.
+    // `bytes`: of one rank, without holes. `send` is nullptr: in place. Returns when the result may
+    // be read. An error ends the program.
     virtual void call(const void* send, void* receive, std::size_t bytes) = 0;
 };
 

@@ -11,17 +11,17 @@ namespace bench {
 
 class MpiAllgather final : public Allgather {
 public:
-    explicit MpiAllgather(MPI_Comm comm, const Pieces& pieces = {}) : comm_(comm)
+    explicit MpiAllgather(MPI_Comm comm, const Blocks& blocks = {}) : comm_(comm)
     {
-        if (pieces.is_whole()) {
+        if (blocks.is_whole()) {
             return;
         }
-        piece_ = pieces.bytes;
-        MPI_Datatype piece = MPI_DATATYPE_NULL;
-        MPI_Type_contiguous(static_cast<int>(pieces.bytes), MPI_BYTE, &piece);
-        MPI_Type_create_resized(piece, 0, static_cast<MPI_Aint>(pieces.stride), &type_);
+        element_bytes_ = blocks.bytes;
+        MPI_Datatype block = MPI_DATATYPE_NULL;
+        MPI_Type_contiguous(static_cast<int>(blocks.bytes), MPI_BYTE, &block);
+        MPI_Type_create_resized(block, 0, static_cast<MPI_Aint>(blocks.stride), &type_);
         MPI_Type_commit(&type_);
-        MPI_Type_free(&piece);
+        MPI_Type_free(&block);
     }
     ~MpiAllgather() override
     {
@@ -35,14 +35,14 @@ public:
     // An error ends the program by itself: nobody changes MPI_ERRORS_ARE_FATAL.
     void call(const void* send, void* receive, std::size_t bytes) override
     {
-        const int count = static_cast<int>(bytes / piece_);
+        const int count = static_cast<int>(bytes / element_bytes_);
         MPI_Allgather(send != nullptr ? send : MPI_IN_PLACE, count, type_, receive, count, type_,
                       comm_);
     }
 
 private:
     MPI_Comm comm_;
-    std::size_t piece_ = 1;  // bytes of an element
+    std::size_t element_bytes_ = 1;
     MPI_Datatype type_ = MPI_BYTE;
 };
 

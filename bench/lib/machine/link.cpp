@@ -88,15 +88,15 @@ double measure(MPI_Comm comm, const Layout& layout, const Shape& shape, double e
                double seconds)
 {
     Stream stream(comm, layout, shape);
-    const double block = static_cast<double>(shape.message_bytes);
+    const double message = static_cast<double>(shape.message_bytes);
     const double streams = static_cast<double>(shape.streams);
     double rate = expected;
     // First a tenth of it: it connects, finds the pace and spends what a token bucket has saved.
     for (const double goal : {seconds / 10.0, seconds}) {
         const double messages =
-            std::clamp(goal * rate / (block * streams), fewest_messages, max_messages);
+            std::clamp(goal * rate / (message * streams), fewest_messages, max_messages);
         const long count = static_cast<long>(messages);
-        rate = static_cast<double>(count) * block * streams / stream.run(count);
+        rate = static_cast<double>(count) * message * streams / stream.run(count);
     }
     return rate;
 }

@@ -40,11 +40,11 @@ std::vector<int> world_ranks(MPI_Comm comm)
     return in_world;
 }
 
-std::string describe(int rank, std::uint64_t call, const Block& block, const Mismatch& wrong)
+std::string describe(int rank, std::uint64_t call, const Shard& shard, const Mismatch& wrong)
 {
-    return "rank " + std::to_string(rank) + ", " + std::to_string(block.bytes) +
-           " bytes a rank, call " + std::to_string(call) + ": block of rank " +
-           std::to_string(block.rank) + ", first wrong byte at offset " +
+    return "rank " + std::to_string(rank) + ", " + std::to_string(shard.bytes) +
+           " bytes a rank, call " + std::to_string(call) + ": data of rank " +
+           std::to_string(shard.rank) + ", first wrong byte at offset " +
            std::to_string(wrong.offset) + ": expected " + std::to_string(wrong.expected) +
            ", found " + std::to_string(wrong.found);
 }
@@ -52,18 +52,18 @@ std::string describe(int rank, std::uint64_t call, const Block& block, const Mis
 }  // namespace
 
 Buffers::Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place,
-                 const Pieces& pieces)
+                 const Blocks& blocks)
     : Buffers(comm,
-              std::make_shared<const Room>(memories, in_place ? 0 : pieces.extent(bytes),
-                                           ranks_of(comm) * pieces.extent(bytes)),
-              bytes, in_place, pieces)
+              std::make_shared<const Room>(memories, in_place ? 0 : blocks.extent(bytes),
+                                           ranks_of(comm) * blocks.extent(bytes)),
+              bytes, in_place, blocks)
 {
 }
 
 Buffers::Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place,
-                 const Pieces& pieces)
+                 const Blocks& blocks)
     : comm_(comm), rank_(rank_in(comm)), world_rank_(world_ranks(comm)), bytes_(bytes),
-      pieces_(pieces), extent_(pieces.extent(bytes)), in_place_(in_place), room_(std::move(room))
+      blocks_(blocks), extent_(blocks.extent(bytes)), in_place_(in_place), room_(std::move(room))
 {
 }
 
@@ -72,9 +72,9 @@ std::string Buffers::complete() const
     const bool both = room_->send.data() != nullptr && room_->receive.data() != nullptr;
     return agree_on_failure(comm_, both ? ""
                                         : "rank " + std::to_string(rank_) + ": no memory for " +
-                                              std::to_string(world_rank_.size()) + " blocks of " +
-                                              std::to_string(extent_) +
-                                              " bytes; give smaller --sizes");
+                                              std::to_string(extent_) + " bytes of each of " +
+                                              std::to_string(world_rank_.size()) +
+                                              " ranks; give smaller --sizes");
 }
 
 void Buffers::attach(Allgather& allgather) const
@@ -92,14 +92,14 @@ void Buffers::prepare(std::uint64_t call_number) const
 {
     for (std::size_t source = 0; source < world_rank_.size(); ++source) {
         write_poison(room_->receive, source * extent_,
-                     {world_rank_[source], call_number, extent_, pieces_});
+                     {world_rank_[source], call_number, extent_, blocks_});
     }
     const auto self = static_cast<std::size_t>(rank_);
-    const Block own{world_rank_[self], call_number, extent_, pieces_};
+    const Shard own{world_rank_[self], call_number, extent_, blocks_};
     if (in_place_) {
-        write_block(room_->receive, self * extent_, own);
+        write_shard(room_->receive, self * extent_, own);
     } else {
-        write_block(room_->send, 0, own);
+        write_shard(room_->send, 0, own);
     }
 }
 
@@ -108,10 +108,10 @@ std::string Buffers::check(std::uint64_t call_number) const
     const int self = world_rank_[static_cast<std::size_t>(rank_)];
     std::string wrong;
     for (std::size_t source = 0; source < world_rank_.size() && wrong.empty(); ++source) {
-        const Block block{world_rank_[source], call_number, extent_, pieces_};
-        const auto mismatch = check_block(room_->receive, source * extent_, block);
+        const Shard shard{world_rank_[source], call_number, extent_, blocks_};
+        const auto mismatch = check_shard(room_->receive, source * extent_, shard);
         if (mismatch) {
-            wrong = describe(self, call_number, block, *mismatch);
+            wrong = describe(self, call_number, shard, *mismatch);
         }
     }
     return agree_on_failure(comm_, wrong);

@@ -28,10 +28,10 @@ struct Room {
 class Buffers {
 public:
     Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place,
-            const Pieces& pieces = {});
+            const Blocks& blocks = {});
     // The fronts of allocations that are large enough.
     Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place,
-            const Pieces& pieces = {});
+            const Blocks& blocks = {});
 
     // Collective. The reason when a rank had too little memory.
     [[nodiscard]] std::string complete() const;
@@ -48,10 +48,10 @@ public:
 private:
     MPI_Comm comm_;
     int rank_;
-    std::vector<int> world_rank_;  // of each rank: no two in the job send the same bytes
-    std::size_t bytes_;            // a rank
-    Pieces pieces_;                // in which they lie
-    std::size_t extent_;           // of a rank's block
+    std::vector<int> world_rank_;  // seeds the pattern: no two ranks of the job send the same bytes
+    std::size_t bytes_;            // of a shard, without holes
+    Blocks blocks_;
+    std::size_t extent_;  // of a shard, with holes
     bool in_place_;
     std::shared_ptr<const Room> room_;
 };

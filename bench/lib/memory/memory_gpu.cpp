@@ -65,8 +65,8 @@ private:
             std::memcpy(to, from, bytes);
             return;
         }
-        const hier::gpu::Copy piece{to, from, bytes, hier::gpu::Copy::inside};
-        const hier::Status status = hier::gpu::copy_now({&piece, 1});
+        const hier::gpu::Copy one{to, from, bytes, hier::gpu::Copy::inside};
+        const hier::Status status = hier::gpu::copy_now({&one, 1});
         if (status != hier::Status::ok) {
             give_up("a copy of " + std::to_string(bytes) + " bytes between " + name_of(kind_) +
                     " memory and the host's failed: " + hier::to_string(status));

@@ -10,28 +10,28 @@
 
 namespace bench {
 
-struct Block {
-    int rank;            // whose contribution it is
+struct Shard {
+    int rank;            // that contributes it
     std::uint64_t call;  // unique in this run
-    std::size_t bytes;   // its extent: holes belong to it
-    Pieces pieces = {};
+    std::size_t bytes;   // with its holes
+    Blocks blocks = {};
 };
 
 struct Mismatch {
-    std::size_t offset;  // in the block
+    std::size_t offset;  // in the shard
     unsigned expected;
     unsigned found;
 };
 
-// Fills `bytes` bytes of `buffer` at `offset` with the block; its holes are poison.
-void write_block(const Buffer& buffer, std::size_t offset, const Block& block);
+// Writes the shard into `buffer` at `offset`. Its holes get poison.
+void write_shard(const Buffer& buffer, std::size_t offset, const Shard& shard);
 
 // Fills them with a value that is wrong at every byte, so that a byte that the call leaves out
 // cannot be right by chance.
-void write_poison(const Buffer& buffer, std::size_t offset, const Block& block);
+void write_poison(const Buffer& buffer, std::size_t offset, const Shard& shard);
 
 // The first wrong byte, if any; a hole has to be poison still.
-[[nodiscard]] std::optional<Mismatch> check_block(const Buffer& buffer, std::size_t offset,
-                                                  const Block& block);
+[[nodiscard]] std::optional<Mismatch> check_shard(const Buffer& buffer, std::size_t offset,
+                                                  const Shard& shard);
 
 }  // namespace bench

@@ -44,10 +44,10 @@ std::string memory_text(const Options& options)
                : name_of(options.memory.send) + ("," + receive);
 }
 
-std::string pieces_text(const Pieces& pieces)
+std::string blocks_text(const Blocks& blocks)
 {
-    return pieces.is_whole() ? ""
-                             : std::to_string(pieces.bytes) + "@" + std::to_string(pieces.stride);
+    return blocks.is_whole() ? ""
+                             : std::to_string(blocks.bytes) + "@" + std::to_string(blocks.stride);
 }
 
 }  // namespace bench

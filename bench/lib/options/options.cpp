@@ -93,7 +93,7 @@ bool set_by(Options& options, std::string_view value)
     return !value.empty();
 }
 
-bool set_pieces(Options& options, std::string_view value)
+bool set_blocks(Options& options, std::string_view value)
 {
     const std::size_t at = value.find('@');
     if (at == std::string_view::npos) {
@@ -101,9 +101,9 @@ bool set_pieces(Options& options, std::string_view value)
     }
     const auto bytes = parse_size(value.substr(0, at));
     const auto stride = parse_size(value.substr(at + 1));
-    options.pieces = {bytes.value_or(0), stride.value_or(0)};
-    return options.pieces.bytes > 0 && options.pieces.stride >= options.pieces.bytes &&
-           options.pieces.stride <= static_cast<std::size_t>(INT_MAX);
+    options.blocks = {bytes.value_or(0), stride.value_or(0)};
+    return options.blocks.bytes > 0 && options.blocks.stride >= options.blocks.bytes &&
+           options.blocks.stride <= static_cast<std::size_t>(INT_MAX);
 }
 
 bool set_copy_bytes(Options& options, std::string_view value)
@@ -170,8 +170,8 @@ const std::vector<Row>& rows()
         {"--validate", "none, few or all", set_validate, gathers},
         {"--in-place", "", flag(&Options::in_place), mpi | overlap},
         {"--loop", "", flag(&Options::loop), allgather | nccl},
-        {"--pieces", "BYTES@STRIDE, two sizes from 1 (64@4k), the second one not the smaller",
-         set_pieces, allgather},
+        {"--blocks", "BYTES@STRIDE, two sizes from 1 (64@4k), the stride not below the bytes",
+         set_blocks, allgather},
         {"--memory", "host, pinned or device, or two of them (device,host), or mixed", set_memory,
          mpi},
         {"--by", "a list of who serves, as --help names them", set_by, nccl | overlap},
@@ -284,9 +284,9 @@ std::string share_sizes(Options& options, int ranks)
         if (options.total) {
             size /= static_cast<std::size_t>(ranks);
         }
-        if (!options.pieces.is_whole() && size % options.pieces.bytes != 0) {
-            return "--sizes: " + std::to_string(size) + " bytes a rank are no whole pieces of " +
-                   std::to_string(options.pieces.bytes);
+        if (!options.blocks.is_whole() && size % options.blocks.bytes != 0) {
+            return "--sizes: " + std::to_string(size) + " bytes a rank are no multiple of " +
+                   std::to_string(options.blocks.bytes) + ", the bytes of a block";
         }
         if (size > static_cast<std::size_t>(INT_MAX)) {
             return "--sizes: " + std::to_string(size) + " bytes a rank are more than " +

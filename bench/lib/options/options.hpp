@@ -24,17 +24,17 @@ struct MemoryPair {
     MemoryKind receive = MemoryKind::host;
 };
 
-// Where the bytes of a block lie: in pieces, each `stride` bytes behind the one before, the rest
-// being holes.
-struct Pieces {
-    std::size_t bytes = 0;  // of a piece; 0: the block is whole
+// Where a rank's bytes lie: in blocks, each `stride` bytes behind the one before. Between them are
+// holes.
+struct Blocks {
+    std::size_t bytes = 0;  // of a block; 0: there are no holes
     std::size_t stride = 0;
 
     [[nodiscard]] bool is_whole() const { return bytes == 0; }
-    // What a block of so many bytes takes, the hole behind its last piece included.
-    [[nodiscard]] std::size_t extent(std::size_t block_bytes) const
+    // The memory that a rank's bytes take, with the hole behind the last block.
+    [[nodiscard]] std::size_t extent(std::size_t shard_bytes) const
     {
-        return is_whole() ? block_bytes : block_bytes / bytes * stride;
+        return is_whole() ? shard_bytes : shard_bytes / bytes * stride;
     }
     [[nodiscard]] bool is_hole(std::size_t offset) const
     {
@@ -52,7 +52,7 @@ struct Options {
     Validate validate = Validate::few;
     bool in_place = false;
     bool loop = false;  // time calls back to back, too
-    Pieces pieces;
+    Blocks blocks;
     MemoryPair memory;
     bool mixed_memory = false;  // each rank has another pair in place of that one
     std::string csv;            // empty: no file
@@ -76,15 +76,15 @@ struct ParsedOptions {
 // A pure function of its arguments, so that every rank comes to the same verdict on its own.
 [[nodiscard]] ParsedOptions parse_options(Program program, int argc, const char* const* argv);
 
-// Turns sizes in total into sizes a rank (rounded down); the reason when MPI cannot count them or
-// they are no whole pieces.
+// Turns total sizes into sizes a rank, rounded down. Returns the reason if MPI cannot count a size
+// or if a size is no multiple of a block.
 [[nodiscard]] std::string share_sizes(Options& options, int ranks);
 
 [[nodiscard]] const char* name_of(Program program);
 [[nodiscard]] const char* name_of(MemoryKind kind);
 [[nodiscard]] std::string memory_text(const Options& options);
-// "64@4096"; empty: blocks are whole.
-[[nodiscard]] std::string pieces_text(const Pieces& pieces);
+// "64@4096"; empty: there are no holes.
+[[nodiscard]] std::string blocks_text(const Blocks& blocks);
 
 [[nodiscard]] const char* usage(Program program);
 

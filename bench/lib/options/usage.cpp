@@ -15,8 +15,8 @@ Times MPI_Allgather on MPI_COMM_WORLD; in each iteration the slowest rank counts
   --validate WHICH     none; few: some calls outside the timed loop; all: every call too [few]
   --in-place           MPI_IN_PLACE
   --loop               then time as many calls back to back, with no barriers in between
-  --pieces BYTES@STRIDE  a derived datatype: blocks are pieces of BYTES bytes, STRIDE bytes from
-                       the beginning of one to that of the next (64@4k)
+  --blocks BYTES@STRIDE  a derived datatype: blocks of BYTES bytes, STRIDE bytes from the start
+                       of one to the start of the next (64@4k) [no holes]
   --memory KIND        where the buffers are: host, pinned or device; two of them are the send
                        and the receive buffer's (device,host); mixed: each rank another two [host]
   --csv FILE           append a row a size; the header is written into an empty file
@@ -54,7 +54,7 @@ first, a rank a GPU.
   --by LIST            mpi, nccl-plain, nccl-symmetric, nccl-zero-cta [mpi]
   --sizes LIST         bytes of all ranks together [64m:1g]
   --iterations N       of each of the three measurements [20]
-  --in-place           a rank's block is where it belongs in the receive buffer
+  --in-place           a rank's data is already in its place in the receive buffer
   --gemm N             matrices of N x N [8192]
   --gemm-factor X      as many GEMMs as take X times the allgather's time, or a little more [1.3]
   --csv FILE           append a row a size; the header is written into an empty file

@@ -110,7 +110,7 @@ Measurement Bench::measure(std::size_t bytes)
 {
     Measurement result;
     result.bytes = bytes;
-    const Buffers buffers(comm_, memories_, bytes, options_.in_place, options_.pieces);
+    const Buffers buffers(comm_, memories_, bytes, options_.in_place, options_.blocks);
     result.failure = buffers.complete();
     if (!result.failure.empty()) {
         result.usable = false;

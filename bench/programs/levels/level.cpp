@@ -62,7 +62,7 @@ const char* Level::name() const
     return "";
 }
 
-std::size_t Level::block_bytes(std::size_t bytes) const
+std::size_t Level::shard_bytes(std::size_t bytes) const
 {
     return part_ == Part::links ? (ranks_in_all_ * bytes + ranks_ - 1) / ranks_ : bytes;
 }

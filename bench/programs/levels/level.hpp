@@ -43,10 +43,10 @@ public:
 
     [[nodiscard]] bool is_in_place() const { return part_ == Part::links; }
     // What each rank of comm() contributes where each of the whole contributes `bytes`.
-    [[nodiscard]] std::size_t block_bytes(std::size_t bytes) const;
+    [[nodiscard]] std::size_t shard_bytes(std::size_t bytes) const;
     [[nodiscard]] std::size_t receive_bytes(std::size_t bytes) const
     {
-        return ranks_ * block_bytes(bytes);
+        return ranks_ * shard_bytes(bytes);
     }
 
 private:

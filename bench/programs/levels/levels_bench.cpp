@@ -50,9 +50,9 @@ std::string LevelsBench::make_buffers(std::size_t bytes)
     std::size_t most = 0;
     std::string reason;
     for (const Turn& turn : turns_) {
-        if (turn.level.block_bytes(bytes) > static_cast<std::size_t>(INT_MAX)) {
+        if (turn.level.shard_bytes(bytes) > static_cast<std::size_t>(INT_MAX)) {
             reason = "--sizes: " + std::to_string(bytes) + " bytes a rank are " +
-                     std::to_string(turn.level.block_bytes(bytes)) +
+                     std::to_string(turn.level.shard_bytes(bytes)) +
                      " a rank inside a node alone, more than MPI_Allgather counts";
         }
         most = std::max(most, turn.level.receive_bytes(bytes));
@@ -65,7 +65,7 @@ std::string LevelsBench::make_buffers(std::size_t bytes)
     for (Turn& turn : turns_) {
         const bool in_place = options_.in_place || turn.level.is_in_place();
         turn.buffers = std::make_unique<Buffers>(turn.level.comm(), room,
-                                                 turn.level.block_bytes(bytes), in_place);
+                                                 turn.level.shard_bytes(bytes), in_place);
         turn.times.clear();
         turn.is_counted = true;
         turn.missed = 0;

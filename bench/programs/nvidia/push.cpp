@@ -101,15 +101,15 @@ std::vector<double> Push::time(long copies)
 std::string Push::check()
 {
     const int previous = (rank_ + ranks_ - 1) % ranks_;
-    const Block sent{rank_, 1, source_.bytes()};
-    const Block expected{previous, 1, target_.bytes()};
-    write_block(source_, 0, sent);
+    const Shard sent{rank_, 1, source_.bytes()};
+    const Shard expected{previous, 1, target_.bytes()};
+    write_shard(source_, 0, sent);
     write_poison(target_, 0, expected);
     MPI_Barrier(comm_);
     start_copy();
     stream_.wait();
     MPI_Barrier(comm_);
-    const auto wrong = check_block(target_, 0, expected);
+    const auto wrong = check_shard(target_, 0, expected);
     return agree_on_failure(
         comm_, wrong ? "rank " + std::to_string(rank_) + ": first wrong byte of rank " +
                            std::to_string(previous) + " at offset " + std::to_string(wrong->offset)
