@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times MPI_Allgather in the manner of osu_allgather, and against the network's own limit.
+// Times MPI_Allgather as osu_allgather does, and compares with the network's bound.
 #include "bench/lib/collective/counter.hpp"
 #include "bench/lib/collective/mpi_allgather.hpp"
 #include "bench/lib/machine/layout.hpp"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What compare and compare_gpu have in common: messages, and one run of mpirun.
+# compare, compare_gpu and compare_levels source this file: messages, checks, and one run of mpirun.
 
 progress() { echo "bench/${0##*/}: $*" >&2; }
 
@@ -11,8 +11,8 @@ refuse() {
 
 is_count() { [[ $1 =~ ^[1-9][0-9]{0,4}$ ]]; }
 
-# run_mpi NAME PROGRAM ARGUMENT...: mpirun's options are in launch and module_options, its bound in timeout; what it
-# prints goes to $work/log.
+# run_mpi NAME PROGRAM ARGUMENT...: the options of mpirun are in launch and module_options. It may take $timeout seconds.
+# Its output goes to $work/log.
 run_mpi() {
     local name=$1 program=$2 status=0 log=$work/log
     shift 2

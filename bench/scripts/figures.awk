@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Figures, and how the tables print them: first of the files given to awk by compare, compare_gpu and compare_levels.
+# Functions of table.awk, table_gpu.awk and table_levels.awk: medians, and how numbers are printed.
 
 # Sorts the blank-separated numbers in LIST into sorted[1..n] and returns n.
 function sort_numbers(list, sorted,    n, i, j, value) {
@@ -12,7 +12,7 @@ function sort_numbers(list, sorted,    n, i, j, value) {
     return n
 }
 
-# The nearest rank, as bench/allgather takes it.
+# The median by nearest rank, as in bench/allgather.
 function median(list,    sorted, n) {
     n = sort_numbers(list, sorted)
     return n ? sorted[int((n + 1) / 2)] : ""

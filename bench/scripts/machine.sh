@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Is this machine fit for a measurement? Sourced by compare and compare_gpu.
+# Is this machine quiet enough for a measurement? compare, compare_gpu and compare_levels source this file.
 
 cpu_ticks() { # busy and all ticks since the start
     awk '/^cpu / { all = $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9; print all - $5 - $6, all }' /proc/stat
 }
 
-# How busy others keep the cores while nothing of ours runs, in per cent.
+# The load of the cores in per cent. No rank of ours runs at that time, so other programs cause this load.
 busy_percent() {
     local busy_before all_before busy_after all_after
     read -r busy_before all_before < <(cpu_ticks)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What is compared, and how each is asked for. Sourced by compare and compare_gpu.
+# The modules that are compared, and the options that select each. compare, compare_gpu and compare_levels source this
+# file.
 
-# The stock modules as they ship: what the caller has set for collectives is kept for hier alone.
+# Stock modules run as they ship. So the caller's variables for collectives are removed, except for hier's.
 clean_environment() {
     local name
     for name in "${!OMPI_MCA_coll@}"; do
@@ -10,15 +11,15 @@ clean_environment() {
     done
 }
 
-# set_module_options NAME: sets module_options, what mpirun needs to let NAME serve MPI_Allgather. Stock modules run without
-# hier: by its priority it would serve in their place.
+# set_module_options NAME: sets module_options, with which NAME serves MPI_Allgather. Stock modules run without hier,
+# because hier's priority is higher.
 set_module_options() {
     case $1 in
         hier)
             module_options=(--mca coll hier)
             [[ -z ${virtual_ranks:-} ]] || module_options+=(--mca coll_hier_ranks_per_node "$virtual_ranks")
             ;;
-        # HAN is built and idle (priority 0) in 4.1, and the default (35) in 5.0; above tuned's 30 it serves.
+        # HAN serves if its priority is above tuned's 30. Its default is 0 in Open MPI 4.1 and 35 in 5.0.
         tuned) module_options=(--mca coll ^hier --mca coll_han_priority 0) ;;
         ring)
             module_options=(--mca coll ^hier --mca coll_han_priority 0
@@ -34,7 +35,7 @@ set_module_options() {
     esac
 }
 
-# The component is used from where it was built: Open MPI searches there first, then its own directory.
+# Open MPI looks for components in the build tree first, then in its own directory.
 check_build() {
     [[ -x $build/bench/allgather ]] || refuse "no $build/bench/allgather: run make there, or name the build tree with --build"
     build=$(cd "$build" && pwd)
@@ -49,15 +50,15 @@ check_build() {
     export OMPI_MCA_mca_base_component_path=$directory:$stock
 }
 
-# The point-to-point layer that Open MPI chose, from its own words.
+# The point-to-point layer that Open MPI chose, read from its log.
 find_pml() {
     module_options=(--mca coll ^hier --mca pml_base_verbose 10)
-    run_bench "a first start" --sizes 0 --iterations 1 --validate none
+    run_bench "the first run, which finds the pml," --sizes 0 --iterations 1 --validate none
     sed -n 's/.*select: component \([a-z0-9]*\) selected.*/\1/p; s/.*selected \([a-z0-9]*\) best priority.*/\1/p' "$work/log" |
         sort -u | paste -sd+
 }
 
-save_rows() { # save_rows NEW FILE: one header, whatever FILE holds
+save_rows() { # save_rows NEW FILE: appends; FILE keeps one header
     if [[ -s $2 ]]; then
         tail -n +2 "$1" >>"$2"
     else

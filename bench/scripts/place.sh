@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Which ranks go where. Sourced by compare and compare_levels, whose options it takes from the variables of their names:
+# Places the ranks on nodes. compare and compare_levels source this file. It reads their options from the variables
 # nodes ranks_per_node layout order virtual hosts pml extra.
 
-# Sets: per_node (array), ranks, host_list (array), virtual_ranks.
+# Sets per_node (array), ranks, nodes, layout, host_list (array) and virtual_ranks.
 place() {
     if [[ -z $layout ]]; then
         nodes=${nodes:-${HIER_CLUSTER_NODES:-1}}
@@ -23,10 +23,10 @@ place() {
     nodes=${#per_node[@]}
     case $order in
         block) ;;
-        cyclic | reversed | shuffled) [[ -z $virtual ]] || refuse "--order $order needs real nodes: hier numbers virtual ones itself" ;;
+        cyclic | reversed | shuffled) [[ -z $virtual ]] || refuse "--order $order needs real nodes: hier itself places ranks on virtual nodes" ;;
         *) refuse "--order '$order' is not valid; it must be block, cyclic, reversed or shuffled" ;;
     esac
-    ((ranks > 1)) || refuse "one rank has nobody to gather from; ask for more ranks"
+    ((ranks > 1)) || refuse "an allgather needs two ranks or more; ask for more"
     [[ -z $virtual ]] || virtual_nodes
     choose_hosts
 }
@@ -38,7 +38,7 @@ virtual_nodes() {
     local i
     for ((i = 1; i < nodes; i++)); do
         ((per_node[i] == virtual_ranks || (i == nodes - 1 && per_node[i] < virtual_ranks))) ||
-            refuse "--virtual cannot make the layout $layout: all nodes but a smaller last one have equally many ranks"
+            refuse "--virtual cannot make the layout $layout: all nodes have the same size, and the last may be smaller"
     done
 }
 
@@ -49,12 +49,12 @@ choose_hosts() {
     elif [[ -n ${HIER_CLUSTER_NAMES:-} ]]; then
         read -ra host_list <<<"$HIER_CLUSTER_NAMES"
     elif [[ -z $virtual ]] && ((nodes > 1)); then
-        refuse "no cluster here: run inside one (test/cluster/cluster run --nodes $nodes -- bench/${0##*/} ...), or choose others (--help)"
+        refuse "no cluster here: run test/cluster/cluster run --nodes $nodes -- bench/${0##*/} ..., or give --hosts or --virtual"
     fi
     local needed=$nodes
     [[ -z $virtual ]] || needed=1
     ((${#host_list[@]} == 0 || ${#host_list[@]} >= needed)) ||
-        refuse "$nodes nodes are asked for, and there are ${#host_list[@]}: ${host_list[*]}"
+        refuse "$nodes nodes were asked for, but there are only ${#host_list[@]}: ${host_list[*]}"
 }
 
 host_of_each_rank() {
@@ -64,7 +64,7 @@ host_of_each_rank() {
     done
 }
 
-# Sets launch, the options of mpirun, the same for every run.
+# Sets launch: the options of mpirun that every run has.
 launch_options() {
     launch=(-n "$ranks")
     local slots=() i most=0
@@ -79,14 +79,14 @@ launch_options() {
     elif ((${#slots[@]} > 0)); then
         launch+=(--host "$(IFS=, && echo "${slots[*]}")")
     fi
-    # A virtual cluster's nodes share the cores of this machine.
+    # The nodes of a virtual cluster share the cores of this machine.
     local on_this_machine=$ranks
     [[ -z $hosts ]] || on_this_machine=$most
     if ((on_this_machine > $(nproc))); then
         launch+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
     fi
     [[ -z $pml ]] || launch+=(--mca pml "$pml")
-    # Debian's pml ucx refuses to run over tcp unless told.
+    # Debian's pml ucx refuses to run over tcp without these options.
     [[ $pml != ucx ]] || launch+=(--mca pml_ucx_tls any --mca pml_ucx_devices any)
     launch+=("${extra[@]}")
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The levels alone beside the whole call: bars in parts of the whole call's time."""
+"""Draws the levels alone beside the whole call: bars in parts of the whole call's time."""
 from plot_rows import median, number
 from plot_style import size_text, time_text
 
@@ -12,7 +12,7 @@ def level_names(panels):
 
 
 def groups(panel):
-    """{name below the bars: its rows}: a layout of ranks, a size, and the label where it says more."""
+    """{name below the bars: its rows}. A name has the layout, the size, and the label if that says more."""
     out = {}
     for row in panel.rows:
         layout, _, order = row.get("label", "").rpartition(":")

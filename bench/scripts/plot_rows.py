@@ -5,19 +5,19 @@ import csv
 
 from plot_style import ordered, peer_of
 
-# What each view reads beside the size. The first that a file has all columns of is its view.
+# The columns of each view, besides the size. A file gets the first view of which it has all columns.
 COLUMNS = {
     "overlap": ("exposed_percent", "by"),
     "levels": ("together_us", "network_us", "links_us", "layout"),
     "time": (),
     "ratio": (),
 }
-# Rows that differ in one of these do not belong into one panel.
+# Rows in one panel must be equal in these columns.
 ALIKE = ("nodes", "ranks", "layout", "memory", "in_place", "gemm_size")
 
 Table = collections.namedtuple("Table", "path columns rows")
 Point = collections.namedtuple("Point", "size middle low high")
-# `spread`: rounds, p99, or nothing where the rows know of none. `bound`: {size: us}.
+# `spread` says what the bars show: "rounds", "p99", or nothing. `bound`: {size: us}.
 Panel = collections.namedtuple("Panel", "name rows by series bound spread rounds uneven")
 
 
@@ -51,7 +51,7 @@ def view_of(table):
 
 
 def select(tables, view, options):
-    """The rows of all tables that --where leaves."""
+    """The rows of all tables that fulfil every --where."""
     needed = list(COLUMNS[view]) or [options.time]
     for table in tables:
         for column in ["ranks", "bytes_per_rank"] + needed + ([options.panels] if options.panels else []):
@@ -79,7 +79,7 @@ def number(row, column, least=None):
 
 
 def median(values):
-    """The nearest rank, as the bench's tables take it."""
+    """The median by nearest rank, as in the bench's tables."""
     return sorted(values)[(len(values) + 1) // 2 - 1]
 
 
@@ -99,7 +99,7 @@ def figures(rows, by, column, least):
 
 
 def bounds(rows, by):
-    """{size: us} of the fastest link that any round has measured: disturbances make a link slower, never faster."""
+    """{size: us} by the fastest link of all rounds. A disturbance makes a link slower, never faster."""
     known = [row for row in rows if row.get("bound_us")]
     rates = {row["at"]: number(row, "link_bytes_per_second", 0) for row in known if row.get("link_bytes_per_second")}
     out = {}
@@ -126,7 +126,7 @@ def points(sizes, column, spread):
 
 
 def ratios(sizes, hier, column):
-    """The quotient of the medians; its bar is that of the rounds, of which each is divided by hier's of that round."""
+    """The quotient of the medians. Its bar spans the rounds, each divided by hier's time of the same round."""
     out = []
     for size in sorted(set(sizes) & set(hier)):
         theirs, ours = ([number(row, column) for row in of[size]] for of in (sizes, hier))
@@ -152,7 +152,7 @@ def panel(name, rows, view, options):
     if view == "ratio":
         hier = sizes.pop("hier", None)
         if not hier or not sizes:
-            raise PlotError("a ratio needs rows of hier and of somebody else")
+            raise PlotError("a ratio needs rows of hier and of a peer")
         spread = "" if spread == "p99" else spread
         series = {peer: ratios(of, hier, column) for peer, of in sizes.items()}
     else:

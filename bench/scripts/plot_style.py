@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names, colours and marks of the peers, and how sizes and times read."""
+"""Names, colours and marks of the peers, and the texts of sizes and times."""
 
 # A peer has the same colour and mark in every plot. Colours can be told apart without red and green; marks without any.
 PEERS = {
@@ -25,7 +25,7 @@ PEERS = {
     "network alone": ("#3fa7dc", ""),
     "links alone": ("#e08a00", ""),
 }
-# Labels that the table does not know, in the order in which the rows bring them.
+# For labels that are not in the table, in the order of the rows.
 RESERVE = [("#666666", "X"), ("#9a8b00", "P"), ("#005f73", "h"), ("#8f2d56", "*"), ("#4f772d", "p"), ("#444466", "d")]
 
 LABELS = {
@@ -43,7 +43,7 @@ NCCL_MODES = {"plain": "NCCL plain", "symmetric": "NCCL symmetric", "zero-cta": 
 
 
 def peer_of(row):
-    """The name of what served a row: of bench/gpu_overlap by `by`, of NCCL by `call`, else by `label`."""
+    """The name of the peer of a row: bench/gpu_overlap has it in `by`, NCCL in `call`, all others in `label`."""
     by, call, label = row.get("by", ""), row.get("call", ""), row.get("label", "")
     if by.startswith("nccl-"):
         return NCCL_MODES.get(by[5:], by)
@@ -62,7 +62,7 @@ def styles(names):
 
 
 def ordered(names):
-    """hier first, the table's order next, then the others as they came."""
+    """hier comes first, then the peers of the table in its order, then the others in the order of the rows."""
     table = list(PEERS)
     return sorted(names, key=lambda name: table.index(name) if name in PEERS else len(table))
 

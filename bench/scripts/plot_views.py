@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws panels as SVG: a title, a legend, the panels one below the other, a line that says what the bars are."""
+"""Draws panels as SVG: a title, a legend, the panels one below the other, and a line that explains the bars."""
 import io
 import math
 import textwrap
@@ -13,7 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MultipleL
 from plot_levels import draw_levels, level_names, levels_height
 from plot_style import size_text, styles, time_text
 
-# In inches and points. Telephones show 7 inches in half of their width, so no letter is smaller than 12 points.
+# In inches and points. A telephone shows 7 inches at half their width, so no letter is smaller than 12 points.
 WIDTH, LEFT, RIGHT, PANEL = 7, 0.92, 0.25, 3.4
 TITLE, TEXT, SMALL = 15, 13, 12
 # The same rows give the same bytes: no date, no random ids. Text stays text, in the reader's own fonts.
@@ -22,7 +22,7 @@ matplotlib.rcParams.update({
     "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 1, "axes.axisbelow": True,
     "axes.spines.top": False, "axes.spines.right": False,
 })
-# Above the panel, where it needs no turned head.
+# The name of the axis is above the panel, because turned text is hard to read.
 AXES = {
     "time": "time of a call",
     "ratio": "time of the peer / time of hier",
@@ -72,7 +72,7 @@ def size_axis(axes, panel):
 
 
 def error_bars(points):
-    """How far each bar reaches below and above its point; a single figure has none."""
+    """How far each bar reaches below and above its point. A point of a single figure has no bar."""
     if all(point.high <= point.low for point in points):
         return None
     return [[point.middle - point.low if point.high > point.low else math.nan for point in points],
@@ -126,7 +126,7 @@ def draw_bars(axes, panel, view, style):
                          yerr=bars, capsize=4, error_kw={"elinewidth": 2, "capthick": 2})
         for x, point, bar in zip(at, points, drawn):
             bar.set_gid(f"bar of {peer} at {size_text(point.size)}")
-            # Beyond the bar, unless that is so long that the figure would seem to be its end.
+            # The figure is beyond the end of the error bar. If that is long, the figure is at the point itself.
             top = point.high if point.high - point.middle < 15 else point.middle
             axes.annotate(f"{point.middle:.0f}", (x, max(top, 0)), xytext=(0, 4), ha="center", fontsize=SMALL,
                           textcoords="offset points", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})
@@ -147,7 +147,7 @@ def handles(names, style, view):
 
 
 def legend_columns(names):
-    """As many as fit, and no more than the rows need: filled column by column, as the legend is."""
+    """The number of columns: as many as fit, but not more than the rows need. The legend fills column by column."""
     for columns in (4, 3, 2):
         rows = -(-len(names) // columns)
         parts = [names[i:i + rows] for i in range(0, len(names), rows)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Turns the rows of all rounds into the one table. Ends with 1 when hier did not serve what it should have.
+# Turns the rows of all rounds into one table. Exit status 1: hier did not serve every call.
 #
 # A module's figure at a size is the median of its rounds' medians; "best" is its best round.
 
@@ -71,7 +71,7 @@ function line(size,    i, value, hier, bound) {
 
 function notes(    i) {
     for (i = 1; i <= sizes; i++) if (order[i] in fallback) {
-        printf "* at %s a rank hier served %s calls; below coll_hier_min_bytes in total the fallback module serves\n",
+        printf "* at %s a rank hier served %s calls; the fallback module serves calls below coll_hier_min_bytes in all\n",
             size_text(order[i]), fallback[order[i]]
         failed = !allow_fallback
     }
@@ -79,7 +79,7 @@ function notes(    i) {
         print "FAILED: no figures of hier"
         failed = 1
     } else if (failed) {
-        print "FAILED: hier did not serve every call: set OMPI_MCA_coll_hier_min_bytes=1, or ask for larger --sizes, or give --allow-fallback"
+        print "FAILED: hier did not serve every call: set OMPI_MCA_coll_hier_min_bytes=1, or give larger --sizes or --allow-fallback"
     }
     if (best_rate && burst > 0) {
         printf "after a rest a link sends up to %s bytes at once, so a call can take %.0f us less than the bound\n",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Turns the rows of all rounds into the one table: reads the point-to-point rates first, then the allgathers' rows.
-# Ends with 1 when hier did not serve what it should have.
+# Turns the rows of all rounds into one table. The first file has the point-to-point rates, the second one the rows of
+# the allgathers. Exit status 1: hier did not serve every call.
 #
-# A figure is the median of the rounds' medians; with loop, a second table has the median of the rounds' means.
+# A figure is the median of the rounds' medians. With loop there is a second table, of the median of the rounds' means.
 
 BEGIN { modes = split(by, mode, ",") }
 
@@ -104,7 +104,7 @@ function notes(    i) {
         print "FAILED: no figures of hier"
         failed = 1
     } else if (failed) {
-        print "FAILED: hier did not serve every call: set OMPI_MCA_coll_hier_min_bytes=1, or ask for larger --sizes, or give --allow-fallback"
+        print "FAILED: hier did not serve every call: set OMPI_MCA_coll_hier_min_bytes=1, or give larger --sizes or --allow-fallback"
     }
     if (busy > 10) printf "CAUTION: other programs kept the cores %d%% busy: measure again on a quiet machine\n", busy
 }

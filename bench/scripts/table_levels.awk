@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Turns the rows of bench/levels into the one table: reads the counted bytes first.
+# Turns the rows of bench/levels into one table. The first file has the counted bytes, the second one the rows.
 #
 # A figure is the median of the rounds' medians, an overlap the median of the rounds' overlaps.
 
@@ -12,7 +12,7 @@ FNR == 1 {
     next
 }
 
-# Ranks of each node from a label like 4+2+1:block: sets per_node[1..n], ranks and smallest; returns n.
+# Reads a label like 4+2+1:block. Sets per_node[1..n], ranks and smallest, and returns n.
 function read_layout(label,    n, i) {
     sub(/:.*/, "", label)
     n = split(label, per_node, "+")
@@ -25,7 +25,7 @@ function read_layout(label,    n, i) {
     return n
 }
 
-# Nodes come in the layout's order, and those of the cluster that it does not use last.
+# The counted nodes are in the layout's order. Nodes that the layout does not use come last.
 file == 1 {
     key = $column["label"] SUBSEP $column["bytes_per_rank"]
     if (++counted[key] > read_layout($column["label"])) next
@@ -76,7 +76,7 @@ END {
     printf "\n%-18s %10s %11s %11s %11s %11s %8s %9s %7s %7s\n", "ranks of each node", "bytes/rank", "bound us",
         "network us", "links us", "together us", "overlap", "to bound", "in", "out"
     for (i = 1; i <= keys; i++) line(order[i])
-    if (count > 0) printf "in, out: bytes on the links, mean of %d calls, the node where they are most\n", count
+    if (count > 0) printf "in, out: bytes on a link / the least possible, mean of %d calls, of the busiest node\n", count
     if (best_rate && burst > 0)
         printf "after a rest a link sends up to %s bytes at once, so a call can take %.0f us less than the bound\n",
             burst, burst / best_rate * 1e6

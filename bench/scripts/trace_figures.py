@@ -26,9 +26,9 @@ class Node:
             return [op for r in ranks for op in r.ops
                     if op.kind == "put" and op.level == level and op.is_over]
 
-        # A rail put of any of the node's ranks is on its way: from its start until its receiver has seen it.
+        # Rail puts of the node's ranks, each from its start until its receiver has seen it.
         self.network = union((op.started, op.landed) for op in puts("rail"))
-        # A push between two ranks of the node is being carried out.
+        # Pushes between two ranks of the node.
         self.links = union((op.started, op.ended) for op in puts("node"))
         self.network_bytes = sum(op.bytes for op in puts("rail"))
 

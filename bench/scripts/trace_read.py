@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The traces of one call's ranks, on one time axis. Times are ns from the first rank's entry."""
+"""Reads the traces of all ranks of one call and puts them on one time axis, in ns from the first rank's entry."""
 import csv
 
 COLUMNS = "op kind level peer from to count offset bytes runnable_ns started_ns ended_ns".split()
 
 
-AWAITS_PEER = ("await_announced", "await_entered")  # waits for a peer to come into the call
+AWAITS_PEER = ("await_announced", "await_entered")  # these operations wait until a peer enters the call
 
 
 class TraceError(Exception):
@@ -21,8 +21,8 @@ class Op:
         self.peer, self.count = int(row["peer"]), int(row["count"])
         self.offset, self.bytes = int(row["offset"]), int(row["bytes"])
         self.runnable, self.started, self.ended = map(time, ("runnable_ns", "started_ns", "ended_ns"))
-        self.landed = self.ended  # rail put: when its receiver saw it, where that is known
-        self.told = self.ended  # wait for an announcement: when the peer made it, where that is known
+        self.landed = self.ended  # of a rail put: when its receiver saw it, if known
+        self.told = self.ended  # of a wait for an announcement: when the peer made the announcement, if known
 
     @property
     def is_over(self):
@@ -62,7 +62,7 @@ class Call:
         self.match()
 
     def match(self):
-        """A rail put lands when the receiver's wait for its number ends; an announcement has two ends, too."""
+        """Sets `landed` and `told`. A rail put has landed when the receiver's wait for its number ends."""
         told = {(r.rank, op.peer): op.started for r in self.ranks for op in r.ops
                 if op.kind == "announce" and op.level == "rail" and op.is_over}
         seen = {(r.rank, op.peer, op.count): op.ended for r in self.ranks for op in r.ops

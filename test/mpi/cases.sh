@@ -354,7 +354,7 @@ case_ "levels-{3,1}-cyclic" directory=bench layout=3,1 order=cyclic says="70001 
 case_ levels-4-by-2-gpu directory=bench ranks=4 gpu=20 -- levels --ranks-per-node 2 --memory device --sizes 70001 --iterations 3
 case_ levels-notices-a-fallback directory=bench ranks=4 mca="coll_hier_min_bytes 250000" status=error \
     says="hier served 0 of" -- levels --ranks-per-node 2 --sizes 70001 --iterations 3
-case_ levels-notices-an-absent-component directory=bench ranks=2 coll=^hier status=error says="nobody counts" \
+case_ levels-notices-an-absent-component directory=bench ranks=2 coll=^hier status=error says="no counter says" \
     -- levels --sizes 70001 --iterations 3
 case_ levels-notices-other-nodes directory=bench ranks=4 node_size=2 status=error says="say --ranks-per-node 2" \
     -- levels --sizes 70001 --iterations 3

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is timed: one blocking allgather. The seam between the timed loop and whoever serves it.
+// The interface between the timed loop and a library: one blocking allgather.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ public:
     Allgather& operator=(const Allgather&) = delete;
     virtual ~Allgather() = default;
 
-    // Collective: before the first and after the last call with these buffers, which `send_bytes`
-    // and `receive_bytes` long allocations begin at.
+    // Both are collective. attach() comes before the first call with these buffers, detach() after
+    // the last one. The buffers are the beginnings of allocations of the given lengths.
     virtual void attach(void* send, std::size_t send_bytes, void* receive,
                         std::size_t receive_bytes) = 0;
     virtual void detach() = 0;

@@ -9,7 +9,7 @@ namespace bench {
 namespace {
 
 struct Description {
-    int bytes = 0;  // of the value; 0 when it is of a type that this program cannot read
+    int bytes = 0;  // of the value; 0: this program cannot read a value of that type
     bool bound = false;
     bool continuous = false;
 };
@@ -121,7 +121,7 @@ std::optional<std::uint64_t> fewest_counted(MPI_Comm comm, const Counter* counte
     const auto now = read(counter);
     const bool known = before && now;
     constexpr auto unknown = std::numeric_limits<std::uint64_t>::max();
-    // Two values in one reduction: a rank without the counter makes the answer "not known".
+    // The first value says whether every rank knows its counter.
     std::uint64_t fewest[2] = {known ? 1U : 0U, known ? *now - *before : unknown};
     MPI_Allreduce(MPI_IN_PLACE, fewest, 2, MPI_UINT64_T, MPI_MIN, comm);
     return fewest[0] != 0 ? std::optional(fewest[1]) : std::nullopt;

@@ -17,7 +17,7 @@ public:
     Counter& operator=(const Counter&) = delete;
     ~Counter();
 
-    // This process's value; nothing when the library has no such counter.
+    // This process's value; nothing if the library has no such counter.
     [[nodiscard]] std::optional<std::uint64_t> read() const;
 
 private:
@@ -29,11 +29,11 @@ private:
     int value_bytes_ = 0;
 };
 
-// `counter` may be nullptr: nobody counts.
+// `counter` may be nullptr; then the result is nothing.
 [[nodiscard]] std::optional<std::uint64_t> read(const Counter* counter);
 
-// Collective: how far the counter has come since `before` on the rank where that is the least;
-// nothing when a rank does not know.
+// Collective. How much the counter has grown since `before`, on the rank where it grew least;
+// nothing if any rank has no counter.
 [[nodiscard]] std::optional<std::uint64_t> fewest_counted(MPI_Comm comm, const Counter* counter,
                                                           std::optional<std::uint64_t> before);
 

@@ -32,7 +32,7 @@ public:
 
     void attach(void*, std::size_t, void*, std::size_t) override {}
     void detach() override {}
-    // An error ends the program by itself: nobody changes MPI_ERRORS_ARE_FATAL.
+    // MPI_ERRORS_ARE_FATAL is the handler, so an error ends the program.
     void call(const void* send, void* receive, std::size_t bytes) override
     {
         const int count = static_cast<int>(bytes / element_bytes_);

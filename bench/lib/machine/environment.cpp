@@ -41,8 +41,8 @@ std::string mpi_version()
 
 std::string ucx_version()
 {
-    // Only asked of a library that a component has loaded already: what is measured must not
-    // change because it is measured.
+    // Asks only a library that a component has already loaded. Loading UCX here would change what
+    // is measured.
     void* library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) {
         return "";

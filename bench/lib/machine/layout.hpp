@@ -19,17 +19,17 @@ struct Layout {
     [[nodiscard]] std::size_t smallest_node() const;
     [[nodiscard]] std::size_t largest_node() const;
 
-    // The most bytes that have to enter any one node when each rank contributes `bytes`.
+    // Bytes that must enter the busiest node if each rank contributes `bytes`.
     [[nodiscard]] double bytes_entering(std::size_t bytes) const;
 
     [[nodiscard]] std::string text() const;  // "4+4"
 };
 
-// Pure. Hosts are told apart by name; ranks_per_node > 0 then cuts each into virtual nodes.
+// Pure. A host name is a node. ranks_per_node > 0 cuts each host into virtual nodes.
 [[nodiscard]] Layout make_layout(const std::vector<std::string>& host_of, int ranks_per_node);
 
-// Collective; every rank gets the same layout. Uses gather and broadcast, because a benchmark must
-// not depend on the call that it measures.
+// Collective. Every rank gets the same layout. Uses gather and broadcast, because the bench must not
+// depend on the call that it measures.
 [[nodiscard]] Layout find_layout(MPI_Comm comm, int ranks_per_node);
 
 }  // namespace bench

@@ -9,9 +9,9 @@
 namespace bench {
 namespace {
 
-// How a rank streams. Over TCP only eager messages fill both directions of a link: the
-// handshake of a larger one waits in the socket behind the bulk data that goes the same way. On
-// faster networks only large ones do.
+// How a rank streams. Over TCP only eager messages fill both directions of a link: the handshake of
+// a larger message waits in the socket behind bulk data. On faster networks only large messages
+// fill a link.
 struct Shape {
     int message_bytes;
     std::size_t depth;        // messages in flight, each way
@@ -42,8 +42,8 @@ public:
         }
     }
 
-    // Seconds until all ranks are done; the same on all ranks. The closing barrier is timed too: a
-    // rank that started late would else report less than the streams really took.
+    // Seconds until all ranks are done, the same on all ranks. The time includes the closing
+    // barrier: without it a rank that started late would report too little.
     double run(long messages)
     {
         MPI_Barrier(comm_);
@@ -78,12 +78,12 @@ private:
     std::vector<std::byte> out_;
     std::vector<std::byte> in_;
     std::vector<MPI_Request> requests_;
-    int to_ = MPI_PROC_NULL;  // and from_: this rank takes no part
+    int to_ = MPI_PROC_NULL;  // MPI_PROC_NULL here and in from_: this rank takes no part
     int from_ = MPI_PROC_NULL;
 };
 
-// Bytes per second into each node over `seconds`, from a stream as long as `expected`, the rate so
-// far, lets one think is right.
+// Bytes per second into each node over about `seconds`. The number of messages is chosen for
+// `expected`, the rate measured so far.
 double measure(MPI_Comm comm, const Layout& layout, const Shape& shape, double expected,
                double seconds)
 {
@@ -91,7 +91,7 @@ double measure(MPI_Comm comm, const Layout& layout, const Shape& shape, double e
     const double message = static_cast<double>(shape.message_bytes);
     const double streams = static_cast<double>(shape.streams);
     double rate = expected;
-    // First a tenth of it: it connects, finds the pace and spends what a token bucket has saved.
+    // The first, short stream connects, finds the rate and uses up a token bucket.
     for (const double goal : {seconds / 10.0, seconds}) {
         const double messages =
             std::clamp(goal * rate / (message * streams), fewest_messages, max_messages);
@@ -124,7 +124,7 @@ Link measure_link(MPI_Comm comm, const Layout& layout, double seconds)
     }
     Shape best{};
     double best_rate = 0.0;
-    // Two passes, because whatever disturbs a short trial makes it slower, never faster.
+    // Two passes: a disturbance makes a short trial slower, never faster.
     for (int pass = 0; pass < 2; ++pass) {
         for (const Shape& shape : shapes_for(layout)) {
             const double rate = measure(comm, layout, shape, best_rate, seconds / 8.0);

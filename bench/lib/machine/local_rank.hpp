@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which of a host's GPUs a rank takes.
+// The number of a rank on its host. It decides which of the host's GPUs the rank takes.
 #pragma once
 
 #include <mpi.h>
 
 namespace bench {
 
-// Collective. This rank's number among the ranks of its host.
+// Collective.
 [[nodiscard]] inline int local_rank(MPI_Comm comm)
 {
     MPI_Comm host = MPI_COMM_NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two buffers of one size, and what is in them.
+// The send and the receive buffer of one size, and their contents.
 #pragma once
 
 #include "bench/lib/collective/collective.hpp"
@@ -15,7 +15,7 @@
 
 namespace bench {
 
-// The two allocations, of one pair of buffers or of several that take turns.
+// The two allocations. Several pairs of buffers may take turns in them.
 struct Room {
     Room(const Memories& memories, std::size_t send_bytes, std::size_t receive_bytes)
         : send(*memories.send, send_bytes), receive(*memories.receive, receive_bytes)
@@ -29,20 +29,20 @@ class Buffers {
 public:
     Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place,
             const Blocks& blocks = {});
-    // The fronts of allocations that are large enough.
+    // Uses the beginnings of allocations that are large enough.
     Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place,
             const Blocks& blocks = {});
 
-    // Collective. The reason when a rank had too little memory.
+    // Collective. The reason if a rank has too little memory; else empty.
     [[nodiscard]] std::string complete() const;
 
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     void attach(Allgather& allgather) const;
     void call(Allgather& allgather) const;
 
-    // Fills both for a call of this number, which is never used twice in a run.
+    // Fills both buffers for a call. Each number is used once in a run.
     void prepare(std::uint64_t call_number) const;
-    // Collective: the first wrong byte of any rank in words, if there is one.
+    // Collective. Describes the first wrong byte of any rank; empty if there is none.
     [[nodiscard]] std::string check(std::uint64_t call_number) const;
 
 private:

@@ -11,8 +11,8 @@ class HostMemory final : public Memory {
 public:
     void* allocate(std::size_t bytes) noexcept override
     {
-        // Touched here, so that no timed call pays for page faults. Never of size 0, because a
-        // null pointer means failure.
+        // Touches all pages, so that no timed call pays for page faults. The size is never 0,
+        // because a null pointer means failure.
         const std::size_t size = bytes == 0 ? 1 : bytes;
         void* pointer = ::operator new(size, alignment, std::nothrow);
         if (pointer != nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the buffers of the benchmark live. The seam for GPU memory: the timed loop sees pointers
-// only, and everything that looks into a buffer goes through read() and write().
+// Memory of the bench's buffers. The timed loop uses pointers only. All other code looks into a
+// buffer through read() and write(), because the CPU may not reach it.
 #pragma once
 
 #include "bench/lib/options/options.hpp"
@@ -18,27 +18,26 @@ public:
     Memory& operator=(const Memory&) = delete;
     virtual ~Memory() = default;
 
-    // nullptr when there is not enough; the caller gives the pointer back with release(), which
-    // takes nullptr, too. Of size 0 it is no nullptr.
+    // nullptr means too little memory; 0 bytes do not give nullptr. The caller gives the pointer to
+    // release(), which takes nullptr as well.
     [[nodiscard]] virtual void* allocate(std::size_t bytes) noexcept = 0;
     virtual void release(void* pointer) noexcept = 0;
 
     // Blocking copies between this memory and the host's.
     virtual void write(void* to, const std::byte* from_host, std::size_t bytes) = 0;
     virtual void read(std::byte* to_host, const void* from, std::size_t bytes) = 0;
-    // How much to copy at a time: what costs microseconds a copy wants larger ones. A multiple of 8.
+    // Bytes to copy at a time, a multiple of 8. Copies that cost microseconds should be larger.
     [[nodiscard]] virtual std::size_t window_bytes() const { return std::size_t{64} << 10; }
 };
 
 [[nodiscard]] std::unique_ptr<Memory> make_host_memory();
 
-// What one rank uses.
 struct Memories {
     std::unique_ptr<Memory> send;
     std::unique_ptr<Memory> receive;
 };
 
-// One allocation; data() is nullptr when it failed.
+// One allocation; data() is nullptr if the allocation failed.
 class Buffer {
 public:
     Buffer(Memory& memory, std::size_t bytes)

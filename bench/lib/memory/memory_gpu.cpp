@@ -22,7 +22,7 @@ public:
         : runtime_(runtime), kind_(kind), device_(device)
     {
     }
-    // With the streams of its copies.
+    // Ends the streams of the copies, too.
     ~GpuMemory() override { hier::gpu::release_runtime(); }
     GpuMemory(const GpuMemory&) = delete;
     GpuMemory(GpuMemory&&) = delete;
@@ -78,7 +78,7 @@ private:
     int device_;
 };
 
-// All pairs, those that say most first.
+// All pairs of kinds. A job of few ranks has only the first ones, so these are the most important.
 MemoryPair mixed_pair(int rank)
 {
     constexpr MemoryKind host = MemoryKind::host;

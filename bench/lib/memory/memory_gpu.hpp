@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that the project's own GPU runtime modules give.
+// GPU memory, allocated by the project's own GPU runtime modules.
 #pragma once
 
 #include "memory.hpp"
@@ -12,11 +12,11 @@ namespace bench {
 
 struct Placement {
     Memories memories;
-    std::string gpu_runtime;  // its name; empty: no rank needs one
+    std::string gpu_runtime;  // name and version; empty: no rank needs a GPU
     std::string failure;      // the same on all ranks
 };
 
-// Collective. GPUs are dealt out to the ranks of each host in turn.
+// Collective. The ranks of a host take its GPUs in turn.
 [[nodiscard]] Placement place_buffers(MPI_Comm comm, const Options& options);
 
 }  // namespace bench

@@ -8,7 +8,7 @@
 namespace bench {
 namespace {
 
-// Through a window of the host's memory, because the buffer itself may be elsewhere.
+// Host memory for a part of a shard. The buffer itself may be in the memory of a GPU.
 using Window = std::vector<std::byte>;
 
 std::size_t window_bytes(const Buffer& buffer, const Shard& shard)

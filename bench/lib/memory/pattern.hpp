@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank sends in a call: bytes that differ per rank, per call and per position.
+// What a rank sends in a call: bytes that differ by rank, call and position.
 #pragma once
 
 #include "memory.hpp"
@@ -26,11 +26,11 @@ struct Mismatch {
 // Writes the shard into `buffer` at `offset`. Its holes get poison.
 void write_shard(const Buffer& buffer, std::size_t offset, const Shard& shard);
 
-// Fills them with a value that is wrong at every byte, so that a byte that the call leaves out
-// cannot be right by chance.
+// Fills the same bytes with poison, a value that is wrong at every byte. So a byte that the call
+// leaves out cannot be right by chance.
 void write_poison(const Buffer& buffer, std::size_t offset, const Shard& shard);
 
-// The first wrong byte, if any; a hole has to be poison still.
+// The first wrong byte, if any. Holes must still be poison.
 [[nodiscard]] std::optional<Mismatch> check_shard(const Buffer& buffer, std::size_t offset,
                                                   const Shard& shard);
 

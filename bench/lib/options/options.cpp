@@ -11,14 +11,14 @@
 namespace bench {
 namespace {
 
-// Sets the option from its value; false means that the value is not valid.
+// Sets an option; false: the value is not valid.
 using Setter = std::function<bool(Options&, std::string_view)>;
 
 struct Row {
     std::string_view name;
-    std::string_view valid;  // what the value must be, for the error; empty: the option takes none
+    std::string_view valid;  // describes valid values in errors; empty: the option takes no value
     Setter set;
-    unsigned programs;  // that take it
+    unsigned programs;  // that have the option
 };
 
 constexpr unsigned allgather = static_cast<unsigned>(Program::allgather);
@@ -127,7 +127,7 @@ bool set_link(Options& options, std::string_view value)
     return rate.has_value();
 }
 
-// The setter of a number: TARGET is the member, PARSE gives an optional.
+// Sets a member to the number that `parse` finds.
 template <typename Target, typename Parse> Setter number(Target Options::*member, Parse parse)
 {
     return [member, parse](Options& options, std::string_view value) {
@@ -174,7 +174,7 @@ const std::vector<Row>& rows()
          set_blocks, allgather},
         {"--memory", "host, pinned or device, or two of them (device,host), or mixed", set_memory,
          mpi},
-        {"--by", "a list of who serves, as --help names them", set_by, nccl | overlap},
+        {"--by", "a list of names that --help explains", set_by, nccl | overlap},
         {"--gemm", "a whole number from 16 to 65536", count(&Options::gemm_size, 16, 65536),
          overlap},
         {"--gemm-factor", "a number above 0", number(&Options::gemm_factor, parse_positive),

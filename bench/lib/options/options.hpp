@@ -45,25 +45,25 @@ struct Blocks {
 struct Options {
     // Bytes a rank after share_sizes(), ascending as given; empty: measure the link only.
     std::vector<std::size_t> sizes;
-    bool total = false;    // as typed they are the bytes of all ranks together
+    bool total = false;    // sizes were typed as bytes of all ranks together
     long iterations = 0;   // timed calls a size; 0: chosen by size and by seconds
     double seconds = 2.0;  // budget of the timed loop of one size when iterations is 0
     long warmup = -1;      // untimed calls a size; -1: chosen by size
     Validate validate = Validate::few;
     bool in_place = false;
-    bool loop = false;  // time calls back to back, too
+    bool loop = false;  // also time calls back to back
     Blocks blocks;
     MemoryPair memory;
-    bool mixed_memory = false;  // each rank has another pair in place of that one
+    bool mixed_memory = false;  // each rank has another pair of kinds; `memory` is not used
     std::string csv;            // empty: no file
     std::string label;
     LinkSource link = LinkSource::absent;
-    double link_rate = 0.0;     // bytes per second, node and direction, when given
-    double link_seconds = 2.0;  // length of each timed stream when measured
+    double link_rate = 0.0;     // if given: bytes per second, node and direction
+    double link_seconds = 2.0;  // if measured: length of each timed stream
     int ranks_per_node = 0;  // 0: nodes are host names; k: each host is cut into nodes of k ranks
-    std::vector<std::string> by;  // who serves, as the program names them, in turn
+    std::vector<std::string> by;  // libraries and modes that take turns, as --help names them
     long gemm_size = 8192;        // N of N x N matrices
-    double gemm_factor = 1.3;     // GEMM time to allgather time
+    double gemm_factor = 1.3;     // GEMM time / allgather time
     std::size_t copy_bytes = std::size_t{256} << 20;  // of bench/p2p
     bool help = false;
 };
@@ -73,7 +73,7 @@ struct ParsedOptions {
     std::string error;  // empty: options are valid
 };
 
-// A pure function of its arguments, so that every rank comes to the same verdict on its own.
+// Pure, so every rank comes to the same result without communication.
 [[nodiscard]] ParsedOptions parse_options(Program program, int argc, const char* const* argv);
 
 // Turns total sizes into sizes a rank, rounded down. Returns the reason if MPI cannot count a size

@@ -12,7 +12,7 @@ namespace bench {
 // "4097", "64k", "1m", "1g": suffixes are powers of 1024, either case.
 [[nodiscard]] std::optional<std::size_t> parse_size(std::string_view text);
 
-// "64k,256k,1m" as it stands; "1k:1m" doubles from the first to the last; "none" is empty.
+// "64k,256k,1m" is a list; "1k:1m" doubles from the first size to the last; "none" is empty.
 [[nodiscard]] std::optional<std::vector<std::size_t>> parse_sizes(std::string_view text);
 
 // A whole decimal number in [low, high].
@@ -21,8 +21,8 @@ namespace bench {
 // A decimal number above zero.
 [[nodiscard]] std::optional<double> parse_positive(std::string_view text);
 
-// Bytes per second: a plain number or with kB, MB or GB; or bits per second with kbit, mbit or gbit
-// (all powers of 1000).
+// Bytes per second, plain or with kB, MB or GB; or bits per second with kbit, mbit or gbit. All units
+// are powers of 1000.
 [[nodiscard]] std::optional<double> parse_rate(std::string_view text);
 
 // Seconds, zero or more: a number with ns, us, ms or s.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows for programs, appended to a file.
+// CSV rows, appended to a file.
 #pragma once
 
 #include <cstdio>
@@ -9,14 +9,14 @@
 
 namespace bench {
 
-// With so many digits behind the point.
+// `digits`: behind the point.
 [[nodiscard]] std::string fixed(double value, int digits);
 // Empty for 0, which stands for "not known".
 [[nodiscard]] std::string known(double value, int digits);
 
 class Csv {
 public:
-    // Both give the reason when they fail. An empty file gets the header (without a line end).
+    // Both return the reason if they fail. An empty file gets the header, which has no line end.
     [[nodiscard]] std::string open(const std::string& path, const std::string& header);
     [[nodiscard]] std::string add(std::span<const std::string> fields) const;
 
@@ -25,7 +25,7 @@ private:
         void operator()(std::FILE* file) const { std::fclose(file); }
     };
     std::string path_;
-    std::unique_ptr<std::FILE, Close> file_;  // nullptr: no file is asked for
+    std::unique_ptr<std::FILE, Close> file_;  // nullptr: no file was asked for
 };
 
 }  // namespace bench

@@ -12,27 +12,27 @@
 
 namespace bench {
 
-// What the figures are of.
+// What was measured.
 struct Subject {
     std::string call;         // MPI_Allgather, ncclAllGather plain
-    std::string gpu_runtime;  // with its version; empty: none was needed
+    std::string gpu_runtime;  // name and version; empty: none was needed
 };
 
 class Report {
 public:
     Report(const Options& options, const Layout& layout, const Link& link, Subject subject);
 
-    // Opens the CSV file, if one is asked for; the reason when that fails.
+    // Opens the CSV file if one was asked for. Returns the reason if that fails.
     [[nodiscard]] std::string open();
     void print_header() const;
-    // The reason when the row could not be written.
+    // Returns the reason if the row could not be written.
     [[nodiscard]] std::string add(const Measurement& measurement) const;
 
 private:
     struct Derived {
-        double bytes_per_second;  // entering the busiest node, at the median
+        double bytes_per_second;  // into the busiest node, at the median time
         double bound;             // seconds; 0: the link's rate is not known
-        double ratio;             // median to bound; 0: not known
+        double ratio;             // median / bound; 0: not known
     };
     [[nodiscard]] Derived derive(const Measurement& measurement) const;
     void print(const Measurement& measurement, const Derived& derived) const;

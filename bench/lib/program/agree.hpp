@@ -8,7 +8,7 @@
 
 namespace bench {
 
-// Collective. The text of the lowest rank whose text is not empty, on every rank; empty if all are.
+// Collective. Every rank gets the text of the lowest rank that has one. Empty: no rank has a text.
 [[nodiscard]] std::string agree_on_failure(MPI_Comm comm, const std::string& own);
 
 }  // namespace bench

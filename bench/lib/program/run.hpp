@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All sizes, one after the other, with a row each.
+// Measures all sizes, one after the other, and writes a row for each.
 #pragma once
 
 #include "bench/lib/options/options.hpp"
@@ -10,7 +10,7 @@
 
 namespace bench {
 
-// Collective. The exit status of the program; rank 0 has told why it is not 0.
+// Collective. Returns the exit status of the program. If it is not 0, rank 0 has said why.
 [[nodiscard]] int measure_sizes(MPI_Comm comm, Program program, const Options& options,
                                 Bench& bench, const Report& report);
 

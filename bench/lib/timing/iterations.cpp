@@ -8,7 +8,7 @@ namespace {
 
 constexpr long fewest_iterations = 10;
 
-// As many calls as a stable median takes; a small size is cheap and jitters more.
+// Enough calls for a stable median. Small sizes are cheap and vary more.
 long usual_iterations(std::size_t bytes)
 {
     return bytes <= 8 * 1024 ? 1000 : bytes <= 512 * 1024 ? 200 : 100;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How often a size is called.
+// The number of calls of a size.
 #pragma once
 
 #include "bench/lib/options/options.hpp"
@@ -10,7 +10,7 @@ namespace bench {
 
 [[nodiscard]] long warmup_iterations(const Options& options, std::size_t bytes);
 
-// One iteration takes `elapsed` seconds, which must be the same on all ranks.
+// `elapsed`: seconds of one iteration, the same on all ranks.
 [[nodiscard]] long timed_iterations(const Options& options, std::size_t bytes, double elapsed);
 
 }  // namespace bench

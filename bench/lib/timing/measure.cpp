@@ -11,7 +11,7 @@ namespace bench {
 namespace {
 
 constexpr long validated_before = 2;
-constexpr std::size_t small = 32 * 1024;  // bytes a rank: larger calls are set up at once
+constexpr std::size_t small = 32 * 1024;  // bytes a rank; hier's first larger call makes the team
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void Bench::call(const Buffers& buffers)
     ++calls_;
 }
 
-// coll/hier sets a communicator up at its 16th small call: not among those that are counted.
+// coll/hier makes its team at the 16th small call. So these calls are made before any is counted.
 void Bench::settle(const Buffers& buffers)
 {
     constexpr int calls = 16;
@@ -130,7 +130,7 @@ Measurement Bench::measure(std::size_t bytes)
         back_to_back(buffers, result);
     }
     if (result.failure.empty() && checked) {
-        // A call right after the unsynchronised rush of the loop: stale flags show here.
+        // The loop had no barriers in between, so stale flags would show in this call.
         result.failure = validated_calls(buffers, 1);
     }
     allgather_.detach();

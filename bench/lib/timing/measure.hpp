@@ -27,13 +27,13 @@ struct Measurement {
     Statistics slowest_rank;              // seconds
     double mean_of_ranks = 0.0;           // seconds; the figure that osu_allgather prints
     double loop = 0.0;    // seconds a call, back to back, of the slowest rank; 0: not measured
-    std::string failure;  // not empty on all ranks alike: stop
-    bool usable = true;   // false: failure tells of too little memory, not of a wrong byte
+    std::string failure;  // equal on all ranks; not empty: stop
+    bool usable = true;   // false: `failure` means too little memory, not a wrong byte
 };
 
 class Bench {
 public:
-    // `counter` may be nullptr: nobody counts.
+    // `counter` may be nullptr; then `served` stays unknown.
     Bench(MPI_Comm comm, const Options& options, const Memories& memories, Allgather& allgather,
           const Counter* counter);
 

@@ -13,11 +13,11 @@ struct Statistics {
     double mean = 0.0;
 };
 
-// The smallest sample that at least `percent` per cent of the samples do not exceed (the nearest
-// rank); `sorted` is ascending and not empty, percent in (0, 100].
+// The nearest rank: the smallest sample that at least `percent` per cent of the samples do not
+// exceed. `sorted` is ascending and not empty; `percent` is in (0, 100].
 [[nodiscard]] double percentile(const std::vector<double>& sorted, double percent);
 
-// All zero for no samples.
+// All zero if there are no samples.
 [[nodiscard]] Statistics summarize(std::vector<double> samples);
 
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The times of all ranks as one sample: in each iteration the slowest rank counts.
+// Turns the times of all ranks into one sample: in each iteration the slowest rank counts.
 #pragma once
 
 #include "statistics.hpp"
@@ -15,8 +15,8 @@ struct SlowestRank {
     double mean_of_ranks;  // over iterations and ranks
 };
 
-// Collective, after a timed loop: a message inside it would disturb the next call. `times` are this
-// rank's, one an iteration.
+// Collective. Both are called after a timed loop, because a message inside the loop would disturb
+// the next call. `times` has one time of this rank for each iteration.
 [[nodiscard]] std::vector<double> slowest_times(MPI_Comm comm, const std::vector<double>& times);
 [[nodiscard]] SlowestRank find_slowest(MPI_Comm comm, const std::vector<double>& times);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A number that the library under test lets a tool set through MPI_T.
+// A control variable (MPI_T) of the library under test, with a whole number as its value.
 #pragma once
 
 #include <mpi.h>
@@ -15,9 +15,9 @@ public:
     Control& operator=(const Control&) = delete;
     ~Control();
 
-    // This process's value; nothing when the library has no such variable.
+    // This process's value; nothing if the library has no such variable.
     [[nodiscard]] std::optional<int> read() const;
-    // False when it cannot be set.
+    // False: the variable cannot be set.
     [[nodiscard]] bool write(int value) const;
 
 private:

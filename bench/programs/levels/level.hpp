@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An allgather of S bytes a rank taken apart: what crosses the network, and what moves inside nodes.
+// The two levels of an allgather of S bytes a rank, each alone, and both together.
 //
 //        node 0          node 1
 //       0 ---- 1        2 ---- 3      links: {0,1} and {2,3} at once
@@ -7,12 +7,14 @@
 //       +------|--------+      |      network: {0,2} and {1,3} at once
 //              +---------------+
 //
-// network: the rails, one rank of each node, S bytes a rank: as in the whole, (N-1)*S arrive at each
-//   rank by the network. Uneven nodes have no such parts: an allgather gives each of its ranks as
-//   many bytes as every other, and there the smallest node needs more than the rest.
-// links: the nodes, in place, P*S/G bytes on each of the G ranks of a node (N*S where nodes are
-//   alike): as in the whole, each of the node's ranks gets all but 1/G of P*S bytes from the others.
-//   In place, because the whole copies only S bytes of its own on each rank, not P*S/G.
+// N nodes, G ranks on a node, P ranks in all.
+//
+// network: one allgather on each rail, S bytes a rank. As in the whole call, (N-1)*S bytes come to
+//   each rank by the network. Uneven nodes have no such level: their smallest node needs more bytes
+//   than the others, and an allgather gives all its ranks the same number.
+// links: one allgather on each node, in place, P*S/G bytes a rank. As in the whole call, each rank
+//   gets all but 1/G of P*S bytes from the others of its node. In place, because the whole call
+//   copies only S bytes of its own on each rank, not P*S/G.
 #pragma once
 
 #include "bench/lib/machine/layout.hpp"
@@ -34,15 +36,15 @@ public:
     ~Level() { MPI_Comm_free(&comm_); }
 
     [[nodiscard]] const char* name() const;
-    // This rank's communicator, of that name.
+    // This rank's communicator. It has the name above.
     [[nodiscard]] MPI_Comm comm() const { return comm_; }
-    // Whether there is anything to measure; the same on all ranks.
+    // Is there anything to measure? The same on all ranks.
     [[nodiscard]] bool exists() const { return exists_; }
-    // Whether this rank has a part in it: on nodes of one rank there are no links.
+    // Does this rank take part? A node of one rank has no links.
     [[nodiscard]] bool has_peers() const { return exists_ && ranks_ > 1; }
 
     [[nodiscard]] bool is_in_place() const { return part_ == Part::links; }
-    // What each rank of comm() contributes where each of the whole contributes `bytes`.
+    // Bytes that each rank of comm() contributes if each rank of the whole contributes `bytes`.
     [[nodiscard]] std::size_t shard_bytes(std::size_t bytes) const;
     [[nodiscard]] std::size_t receive_bytes(std::size_t bytes) const
     {

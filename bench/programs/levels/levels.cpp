@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Does an allgather hide its faster level under the slower one? Network alone, links alone, both.
+// Does an allgather hide its faster level under the slower one? Times the network alone, the links
+// alone, and both together.
 #include "bench/lib/collective/counter.hpp"
 #include "bench/lib/machine/layout.hpp"
 #include "bench/lib/machine/link.hpp"
@@ -17,7 +18,7 @@ namespace {
 constexpr bench::Program self = bench::Program::levels;
 constexpr const char* cut_name = "coll_hier_ranks_per_node";
 
-// Nodes here and in hier have to be the same ones.
+// The bench and hier must have the same nodes.
 std::string cut_hosts(const bench::Control& cut, int ranks_per_node)
 {
     const int now = cut.read().value_or(0);
@@ -36,7 +37,7 @@ std::string describe_fallback(const bench::LevelsMeasurement& m)
 {
     const auto served = m.served();
     if (!served) {
-        return "nobody counts what hier serves: give mpirun --mca coll hier";
+        return "no counter says what hier serves: give mpirun --mca coll hier";
     }
     return "at " + std::to_string(m.bytes) + " bytes a rank hier served " +
            std::to_string(*served) + " of " + std::to_string(m.calls) +
@@ -69,7 +70,8 @@ int measure_sizes(int rank, const bench::Options& options, bench::LevelsBench& b
 
 int run(int rank, bench::Options& options)
 {
-    // First of all: whatever else makes a communicator may be the first call on this one.
+    // This comes first. Making a communicator may call an allgather on this one, and hier reads the
+    // variable at that call.
     const bench::Control cut(cut_name);
     std::string failure =
         bench::agree_on_failure(MPI_COMM_WORLD, cut_hosts(cut, options.ranks_per_node));
@@ -78,7 +80,7 @@ int run(int rank, bench::Options& options)
     }
     const bench::Layout layout = bench::find_layout(MPI_COMM_WORLD, options.ranks_per_node);
     failure = layout.ranks() > 1 ? bench::share_sizes(options, layout.ranks())
-                                 : "one rank has nobody to gather from; start more";
+                                 : "an allgather needs two ranks or more; start more";
     if (!failure.empty()) {
         return bench::complain(rank, self, bench::exit_usage, failure);
     }

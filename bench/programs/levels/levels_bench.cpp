@@ -29,14 +29,14 @@ std::optional<std::uint64_t> LevelsMeasurement::served() const
     auto fewest = together.served;
     for (const PartFigures* part : {&network, &links}) {
         if (part->exists) {
-            fewest = std::min(fewest, part->served);  // nothing is less than anything
+            fewest = std::min(fewest, part->served);  // nullopt is less than any number
         }
     }
     return fewest;
 }
 
-// Cut by hier as the whole is, a rail would be one node: its ranks are on one host, too. And a node
-// must not be cut again.
+// On one host all ranks of a rail would be one node. So hier cuts the rails' hosts into nodes of
+// one rank. The communicator of a node is not cut at all.
 LevelsBench::LevelsBench(MPI_Comm comm, const Layout& layout, const Options& options,
                          const Memories& memories, const Counter& counter, const Control* cut)
     : comm_(comm), options_(options), memories_(memories), counter_(counter),
@@ -75,7 +75,7 @@ std::string LevelsBench::make_buffers(std::size_t bytes)
 
 double LevelsBench::call(Turn& turn)
 {
-    // hier reads it at a communicator's first call that is large enough, whichever that is.
+    // hier reads the variable when it makes a communicator's team. Any call may be the one.
     if (cut_ != nullptr && !cut_->write(turn.ranks_per_node)) {
         give_up("coll_hier_ranks_per_node cannot be set any more");
     }
@@ -115,8 +115,8 @@ std::string LevelsBench::validated_round(LevelsMeasurement& result)
     return failure;
 }
 
-// There and back, so that the whole comes after the links, where the network has rested, as often
-// as the network does, and after what keeps it busy as often, too.
+// Every other round is backwards. So the whole call and the network alone come equally often after
+// the links, in which the network has rested, and equally often after a call that used it.
 void LevelsBench::round(bool forwards)
 {
     ++rounds_;
@@ -195,7 +195,7 @@ LevelsMeasurement LevelsBench::measure(std::size_t bytes)
     }
     result.calls = rounds_;
     for (Turn& turn : turns_) {
-        turn.times.resize(turn.level.exists() ? timed : 0);  // without that of the last check
+        turn.times.resize(turn.level.exists() ? timed : 0);  // without the last, checked call
     }
     result.network = figures(turns_[0], rounds_);
     result.links = figures(turns_[1], rounds_);

@@ -27,7 +27,7 @@ namespace bench {
 struct PartFigures {
     bool exists = false;
     Statistics slowest_rank;              // seconds, over all ranks of the job
-    std::optional<std::uint64_t> served;  // of its calls, on the rank with the fewest
+    std::optional<std::uint64_t> served;  // calls that hier served, on the rank with the fewest
 };
 
 struct LevelsMeasurement {
@@ -38,18 +38,18 @@ struct LevelsMeasurement {
     PartFigures network;
     PartFigures links;
     PartFigures together;
-    std::string failure;  // not empty on all ranks alike: stop
-    bool usable = true;   // false: failure tells of sizes or memory, not of a wrong byte
+    std::string failure;  // equal on all ranks; not empty: stop
+    bool usable = true;   // false: `failure` means sizes or memory, not a wrong byte
 
-    // The slower level to both; 0: not known.
+    // Time of the slower level / time of both together; 0: not known.
     [[nodiscard]] double overlap() const;
-    // Of any part, on the rank with the fewest; nothing when nobody counts.
+    // The lowest figure of all parts and ranks; nothing if there is no counter.
     [[nodiscard]] std::optional<std::uint64_t> served() const;
 };
 
 class LevelsBench {
 public:
-    // Collective. `cut` is coll_hier_ranks_per_node, or nullptr where nodes are hosts.
+    // Collective. `cut` is coll_hier_ranks_per_node; nullptr: nodes are hosts.
     LevelsBench(MPI_Comm comm, const Layout& layout, const Options& options,
                 const Memories& memories, const Counter& counter, const Control* cut);
 
@@ -57,7 +57,7 @@ public:
     [[nodiscard]] LevelsMeasurement measure(std::size_t bytes);
 
 private:
-    // One part, and what its calls have come to at this size.
+    // One part, and the figures of its calls of this size.
     struct Turn {
         Turn(MPI_Comm whole, const Layout& layout, Part part, int cut)
             : level(whole, layout, part), allgather(level.comm()), ranks_per_node(cut)
@@ -65,7 +65,7 @@ private:
         }
         Level level;
         MpiAllgather allgather;
-        int ranks_per_node;  // what hier is to cut the hosts of this communicator into
+        int ranks_per_node;  // of the virtual nodes into which hier cuts this communicator's hosts
         std::unique_ptr<Buffers> buffers;
         std::vector<double> times;
         bool is_counted = true;

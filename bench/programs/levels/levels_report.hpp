@@ -17,14 +17,14 @@ public:
     LevelsReport(const Options& options, const Layout& layout, const Link& link,
                  std::string gpu_runtime);
 
-    // Opens the CSV file, if one is asked for; the reason when that fails.
+    // Opens the CSV file if one was asked for. Returns the reason if that fails.
     [[nodiscard]] std::string open();
     void print_header() const;
-    // The reason when the row could not be written.
+    // Returns the reason if the row could not be written.
     [[nodiscard]] std::string add(const LevelsMeasurement& measurement) const;
 
 private:
-    // Seconds in which the busiest node could have its bytes; 0: the link's rate is not known.
+    // Seconds that the busiest node's bytes take at the rate of the link; 0: no rate is known.
     [[nodiscard]] double bound(const LevelsMeasurement& measurement) const;
     void print(const LevelsMeasurement& measurement) const;
     [[nodiscard]] std::string write(const LevelsMeasurement& measurement) const;

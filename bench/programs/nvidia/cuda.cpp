@@ -63,7 +63,7 @@ void* CudaMemory::allocate(std::size_t bytes) noexcept
     void* pointer = nullptr;
     const cudaError_t result = cudaMalloc(&pointer, std::max<std::size_t>(bytes, 1));
     if (result == cudaErrorMemoryAllocation) {
-        // Nobody else shall find this error and take it for its own.
+        // Clears the error. Otherwise the next call that asks would find it.
         (void)cudaGetLastError();
         return nullptr;
     }
@@ -76,8 +76,8 @@ void CudaMemory::release(void* pointer) noexcept { require(cudaFree(pointer), "c
 void CudaMemory::write(void* to, const std::byte* from_host, std::size_t bytes)
 {
     require(cudaMemcpy(to, from_host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy to the device");
-    // cudaMemcpy may return while pageable memory is still on its way, and the streams that use it
-    // do not wait for the default one.
+    // cudaMemcpy may return before pageable memory has arrived. The streams that use the memory do
+    // not wait for the default stream.
     require(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 

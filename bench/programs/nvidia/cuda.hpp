@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA for the programs that hier is compared with: every error ends the program with what failed.
+// CUDA for the programs that hier is compared with. Every error ends the program and names the call.
 #pragma once
 
 #include "bench/lib/memory/memory.hpp"
@@ -11,7 +11,7 @@
 
 namespace bench {
 
-// `what` is the call, for the message.
+// `what`: the call, for the message.
 void require(cudaError_t result, const char* what);
 
 struct CudaDevice {
@@ -20,7 +20,7 @@ struct CudaDevice {
     std::string failure;  // the same on all ranks
 };
 
-// Collective. A rank a GPU; it is an error when a host has too few.
+// Collective. Each rank takes a GPU of its own. A host with too few GPUs is an error.
 [[nodiscard]] CudaDevice take_device(MPI_Comm comm);
 
 // A stream that does not wait for the default one.
@@ -42,7 +42,8 @@ private:
     cudaStream_t stream_ = nullptr;
 };
 
-// Of the current device, by cudaMalloc; ncclMemAlloc's differs in the first two functions alone.
+// Memory of the current device, by cudaMalloc. Memory by ncclMemAlloc differs in the first two
+// functions alone.
 class CudaMemory : public Memory {
 public:
     void* allocate(std::size_t bytes) noexcept override;

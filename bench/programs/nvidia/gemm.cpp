@@ -25,7 +25,7 @@ void require_cublas(cublasStatus_t status, const char* what)
     }
 }
 
-// Signs and mantissas at random with magnitudes from 0.5 to 2, so that no product overflows.
+// Random values with magnitudes from 0.5 to 2, so that no product overflows.
 void fill(const Buffer& matrix, unsigned seed)
 {
     std::mt19937 random(seed);
@@ -53,7 +53,7 @@ Gemm::Gemm(long n)
     fill(b_, 2);
     require_cublas(cublasCreate(&cublas_), "cublasCreate");
     require_cublas(cublasSetStream(cublas_, stream_.get()), "cublasSetStream");
-    // Its own one: cuBLAS would allocate otherwise, which can wait for the whole device.
+    // Without this cuBLAS would allocate, and that can wait for the whole device.
     require_cublas(cublasSetWorkspace(cublas_, workspace_.data(), workspace_bytes),
                    "cublasSetWorkspace");
     require(cudaEventCreate(&begin_), "cudaEventCreate");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Matrix products of bf16 on a stream of their own: the work that an allgather runs under.
+// bf16 matrix products on a stream of their own. They keep the GPU busy during an allgather.
 #pragma once
 
 #include "cuda.hpp"
@@ -12,7 +12,8 @@ namespace bench {
 
 class Gemm {
 public:
-    // N x N matrices in the current device, of random values: zeros draw less power and run faster.
+    // N x N matrices of random values in the current device. Zeros would draw less power and run
+    // faster.
     explicit Gemm(long n);
     Gemm(const Gemm&) = delete;
     Gemm& operator=(const Gemm&) = delete;
@@ -21,7 +22,7 @@ public:
     // Queues `count` products and returns.
     void launch(long count);
     void wait() const { stream_.wait(); }
-    // Seconds on the device from the first to the last product of the last launch; after wait().
+    // Seconds on the device for all products of the last launch. Call wait() first.
     [[nodiscard]] double device_time() const;
 
 private:

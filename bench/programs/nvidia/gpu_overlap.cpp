@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times an allgather in GPU memory under matrix products: MPI_Allgather's, and NCCL's modes'.
+// Times an allgather in GPU memory under matrix products, by MPI_Allgather and by NCCL's modes.
 #include "bench/lib/collective/counter.hpp"
 #include "bench/lib/collective/mpi_allgather.hpp"
 #include "bench/lib/machine/layout.hpp"
@@ -25,7 +25,7 @@ namespace {
 constexpr bench::Program self = bench::Program::gpu_overlap;
 constexpr std::string_view nccl_prefix = "nccl-";
 
-// One of --by.
+// One name of --by.
 struct Server {
     bench::Memories memories;
     std::unique_ptr<bench::Allgather> allgather;
@@ -95,7 +95,7 @@ int measure(int rank, const bench::Options& options, const std::string& name,
     return 0;
 }
 
-// What can be refused before anything is allocated.
+// The checks that need no memory.
 std::string refuse(bench::Options& options, int ranks)
 {
     for (const std::string& name : options.by) {

@@ -16,7 +16,7 @@ std::string version_text(int code)
 }
 
 #if HIER_BENCH_NCCL_WINDOWS
-// Windows are made of whole pages of GPU memory.
+// A window consists of whole pages of GPU memory.
 constexpr std::size_t page_bytes = std::size_t{2} << 20;
 
 std::size_t whole_pages(std::size_t bytes)

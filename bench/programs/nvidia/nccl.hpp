@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ncclAllGather in its modes.
+// ncclAllGather in three modes.
 #pragma once
 
 #include "bench/lib/collective/collective.hpp"
@@ -24,20 +24,20 @@ namespace bench {
 enum class NcclMode {
     plain,      // buffers of cudaMalloc
     symmetric,  // symmetric windows
-    zero_cta,   // and copy engines in place of kernels
+    zero_cta,   // symmetric windows, and copy engines in place of kernels
 };
 
 [[nodiscard]] std::optional<NcclMode> parse_nccl_mode(std::string_view text);
 [[nodiscard]] const char* name_of(NcclMode mode);
-// Why the NCCL that this is compiled with does not have the mode; empty: it does.
+// Empty if the NCCL of the build has the mode; else the reason.
 [[nodiscard]] std::string missing(NcclMode mode);
-// "NCCL 2.28.9", and what of the environment changes its speed.
+// "NCCL 2.28.9", and the environment variable that changes its speed.
 [[nodiscard]] std::string nccl_text();
 
-// The send and the receive buffers that the mode wants.
+// The memory that the mode needs.
 [[nodiscard]] Memories nccl_memories(NcclMode mode);
 
-// Collective from its making to its end; the current device is its GPU.
+// Every function is collective, constructor and destructor too. Uses the current device.
 class NcclAllgather final : public Allgather {
 public:
     NcclAllgather(MPI_Comm comm, NcclMode mode);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times ncclAllGather in its modes, as bench/allgather times MPI_Allgather.
+// Times ncclAllGather in three modes, as bench/allgather times MPI_Allgather.
 #include "bench/lib/machine/layout.hpp"
 #include "bench/lib/machine/link.hpp"
 #include "bench/lib/output/report.hpp"

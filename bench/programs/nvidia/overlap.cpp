@@ -59,7 +59,7 @@ std::vector<double> OverlapBench::slowest(const std::vector<double>& times) cons
     return slowest_times(comm_, {times.begin() + warmup, times.end()});
 }
 
-// By the device's clock, so that launch and wait are not multiplied.
+// Uses the device's clock, because the host's times include launch and wait.
 long OverlapBench::choose_gemms(double allgather)
 {
     constexpr long few = 4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much of a blocking allgather shows when the GPU is busy with matrix products that were
-// launched first.
+// How much of a blocking allgather still shows if the GPU is busy with matrix products. The products
+// are launched first.
 #pragma once
 
 #include "bench/lib/collective/collective.hpp"
@@ -20,7 +20,8 @@
 
 namespace bench {
 
-// Seconds; medians over the iterations of the slowest rank's times.
+// Times are in seconds: in each iteration the slowest rank counts, and the median of all iterations
+// is taken.
 struct Overlap {
     std::size_t bytes = 0;  // a rank
     long iterations = 0;
@@ -28,14 +29,14 @@ struct Overlap {
     double allgather = 0.0;  // alone
     double gemm = 0.0;       // alone
     double both = 0.0;       // GEMMs launched, then the allgather, then a wait for the GEMMs
-    // Of an iteration with the allgather against the one without it right before, since a GPU under
-    // load changes its clock by a tenth from one moment to the next:
-    double added = 0.0;     // both less GEMMs alone
-    double slowdown = 0.0;  // of the GEMMs by the device's clock: with the allgather / alone - 1
+    // These compare an iteration with the allgather and the one without it right before. The clock
+    // of a GPU under load can change by a tenth between two distant iterations.
+    double added = 0.0;     // both - GEMMs alone
+    double slowdown = 0.0;  // GEMMs with the allgather / GEMMs alone - 1, by the device's clock
     long calls = 0;
     std::optional<std::uint64_t> served;
-    std::string failure;  // not empty on all ranks alike: stop
-    bool usable = true;   // false: failure tells of too little memory, not of a wrong byte
+    std::string failure;  // equal on all ranks; not empty: stop
+    bool usable = true;   // false: `failure` means too little memory, not a wrong byte
 
     [[nodiscard]] double exposed() const { return added / allgather; }
 };
@@ -53,9 +54,9 @@ private:
         std::vector<double> host;
         std::vector<double> device;  // of the GEMMs
     };
-    // One iteration with so many GEMMs, and with the allgather unless `buffers` is nullptr.
+    // One iteration. `buffers` is nullptr: without the allgather.
     void time(long gemms, const Buffers* buffers, Times& times);
-    // Of the slowest rank, without the warm-up.
+    // The slowest rank's times, without the warm-up.
     [[nodiscard]] std::vector<double> slowest(const std::vector<double>& times) const;
     [[nodiscard]] long choose_gemms(double allgather);
     void measure(const Buffers& buffers, Overlap& result);

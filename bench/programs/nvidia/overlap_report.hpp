@@ -15,10 +15,10 @@ class OverlapReport {
 public:
     OverlapReport(const Options& options, const Layout& layout, std::string gpu_runtime);
 
-    // The reason when the CSV file cannot be opened.
+    // Returns the reason if the CSV file cannot be opened.
     [[nodiscard]] std::string open();
     void print_header() const;
-    // The reason when the row could not be written.
+    // Returns the reason if the row could not be written.
     [[nodiscard]] std::string add(const std::string& by, const Overlap& overlap) const;
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rate at which every GPU's copy engine pushes into the next GPU, all at once: what an
-// allgather by copy engines cannot exceed.
+// The rate at which every GPU's copy engine pushes into the next GPU, all at once. No allgather by
+// copy engines is faster.
 #include "bench/lib/machine/environment.hpp"
 #include "bench/lib/machine/layout.hpp"
 #include "bench/lib/output/csv.hpp"

@@ -7,7 +7,7 @@
 namespace bench {
 namespace {
 
-// Between two copies, so that the time of each is a sample.
+// An event between two copies, so that the time of each copy is a sample.
 class Event {
 public:
     Event() { require(cudaEventCreate(&event_), "cudaEventCreate"); }
@@ -68,7 +68,7 @@ Push::~Push()
     if (next_ != nullptr) {
         require(cudaIpcCloseMemHandle(next_), "cudaIpcCloseMemHandle");
     }
-    // Nobody frees what another one still maps.
+    // A rank frees its buffer only when no other rank maps it any more.
     MPI_Barrier(comm_);
 }
 

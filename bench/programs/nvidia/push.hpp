@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A buffer in the next rank's GPU, mapped here, and copies into it.
+// Maps a buffer in the next rank's GPU and copies into that buffer.
 #pragma once
 
 #include "bench/lib/memory/memory.hpp"
@@ -15,7 +15,8 @@ namespace bench {
 
 class Push {
 public:
-    // Collective from its making to its end; failure() is then the same on all ranks.
+    // Every function is collective, constructor and destructor too. failure() is the same on all
+    // ranks.
     Push(MPI_Comm comm, std::size_t bytes);
     Push(const Push&) = delete;
     Push& operator=(const Push&) = delete;
@@ -23,9 +24,9 @@ public:
 
     [[nodiscard]] const std::string& failure() const { return failure_; }
 
-    // Collective: seconds of each of so many copies, one behind the other, of all ranks at once.
+    // Seconds of each copy, one copy behind the other. All ranks copy at once.
     [[nodiscard]] std::vector<double> time(long copies);
-    // Collective: one copy, and the first wrong byte in words, if there is one.
+    // Makes one copy and describes the first wrong byte; empty if there is none.
     [[nodiscard]] std::string check();
 
 private:
@@ -37,7 +38,7 @@ private:
     int ranks_ = 0;
     CudaMemory memory_;
     Buffer source_;
-    Buffer target_;  // of the previous rank's copies
+    Buffer target_;  // the previous rank copies into it
     void* next_ = nullptr;
     CudaStream stream_;
     std::string failure_;
