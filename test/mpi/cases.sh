@@ -28,17 +28,17 @@
 #   Open MPI
 #   coll       the list of --mca coll [hier]; "-": no such option
 #   mca        more MCA parameters, "name value name value"
-#   odd        an environment variable of the odd ranks alone, NAME=VALUE
+#   odd        NAME=VALUE: an environment variable that only the odd ranks get
 #   ulfm       yes: needs an Open MPI with ULFM, which lets the other ranks live when one ends
-#   shm        private: a /dev/shm of its own; a size as mount takes it: such a one of that size
+#   shm        private: the case has a /dev/shm of its own; or the size of that /dev/shm, as mount takes it
 #
 #   GPU memory, on a simulated runtime
 #   gpu        how long the runtime delays an operation, in microseconds (HIP_SIM_DELAY_US). Without this key a case has
 #              no GPU.
 #   runtime    the runtime that is simulated: rocm or cuda [rocm]
-#   gdr        ranks on which UCX says that it knows device memory, and the CPU reaches it: all or odd
+#   gdr        all or odd: UCX says on these ranks that it knows device memory; the CPU reaches this memory
 #   refuses    what the simulated CUDA cannot do (CUDA_SIM_REFUSES)
-#   gpu_links  direct: each pair of simulated CUDA devices has a link of its own (CUDA_SIM_LINKS)
+#   gpu_links  the value of CUDA_SIM_LINKS; direct: each pair of simulated CUDA devices has a link of its own
 #   modules    where hier looks for its GPU modules (HIER_GPU_MODULES)
 #   leaves     the kind of GPU object that may be alive when a process ends, or anything [none]
 #
@@ -56,8 +56,8 @@
 inter=(direct ring bundles)
 intra=(cma shm auto)
 
-# with_algorithms NAME KEY=VALUE... -- PROGRAM...: a case for each pair of algorithms, between nodes and inside them. Each
-# use of it puts one of the nine into the default set, in turn; run --all has all of them.
+# with_algorithms NAME KEY=VALUE... -- PROGRAM...: a case for each of the nine pairs of algorithms, between nodes and
+# inside them. One of the nine cases is in the default set, each time another one. run --all has all of them.
 turn=0
 with_algorithms() {
     local name=$1 way set
@@ -72,8 +72,8 @@ with_algorithms() {
 
 # ---- Host memory
 
-# Ranks 1 to 9 on 1 to 4 nodes. Virtual nodes have one size, but for the last one. Where that does not give the number of
-# nodes (5, 6 and 9 ranks on 4 nodes), the case has a layout.
+# Ranks 1 to 9 on 1 to 4 nodes. All virtual nodes but the last one have the same size. 5, 6 and 9 ranks on 4 nodes are not
+# possible in this way, so these cases have a layout.
 for ranks in 1 2 3 4 5 6 7 8 9; do
     for nodes in 1 2 3 4; do
         ((nodes <= ranks)) || continue
@@ -96,7 +96,7 @@ for layout in 3,1 2,3,1 4,1,2; do
     done
 done
 
-# Chunks that do not divide a rank's block, one in flight at a time.
+# Chunks that do not divide a shard, one in flight at a time.
 case_ exact-small-chunks ranks=5 node_size=2 mca="coll_hier_chunk_bytes 65536 coll_hier_depth 1" -- exact --expect hier
 case_ exact-chosen-by-hier ranks=6 node_size=3 -- exact --expect hier --calls 200
 
@@ -142,7 +142,7 @@ for shape in "1 0" "2 0" "3 0" "4 2" "5 2" "6 2" "7 3" "8 3"; do
     with_algorithms "gpu-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 \
         -- gpu --expect hier --meetings $((ranks > 4 ? 5 : 36)) --large $((ranks < 5))
 done
-# GPUDirect RDMA: the network reads and writes device memory, on all ranks or on the odd ones. The others stage theirs.
+# gdr: the network reads and writes device memory, on all ranks or on the odd ones. The other ranks stage their memory.
 turn=0
 for shape in "4 2" "3 2" "3 1"; do
     read -r ranks size <<<"$shape"
@@ -177,7 +177,7 @@ mapping:CUDA: mapping a peer's memory
 addresses:
 graphs:CUDA refuses a copy as a graph
 END
-# Small blocks reach their place in the receive buffer by copies that are kept ready, before and after the copies to peers.
+# Small blocks reach their place in the receive buffer by prepared copies, before and after the copies to peers.
 for ranks in 2 4; do
     case_ "gpu-cuda-prepared-$ranks" directory=bench ranks="$ranks" gpu=20 runtime=cuda refuses=unprepared \
         -- allgather --sizes 1,70001,1m,4m,3m,70001 --iterations 3 --validate all --memory device
@@ -214,7 +214,7 @@ case_ gpu-capture-3-by-2 ranks=3 node_size=2 gpu=20 -- gpu_capture --expect hier
 case_ gpu-late-3-by-0 ranks=3 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-4-by-2 ranks=4 node_size=2 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-but-one ranks=4 node_size=3 gpu=20 -- gpu_late --expect hier --early 1
-# Each call of HIP fails once on one rank. Every rank then has an error or the right result.
+# Each call of HIP fails once on one rank. Every rank then gets an error or the right result.
 for victim in 0 2; do
     case_ "gpu-faults-3-by-0-rank-$victim" ranks=3 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
     case_ "gpu-faults-4-by-2-rank-$victim" ranks=4 node_size=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
@@ -224,12 +224,12 @@ case_ gpu-failing-copies-typed ranks=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_f
 case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1
 case_ gpu-failing-copies-3-by-0 ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --most 15
 case_ gpu-failing-copies-4-by-2 ranks=4 node_size=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --async 1 --most 15
-# The fallback module cannot tell a rank of another's failure, so staging must get around each one.
+# The fallback module cannot tell a rank that another one has failed. So staging must get around each failure.
 case_ gpu-faults-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" -- gpu_faults --victim 1 --harmless 1
 case_ gpu-failing-copies-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
     -- gpu_faults --async 1 --most 15 --harmless 1
-# A rank that cannot take part gets an error, and the others do not wait for it: there is no module for its runtime, or
-# it has no memory.
+# A rank cannot take part, because there is no module for its runtime or no memory. The rank gets an error, and the others
+# do not wait for that rank.
 for victim in 0 2; do
     case_ "gpu-without-module-rank-$victim" ranks=4 node_size=2 gpu=5 modules=/nonexistent mca="coll_hier_timeout 5" \
         says="has loaded libamdhip64.so, but no module .*: /nonexistent/hier_gpu_rocm.so: cannot open" \
@@ -273,7 +273,7 @@ case_ chosen-fallback ranks=4 node_size=2 mca="coll_hier_verbose 1 coll_hier_min
     says="communicator .*: .* bytes in all are less than coll_hier_min_bytes .1000000000.: the fallback module" \
     -- exact --expect fallback --sizes 1
 
-# Two devices a rank. The ranks of a host share the list, and each gets its part; the loopback stands for several devices.
+# Two devices a rank. The ranks of a host share the list, and each gets its part. The loopback stands for several devices.
 loopbacks=lo,lo,lo,lo,lo,lo,lo,lo
 case_ devices-two ranks=4 node_size=2 says="UCX tcp on lo,lo between nodes; .*, 2 a rank, at" \
     mca="coll_hier_verbose 1 coll_hier_net_devices $loopbacks coll_hier_chunk_bytes 16384" -- exact --expect hier
@@ -287,8 +287,8 @@ case_ devices-two-lifetime ranks=4 node_size=2 mca="coll_hier_net_devices $loopb
 case_ devices-one-at-most ranks=4 node_size=2 says="UCX tcp on lo between nodes; 1 network device a node at" \
     mca="coll_hier_verbose 1 coll_hier_net_devices $loopbacks coll_hier_nics 1" -- exact --expect hier --sizes 70001
 
-# A rank without hier, or with other settings that decide who serves a call, would send its own data into the set-up of
-# the others. So the fallback module serves all of them.
+# One rank has no hier, or other settings that decide who serves a call. It would send its own data into the set-up of the
+# others. So the fallback module serves all ranks.
 no_hier="the fallback module serves its calls"
 case_ absent-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
 case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=-1 says="$no_hier" -- exact
@@ -306,10 +306,10 @@ case_ devices-by-name layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_inc
 case_ devices-by-network layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_include 10.77.1.0/24" \
     says="UCX tcp on eth1 between nodes" -- exact --expect hier --sizes 70001
 
-# A network that leads nowhere costs some seconds, once, and hier says so.
+# A network that reaches no peer costs some seconds, once, and hier prints a line.
 case_ unreachable-network layout=1,1 mca="coll_hier_net_devices lo" \
     says="rail rank . cannot be reached: .*; is tcp on device .lo. the right network. .coll_hier_net_devices." -- exact --sizes 70001
-# Open MPI has a network that UCX does not reach. hier does not take TCP beside it, unless told.
+# Open MPI uses a network that UCX does not support. hier does not take TCP beside it unless a variable says so.
 cm="pml cm mtl ofi mtl_ofi_provider_include tcp"
 if ompi_info --parsable 2>/dev/null | grep -q '^mca:mtl:ofi:'; then
     case_ other-network ranks=2 node_size=1 mca="$cm" \
@@ -372,7 +372,7 @@ for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_rank
         -- exact --sizes 1
 done
 
-# Every failure ends with an error on every rank. (A killed rank is noticed by mpirun first.)
+# Every failure ends with an error on every rank. mpirun notices a killed rank first.
 case_ fault-kill ranks=4 node_size=2 mca="coll_hier_timeout 3 coll_hier_verbose 1" status=error \
     says="300007 bytes a rank: direct puts" limit=60 -- fault --mode kill --expect hier
 for mode in stop counts; do
@@ -383,7 +383,7 @@ for mode in stop counts; do
 done
 case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says="survivor: error class" limit=60 \
     -- fault --mode stop
-# The same in a series of small calls. (A stopped rank has not entered the next call: that is the case of a late rank.)
+# The same in a series of small calls. A stopped rank has not entered the next call, so that is the case of a late rank.
 for size in 0 2; do
     case_ "fault-counts-small-by-$size" ranks=4 node_size="$size" mca="coll_hier_timeout 3" status=error \
         says="ranks disagree on the size of a call" limit=60 -- fault --mode counts --expect hier --bytes 200
@@ -420,7 +420,7 @@ case_ spawned-2-by-1 ranks=2 node_size=1 -- spawned --expect hier
 case_ fault-late ranks=4 node_size=2 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
     -- fault --mode late --expect hier
 
-# The programs themselves: they notice a wrong byte, an absent component and a fallback.
+# Tests of the programs: they notice a wrong byte, an absent component and a fallback.
 case_ notices-a-wrong-bit ranks=2 status=error says="wrong from byte" -- exact --sizes 4097 --calls 0 --corrupt 1
 case_ notices-an-absent-component ranks=2 coll=^hier status=error says="not loaded|not served by hier" \
     -- exact --sizes 4097 --calls 0 --expect hier

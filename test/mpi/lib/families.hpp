@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The collectives of one intra-communicator, each with its result checked.
+// Calls all collectives on one intra-communicator and checks each result.
 #pragma once
 
 #include "support.hpp"
@@ -19,7 +19,7 @@ inline int value(int from, int to, int i) { return from * 100000 + to * 1000 + i
 
 inline std::size_t slots(int count) { return static_cast<std::size_t>(count); }
 
-// One block for every rank, made or expected by f(rank, position).
+// One block for every rank. f(rank, position) gives the values.
 inline Ints blocks(int ranks, const std::function<int(int, int)>& f)
 {
     Ints all;
@@ -36,7 +36,7 @@ inline Ints one_block(const std::function<int(int)>& f)
     return blocks(1, [&f](int, int i) { return f(i); });
 }
 
-// Counts and displacements with a block of rank + 1 elements each and a hole of one element after each.
+// Counts and displacements: rank + 1 elements for each rank, and a hole of one element behind them.
 struct Uneven {
     explicit Uneven(int ranks)
     {
@@ -201,7 +201,7 @@ private:
                      part.data(), rank_ + 1, MPI_INT, root, comm_);
         expect("MPI_Scatterv", part, Ints(mine.begin(), mine.begin() + rank_ + 1));
 
-        // Rank a sends to + 1 elements to rank `to`, so every rank receives rank + 1 elements from each.
+        // Each rank sends `to` + 1 elements to rank `to`. So rank r receives r + 1 elements from every rank.
         const Ints send = shape.buffer([this](int to, int i) { return value(rank_, to, i); });
         const Ints counts(slots(size_), rank_ + 1);
         Ints places(slots(size_));
@@ -232,7 +232,7 @@ private:
         expect("MPI_Alltoallw", got, wanted);
     }
 
-    // Several in flight at once, with a blocking allgather of the component's own between start and end.
+    // Several operations are in flight at once. A blocking allgather, which hier serves, runs between start and end.
     void nonblocking()
     {
         enter("the nonblocking ones");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory as an application maps it itself: addresses first, then memory, piece by piece. (On CUDA by the driver,
-// which has no other names for it.)
+// Device memory that the application maps itself: it reserves addresses, then maps VMM segments there. On CUDA the
+// driver has these functions, under names of its own.
 #pragma once
 
 #include "gpu_names.hpp"
@@ -50,7 +50,7 @@ class Mapped {
     }
 
 public:
-    // Of a device that is current. Bytes from data() on; they lie on both sides of a bound of pieces.
+    // `bytes` from data() on, on the current device. They lie on both sides of a bound between two segments.
     Mapped(std::size_t bytes, int device) : device_(device)
     {
         const auto wanted = properties(device_);
@@ -73,7 +73,7 @@ public:
     Mapped& operator=(const Mapped&) = delete;
 
     void* data() const { return data_; }
-    // Other memory at the same addresses. Nothing uses it.
+    // Puts other memory at the same addresses. The old memory must not be in use.
     void renew()
     {
         unmap();
@@ -103,7 +103,7 @@ private:
             VirtualHandle handle{};
             auto error = HIER_VIRTUAL(hipMemCreate, cuMemCreate)(&handle, piece_, &wanted, 0);
 #ifndef HIER_CUDA
-            if (error == hipErrorNotSupported) {  // for export, before 6.2
+            if (error == hipErrorNotSupported) {  // ROCm before 6.2 exports no such memory
                 wanted.requestedHandleType = hipMemHandleTypeNone;
                 error = hipMemCreate(&handle, piece_, &wanted, 0);
             }
@@ -120,8 +120,8 @@ private:
 #endif
         expect(HIER_VIRTUAL(hipMemSetAccess, cuMemSetAccess)(base_, bytes_, &access, 1), "access");
     }
-    // A copy out of pageable memory comes back before it has landed, and unmapping waits for nothing.
-    // (Not all at once: ROCm 6 would not.)
+    // A copy from pageable memory may return before it has landed, and unmapping does not wait for it. ROCm 6 cannot
+    // unmap all segments at once.
     void unmap()
     {
         (void)hipStreamSynchronize(nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of every kind that a buffer may be, seen from an application. The CPU may be unable to reach it: everything
-// that looks into it goes through write() and read(). No kernel is launched for any of this.
+// Memory of every kind that an application's buffer may have. The CPU may not reach this memory, so the test looks into
+// it through write() and read(). The test launches no kernel.
 #pragma once
 
 #include "gpu_mapped.hpp"
@@ -18,8 +18,8 @@ enum class Kind {
     pinned,
     managed,
     device,
-    pool,    // of a device, and not to be exported to other processes
-    mapped,  // of a device, by the application
+    pool,    // device memory that cannot be exported to other processes
+    mapped,  // device memory that the application has mapped
 };
 inline constexpr unsigned kinds = 6;
 
@@ -42,7 +42,7 @@ inline const char* name_of(Kind kind)
     return "?";
 }
 
-// Of the test itself: it cannot go on.
+// For calls of the test itself. If one fails, the test cannot go on.
 inline void require_hip(hipError_t error, const char* what)
 {
     if (error == hipSuccess) {
@@ -61,7 +61,7 @@ inline int current_device()
     return device;
 }
 
-// Another device for a while: on CUDA no other one reaches a pool's memory.
+// Makes another device current for a while. On CUDA only a pool's own device reaches its memory.
 class OnDevice {
 public:
     explicit OnDevice(int device) { require_hip(hipSetDevice(device), "hipSetDevice"); }
@@ -73,7 +73,7 @@ private:
     int before_ = current_device();
 };
 
-// One allocation, on the device that is current; poison from the start.
+// One allocation on the current device, filled with poison.
 class Memory {
 public:
     Memory(Kind kind, const Bytes& content) : Memory(kind, content.size()) { write(0, content); }
@@ -128,7 +128,7 @@ public:
     void write(std::size_t offset, const Bytes& content) const
     {
         if (kind_ == Kind::managed && ++writes_ % 2 == 0) {
-            // By the device, which then has the pages.
+            // The device copies, so it has the pages afterwards.
             const OnDevice here(device_);
             const Memory source(Kind::device, content);
             require_hip(
@@ -162,7 +162,7 @@ public:
 
     void clear() const { write(0, Bytes(bytes_, poison)); }
 
-    // Mapped memory: other memory at the same addresses.
+    // For mapped memory: puts other memory at the same addresses.
     void remap()
     {
         const OnDevice here(device_);
@@ -208,7 +208,7 @@ private:
     void* at_ = nullptr;
 };
 
-// The first byte that differs, in words; "" when none does.
+// Describes the first byte that differs; "" if there is none.
 inline std::string difference(const Bytes& got, const Bytes& wanted)
 {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -222,7 +222,7 @@ inline std::string difference(const Bytes& got, const Bytes& wanted)
     return "";
 }
 
-// What an allgather of the patterns of ranks 0, 1, ... gives.
+// The result of an allgather of the patterns of ranks 0, 1, ...
 inline Bytes gathered(int ranks, int call, std::size_t bytes)
 {
     Bytes all;
@@ -233,7 +233,7 @@ inline Bytes gathered(int ranks, int call, std::size_t bytes)
     return all;
 }
 
-// Calls as an application makes them, its device and its last error being its own.
+// Makes calls like an application, and checks that they change neither the current device nor the last error.
 class Caller {
 public:
     Caller(Session& session, Observer& observer) : session_(session), observer_(observer) {}
@@ -269,7 +269,7 @@ private:
     Observer& observer_;
 };
 
-// At least one: where there is none the test is skipped, which the last line says.
+// The number of devices, at least one. Without a device the test is skipped, and its last line says so.
 inline int devices()
 {
     int count = 0;

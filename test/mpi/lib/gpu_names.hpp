@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HIP's names, on CUDA too: what the GPU runtime's modules use, and what an application does besides.
+// HIP's names, on CUDA too: those that the GPU modules use, and a few more for applications.
 #pragma once
 
 #include "gpu/common/names.hpp"

@@ -11,8 +11,8 @@
 
 namespace hier_test {
 
-// Sent right behind copies inside the device, which on CUDA come back before they are done; what the last of them
-// writes is neither the first of the type's allocations nor the one of the lowest address.
+// The call comes right behind copies inside the device, which on CUDA return before they are done. The last copy writes
+// into an allocation that is neither the first one of the type nor the one with the lowest address.
 inline void spread_over_allocations(Caller& caller)
 {
     constexpr std::size_t bytes = 64 << 10, much = 8 << 20;
@@ -54,7 +54,7 @@ inline void spread_over_allocations(Caller& caller)
                 hipMemcpy(parts[i].data(), sources[i].data(), bytes, hipMemcpyDeviceToDevice),
                 "hipMemcpy");
         }
-#ifndef HIER_CUDA  // where nothing of ours waits for such copies: the application has to
+#ifndef HIER_CUDA  // hier does not wait for such copies on HIP, so the application has to
         require_hip(hipStreamSynchronize(nullptr), "hipStreamSynchronize");
 #endif
         session.ok(caller.allgather(MPI_BOTTOM, 1, type, receive.data(),

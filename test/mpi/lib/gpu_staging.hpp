@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What staging of derived datatypes in device memory costs, and what it keeps.
+// The copies that staging of derived datatypes in device memory costs, and the memory that it keeps.
 #pragma once
 
 #include "gpu_memory.hpp"
@@ -25,7 +25,7 @@ template <class Function> Function* of_simulation(const char* name)
     return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-// What it counts; 0 on a real one.
+// A counter of the simulated runtime; 0 on a real one.
 inline std::uint64_t counted(const char* name)
 {
     auto* const count = of_simulation<std::uint64_t()>(name);
@@ -50,7 +50,7 @@ public:
 
     void run(MPI_Comm comm) const { caller_.session().ok(attempt(items_, comm), "MPI_Allgather"); }
 
-    // With so many items at most; its error code.
+    // Makes the call with at most so many items and returns its error code.
     int attempt(int items, MPI_Comm comm) const
     {
         return caller_.allgather(sending_.origin(send_.data()), items, layout_.type,
@@ -87,15 +87,15 @@ private:
     Memory receive_;
 };
 
-// Arrays' parts, each of some ten thousand pieces: a few copies do, and where they are of many bytes each, none of them
-// is to the host's memory.
-inline void many_pieces(Caller& caller)
+// Parts of arrays, of some ten thousand blocks each. hier needs few copies for them. If each copy has many bytes, none
+// goes to host memory.
+inline void many_blocks(Caller& caller)
 {
     constexpr int n = 12000;
     Session& session = caller.session();
     const Layout i = Layout::basic(MPI_INT, sizeof(int));
     const bool is_one_node = session.number("one-node", 0) != 0;
-    constexpr std::size_t large_pieces = 3;  // the first of these
+    constexpr std::size_t large_copies = 3;  // the first three forms take copies of many bytes
     const std::vector<Form> forms = {
         {Layout::vector(n, 1, 3, i).called("a column"), 1},
         {Layout::resized(0, 12, i).called("ints with gaps"), n},
@@ -116,7 +116,7 @@ inline void many_pieces(Caller& caller)
          n / 200},
     };
     for (const Form& form : forms) {
-        session.phase("many pieces, %s", form.layout.name.c_str());
+        session.phase("many blocks, %s", form.layout.name.c_str());
         const Exchange exchange(caller, form.layout, form.items, Kind::device, 1);
         const std::uint64_t before = copies();
         const std::uint64_t crossed = crossing_bytes();
@@ -124,7 +124,7 @@ inline void many_pieces(Caller& caller)
         const std::uint64_t made = copies() - before;
         session.check(made < 190, "%s: %llu copies", form.layout.name.c_str(),
                       static_cast<unsigned long long>(made));
-        const bool stays = is_one_node && &form < &forms[large_pieces];
+        const bool stays = is_one_node && &form < &forms[large_copies];
         session.check(!stays || crossing_bytes() == crossed, "%s: %llu bytes crossed",
                       form.layout.name.c_str(),
                       static_cast<unsigned long long>(crossing_bytes() - crossed));
@@ -140,7 +140,8 @@ inline int count_deleted(MPI_Datatype, int, void*, void*)
     return MPI_SUCCESS;
 }
 
-// Types that go after a call, and others of as many bytes that come to their addresses. A type's attributes go with it.
+// Types are freed after a call, and types of the same size come to their addresses. The attributes of a type must go
+// with the type.
 inline void types_come_and_go(Caller& caller)
 {
     Session& session = caller.session();
@@ -164,14 +165,14 @@ inline void types_come_and_go(Caller& caller)
     MPI_Type_free_keyval(&key);
 }
 
-// By turns on one communicator: of the same parts, as many of them, and further apart.
+// Two types take turns on one communicator. They have the same blocks, but different extents.
 inline void types_that_differ_in_extent(Caller& caller)
 {
-    const Layout pieces = Layout::vector(3, 2, 4, Layout::basic(MPI_INT, sizeof(int)));
+    const Layout blocks = Layout::vector(3, 2, 4, Layout::basic(MPI_INT, sizeof(int)));
     for (int round = 0; round < 4; ++round) {
         caller.session().phase("types that differ in extent, %d", round);
         const Layout layout =
-            Layout::resized(0, round % 2 == 0 ? 48 : 64, pieces).called("vector with a gap");
+            Layout::resized(0, round % 2 == 0 ? 48 : 64, blocks).called("vector with a gap");
         const Exchange exchange(caller, layout, 1000, Kind::device, round);
         exchange.run(MPI_COMM_WORLD);
         exchange.check();
@@ -184,7 +185,7 @@ inline Layout irregular()
         .called("irregular");
 }
 
-// Buffers of the host and of a device by turns, on one communicator: what was pinned for these is used again.
+// Host and device buffers take turns on one communicator. Memory that was pinned for device buffers is used again.
 inline void by_turns(Caller& caller)
 {
     auto* const live = of_simulation<decltype(hip_sim_live)>("hip_sim_live");
@@ -192,14 +193,14 @@ inline void by_turns(Caller& caller)
         return;
     }
     Session& session = caller.session();
-    const Layout pieces = irregular();
+    const Layout blocks = irregular();
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     std::uint64_t pinned = 0;
     for (int turn = 0; turn < 12; ++turn) {
         session.phase("by turns, %d", turn);
         const bool is_device = turn % 2 == 0;
-        const Exchange exchange(caller, pieces, is_device ? 2000 : 5000,
+        const Exchange exchange(caller, blocks, is_device ? 2000 : 5000,
                                 is_device ? Kind::device : Kind::pageable, turn);
         exchange.run(comm);
         exchange.check();
@@ -213,8 +214,8 @@ inline void by_turns(Caller& caller)
     MPI_Comm_free(&comm);
 }
 
-// What a call that has failed was staged in: a peer that has not heard of it may still write there, so that the next
-// call gets other memory. (On one node nobody hears of it outside of a call.)
+// Staging memory of a call that has failed. A peer that does not know of the failure may still write there, so the next
+// call gets other memory. On one node a rank hears of a failure only inside a call.
 inline void memory_of_failed_calls(Caller& caller)
 {
     Session& session = caller.session();
@@ -229,7 +230,7 @@ inline void memory_of_failed_calls(Caller& caller)
     const Exchange exchange(caller, halves, 2, Kind::device, 1);
     exchange.run(MPI_COMM_WORLD);
     const std::uint64_t before = live("allocations");
-    constexpr std::uint64_t of_a_call = 2;  // what is sent, what is received
+    constexpr std::uint64_t of_a_call = 2;  // one allocation for sending, one for receiving
     for (std::uint64_t failures = 1; failures <= 2; ++failures) {
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -248,8 +249,8 @@ inline void memory_of_failed_calls(Caller& caller)
     exchange.check();
 }
 
-// While a copy of the application's runs, each call with more bytes than the last: what is outgrown is not given back,
-// for the runtime would wait for that copy, and it may wait for a rank that is in the call.
+// A copy of the application runs, and each call has more bytes than the last one. hier must not free the memory that
+// has become too small: the runtime would wait for the copy, and the copy may wait for a rank that is in the call.
 inline void growing_beside_a_copy(Caller& caller)
 {
     auto* const hang = of_simulation<decltype(hip_sim_hang_copy_at)>("hip_sim_hang_copy_at");
@@ -257,12 +258,12 @@ inline void growing_beside_a_copy(Caller& caller)
         return;
     }
     Session& session = caller.session();
-    const Layout pieces = irregular();
+    const Layout blocks = irregular();
     const Layout byte = Layout::basic(MPI_BYTE, 1);
     std::vector<Exchange> exchanges;
     exchanges.reserve(6);
     for (const int scale : {1, 5, 11}) {
-        exchanges.emplace_back(caller, pieces, 400 * scale, Kind::device, scale);
+        exchanges.emplace_back(caller, blocks, 400 * scale, Kind::device, scale);
         exchanges.emplace_back(caller, byte, 30000 * scale, Kind::device, scale);
     }
     const Memory from(Kind::device, 4096);

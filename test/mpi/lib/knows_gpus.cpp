@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded into MPI programs on a simulated runtime: UCX says that it knows ROCm's and CUDA's memory,
-// and takes it for the host's, which it is there for the CPU (HIP_SIM_HIDDEN=0), so that TCP can carry
-// it. HIER_TEST_GDR=odd: it says so on odd ranks alone.
+// A library that is preloaded into MPI programs on a simulated runtime. It makes UCX say that UCX knows ROCm's and
+// CUDA's memory. UCX then takes this memory for host memory, and TCP carries it. That works because the CPU reaches the
+// memory (HIP_SIM_HIDDEN=0). With HIER_TEST_GDR=odd UCX says so on odd ranks alone.
 #include <dlfcn.h>
 #include <ucp/api/ucp.h>
 
@@ -56,7 +56,7 @@ extern "C" ucs_status_t ucp_mem_map(ucp_context_h context, const ucp_mem_map_par
                                     ucp_mem_h* memory)
 {
     static auto* const map = real<decltype(ucp_mem_map)>("ucp_mem_map");
-    // A UCX that knows CUDA would pin it by cuMemHostRegister, every time.
+    // A UCX that knows CUDA would call cuMemHostRegister for this memory in every call.
     if (params->memory_type == UCS_MEMORY_TYPE_HOST && has_cuda_context()) {
         std::fprintf(stderr, "memory of the host is registered under a CUDA context\n");
         std::abort();

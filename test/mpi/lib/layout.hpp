@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Derived datatypes together with their own account of where the data lies.
+// Derived datatypes, each with a list of the places of its bytes.
 //
-// A test that asked MPI where a datatype's bytes are would believe the code that it tests. So each constructor here
-// makes the MPI datatype and, by the standard's rules, the list of byte ranges in the order of the signature; the
-// bounds of both are compared.
+// A test must not ask MPI where the bytes of a datatype are, since that is what it tests. So each constructor here
+// makes two things: the MPI datatype, and the list of byte ranges in the order of the signature, by the rules of the
+// standard. The test compares the bounds of both.
 #pragma once
 
 #include "support.hpp"
@@ -57,7 +57,7 @@ public:
         return layout.done();
     }
 
-    // Pairs of a number of items and their place in bytes.
+    // Each pair has a number of items and their place in bytes.
     static Layout indexed(const std::vector<std::pair<int, MPI_Aint>>& parts, const Layout& inner)
     {
         Layout layout;
@@ -73,8 +73,8 @@ public:
         return layout.done();
     }
 
-    // As indexed, but each part of its own type. MPI may pad a structure's end as a compiler would, so the bounds
-    // are always set, to those of the parts.
+    // Like indexed, but each part has a type of its own. MPI may pad the end of a structure like a compiler, so this
+    // always sets the bounds to those of the parts.
     static Layout structure(const std::vector<std::pair<Layout, MPI_Aint>>& parts)
     {
         Layout layout;
@@ -108,7 +108,7 @@ public:
         return layout;
     }
 
-    // The same with the buffer's address inside, for use with MPI_BOTTOM.
+    // The same type with the buffer's address in it, for use with MPI_BOTTOM.
     MPI_Datatype absolute(const unsigned char* origin) const
     {
         MPI_Aint address = 0;
@@ -145,7 +145,7 @@ private:
         }
     }
 
-    // Left to MPI_Finalize: the test makes a few dozen.
+    // The test makes a few dozen types and leaves them to MPI_Finalize.
     Layout& done()
     {
         MPI_Type_commit(&type);
@@ -153,7 +153,7 @@ private:
     }
 };
 
-// So many items, one after the other, in each of so many blocks.
+// A buffer of one block for each rank, with a number of items in each block.
 class Placement {
 public:
     Placement(const Layout& layout, int items, int blocks)
@@ -167,10 +167,10 @@ public:
 
     std::size_t span() const { return static_cast<std::size_t>(last_ - first_); }
 
-    // Where the buffer argument points, for memory of span() bytes.
+    // The buffer argument of the call, for memory of span() bytes.
     unsigned char* origin(unsigned char* memory) const { return memory - first_; }
 
-    // Lays a block's bytes, given in the order of the signature, out in memory of span() bytes.
+    // Writes the bytes of a block to their places in memory of span() bytes. They come in the order of the signature.
     void scatter(int block, const std::vector<unsigned char>& packed, unsigned char* memory) const
     {
         std::size_t taken = 0;

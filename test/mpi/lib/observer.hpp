@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who served a call? MPI_Allgather between two readings of the component's counters.
+// Tells who served a call of MPI_Allgather, by the component's counters before and after the call.
 //
-// A right result alone proves nothing about the component: the module below it gives the same one.
+// A right result alone proves nothing about the component, because the fallback module gives the same result.
 #pragma once
 
 #include "session.hpp"
@@ -24,7 +24,7 @@ public:
                   open("coll_hier_allgather_calls", &served_) &&
                   open("coll_hier_allgather_fallbacks", &fallbacks_);
     }
-    ~Counters() = default;  // the handles live as long as the program
+    ~Counters() = default;  // the handles stay until the program ends
     Counters(const Counters&) = delete;
     Counters(Counters&&) = delete;
     Counters& operator=(const Counters&) = delete;
@@ -32,7 +32,7 @@ public:
 
     bool usable() const { return usable_; }
 
-    // While the tools interface is in use, MPI_Finalize leaves components open, with what they hold.
+    // Ends the use of the tools interface. Before that, MPI_Finalize would leave the components open.
     void close()
     {
         if (usable_) {
@@ -68,10 +68,11 @@ private:
     MPI_T_pvar_handle fallbacks_{};
 };
 
-// any: not looked at. hier: served by the component. fallback: handed on by it. none: it never saw the call.
+// any: not checked. hier: the component served the call. fallback: the component handed the call on. none: the
+// component never saw the call.
 enum class Expect { any, hier, fallback, none };
 
-// The options --expect and --min-bytes, and calls that are checked against them.
+// Makes calls and checks them against the options --expect and --min-bytes.
 class Observer {
 public:
     explicit Observer(Session& session) : session_(session)
@@ -97,8 +98,8 @@ public:
     Expect expect() const { return expect_; }
     Counters::Values read() const { return counters_.read(); }
 
-    // Who should serve an allgather of so many bytes in all. Nothing to send is anybody's work, and a communicator
-    // of one rank has no use for the component.
+    // Tells who should serve an allgather of so many bytes in all. Without bytes it may be anybody. A communicator of
+    // one rank does not use the component.
     Expect expected(int ranks, long long total_bytes) const
     {
         if (expect_ == Expect::any || expect_ == Expect::none) {
@@ -110,7 +111,7 @@ public:
         return total_bytes < min_bytes_ ? Expect::fallback : expect_;
     }
 
-    // MPI_Allgather, its status returned, and a check of who served it.
+    // Calls MPI_Allgather, checks who served the call, and returns its status.
     int allgather(const void* send, int send_count, MPI_Datatype send_type, void* receive,
                   int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
     {
@@ -136,14 +137,14 @@ public:
         return status;
     }
 
-    // Nothing is observed any more, and the component can go.
+    // Stops observing, so that MPI_Finalize can close the component.
     void close()
     {
         counters_.close();
         expect_ = Expect::any;
     }
 
-    // The same for calls that cannot be observed one by one.
+    // Checks several calls that cannot be observed one by one.
     void compare_totals(Counters::Values before, unsigned long long calls)
     {
         const Counters::Values after = counters_.read();

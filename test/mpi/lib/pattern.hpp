@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bytes that tell where they come from, and buffers that notice a write beside them.
+// Bytes that differ by sender, call and position, and buffers that notice a write beside them.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace hier_test {
 
-// A good mixer (splitmix64): neighbours in rank, call and position give unrelated values.
+// splitmix64: neighbouring ranks, calls and positions give unrelated values.
 constexpr std::uint64_t mix(std::uint64_t value)
 {
     value += 0x9e3779b97f4a7c15ULL;
@@ -22,13 +22,13 @@ constexpr std::uint64_t mix(std::uint64_t value)
 
 constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) { return mix(mix(a) ^ b); }
 
-// A number below the limit, the same wherever it is asked for with the same seeds.
+// A number below the limit. The same seeds give the same number on every rank.
 constexpr unsigned pick(std::uint64_t a, std::uint64_t b, unsigned limit)
 {
     return static_cast<unsigned>(mix(a, b) % limit);
 }
 
-// What one rank sends in one call.
+// The bytes that one rank sends in one call.
 class Pattern {
 public:
     Pattern(int rank, int call)
@@ -51,7 +51,7 @@ public:
         return all;
     }
 
-    // The first position that differs, if there is one.
+    // The first position that differs, if any.
     std::optional<std::size_t> mismatch(const unsigned char* from, std::size_t bytes) const
     {
         for (std::size_t at = 0; at < bytes; at += word) {
@@ -75,7 +75,7 @@ private:
     std::uint64_t seed_;
 };
 
-// A value that no gap, guard or idle buffer may lose.
+// Gaps, guards and idle buffers hold this value. A call must not change it.
 inline constexpr unsigned char poison = 0xa5;
 
 inline bool all_poison(const unsigned char* from, std::size_t bytes)
@@ -83,7 +83,7 @@ inline bool all_poison(const unsigned char* from, std::size_t bytes)
     return std::all_of(from, from + bytes, [](unsigned char byte) { return byte == poison; });
 }
 
-// Bytes between two guard zones, at a chosen misalignment; poison from the start.
+// Bytes between two guard zones, at a chosen misalignment, all filled with poison.
 class GuardedBuffer {
 public:
     explicit GuardedBuffer(std::size_t bytes, std::size_t misalignment = 0)

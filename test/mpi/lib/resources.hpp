@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a process holds: resident memory, descriptors, shared-memory mappings.
+// The resources of a process: resident memory, descriptors, shared-memory mappings.
 #pragma once
 
 #include <cstdlib>
@@ -11,15 +11,15 @@
 
 namespace hier_test {
 
-// To be called before MPI_Init by who weighs resident memory. Where transparent huge pages are on for all, the kernel
-// (khugepaged) makes one of 512 small pages, most of them never touched, whenever it comes by: 2 MiB more out of nothing.
+// Call this before MPI_Init in a program that measures resident memory. With transparent huge pages the kernel may turn
+// 512 small pages into a huge one at any time. That adds 2 MiB of memory that nobody has touched.
 inline void keep_pages_small() { prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
 
 struct Resources {
     long long resident_bytes = 0;
     long descriptors = 0;
-    long shared_mappings = 0;  // of memory under a name or a descriptor
-    long shm_entries = 0;      // in /dev/shm; 0 where other jobs use it too
+    long shared_mappings = 0;  // of memory that has a name or a descriptor
+    long shm_entries = 0;      // in /dev/shm; 0 if other jobs use it, too
 
     static Resources now()
     {
@@ -27,7 +27,7 @@ struct Resources {
         long long pages = 0;
         std::ifstream("/proc/self/statm") >> held.resident_bytes >> pages;
         held.resident_bytes = pages * sysconf(_SC_PAGESIZE);
-        held.descriptors = entries("/proc/self/fd") - 1;  // less the one that reads it
+        held.descriptors = entries("/proc/self/fd") - 1;  // one of them reads the directory
         std::ifstream maps("/proc/self/maps");
         for (std::string line; std::getline(maps, line);) {
             if (line.find("/dev/shm/") != std::string::npos ||
@@ -36,7 +36,7 @@ struct Resources {
                 ++held.shared_mappings;
             }
         }
-        // Set by private-shm.
+        // test/mpi/scripts/private-shm sets this variable.
         if (std::getenv("HIER_TEST_PRIVATE_SHM") != nullptr) {
             held.shm_entries = entries("/dev/shm");
         }

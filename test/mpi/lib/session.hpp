@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One run of a test program: options, the verdict that all ranks agree on, and a bound on its time.
+// One run of a test program: its options, a verdict on which all ranks agree, and a bound on its time.
 //
-// Options have the form `--name value`; a program lists the names that it takes besides --bound. Failures are
-// printed where they are found, with the rank; the exit status is the same on every rank.
+// Options have the form `--name value`. A program lists the names that it takes; every program takes --bound. The rank
+// that finds a failure prints it. The exit status is the same on every rank.
 #pragma once
 
 #ifndef OMPI_SKIP_MPICXX
@@ -21,10 +21,10 @@
 
 namespace hier_test {
 
-// Seconds after which a program gives up: a hang must end as a failure that says where it was.
+// Seconds after which a program gives up. So a hang ends as a failure, and the message says where.
 inline constexpr long default_bound_s = 100;
 
-// What the watchdog prints; static, because a signal handler may touch nothing else.
+// The message of the watchdog. It is static, because a signal handler may use nothing else.
 inline char watchdog_text[256];
 
 extern "C" inline void watchdog(int)
@@ -83,7 +83,7 @@ public:
         return value;
     }
 
-    // Names what runs now, for the watchdog's message.
+    // Says what the test does now, for the watchdog's message.
     [[gnu::format(printf, 2, 3)]] void phase(const char* format, ...)
     {
         char what[160];
@@ -95,7 +95,7 @@ public:
                       "%s: rank %d: not finished in time, in: %s\n", name_, rank_, what);
     }
 
-    // Counts a check; prints the message if it does not hold. Returns ok.
+    // Counts a check and prints the message if the check has failed. Returns `ok`.
     [[gnu::format(printf, 3, 4)]] bool check(bool ok, const char* format, ...)
     {
         ++checks_;
@@ -103,7 +103,7 @@ public:
             return true;
         }
         constexpr unsigned long long shown =
-            5;  // of each rank: one cause tends to fail many checks
+            5;  // on each rank, because one cause often fails many checks
         if (++failures_ <= shown) {
             char what[400];
             va_list arguments;
@@ -120,7 +120,7 @@ public:
         return check(mpi_status == MPI_SUCCESS, "%s: error code %d", what, mpi_status);
     }
 
-    // Ends MPI; the verdict of all ranks, as an exit status.
+    // Ends MPI. Returns the verdict of all ranks as an exit status.
     int finish()
     {
         const Verdict verdict = judge(MPI_COMM_WORLD);
@@ -132,7 +132,7 @@ public:
         return verdict.is_good() ? 0 : 1;
     }
 
-    // That of a communicator's ranks, told before MPI ends.
+    // Prints the verdict of a communicator's ranks, before MPI ends. True: all checks were good.
     bool verdict(MPI_Comm comm)
     {
         const Verdict verdict = judge(comm);
@@ -145,7 +145,7 @@ public:
         return verdict.is_good();
     }
 
-    // A wrong command line: said once, and every rank ends alike.
+    // For a wrong command line: rank 0 prints the message, and all ranks end with the same status.
     [[noreturn, gnu::format(printf, 2, 3)]] void usage(const char* format, ...) const
     {
         if (rank_ == 0) {
@@ -163,7 +163,7 @@ public:
 private:
     struct Verdict {
         unsigned long long failures, checks;
-        // No check made is no success.
+        // A run without a check is no success.
         bool is_good() const { return failures == 0 && checks > 0; }
     };
 

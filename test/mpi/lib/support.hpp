@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the MPI test programs share.
+// The header that most MPI test programs include.
 #pragma once
 
 #include "observer.hpp"
@@ -22,7 +22,7 @@ inline int size_of(MPI_Comm comm)
     return size;
 }
 
-// Compares a gathered buffer of equal blocks with the patterns of ranks 0, 1, ... in this order.
+// Compares a gathered buffer with the patterns of ranks 0, 1, ... in this order.
 inline bool check_blocks(Session& session, const unsigned char* received, std::size_t block_bytes,
                          int ranks, int call, const char* what)
 {

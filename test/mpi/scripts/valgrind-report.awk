@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Reads valgrind's XML reports; prints the errors that have a frame in the component, and fails if there are any.
-# A use of undefined bytes counts only where the component itself looks at them (its own frame is the innermost): the
-# user's padding bytes, handed on to the fallback module, are nobody's error.
+# Reads valgrind's XML reports and prints the errors that have a frame in the component. Fails if there are any.
+# A use of undefined bytes counts only if the innermost frame is the component's. Padding bytes of the application that
+# the component hands on are no error.
 FNR == 1 { reports++ }
 /<error>/ { inside = 1; text = ""; kind = ""; frames = 0; ours = 0; innermost = 0 }
 inside && /<kind>/ { kind = $0; gsub(/.*<kind>|<\/kind>.*/, "", kind) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whoever has left a call and computes, without another call of MPI, delays nobody who is still in it: after each call
-// every rank waits, outside MPI, until all have left it.
+// A rank that has left a call and computes makes no MPI calls. This must not delay the ranks that are still in the
+// call. So every rank waits outside MPI after each call, until all ranks have left the call.
 #include "test/mpi/lib/support.hpp"
 
 #include <fcntl.h>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr int max_ranks = 64;
 
-// What all ranks see without MPI: the number of calls that each has left. They are on one machine, their nodes are
-// virtual.
+// Memory that all ranks see without MPI: the number of calls that each rank has left. All ranks are on one machine, on
+// virtual nodes.
 class Departures {
 public:
     explicit Departures(Session& session) : rank_(session.rank()), ranks_(session.size())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A child of fork() that ends by exit(), and so runs what is to run at the end of the program, takes nothing of its
-// parent's with it: connections live on when the communicators that needed them are gone.
+// A child of fork() ends by exit(), which runs the handlers for the end of the program. This must not harm the parent:
+// its connections still work, even if the communicators that needed them are gone.
 #include "test/mpi/lib/support.hpp"
 
 #include <cstdlib>

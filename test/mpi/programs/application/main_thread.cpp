@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI is another thread's, and the main threads of all processes but one end between two calls: the kernel then knows
-// their memory and files no more by the processes' numbers.
+// Another thread than the main thread uses MPI. The main threads of all processes but one end between two calls. After
+// that the kernel does not find memory and files of these processes by process id any more.
 #include "test/mpi/lib/support.hpp"
 
 #include <pthread.h>

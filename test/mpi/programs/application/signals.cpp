@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An application that handles errors by itself, from before MPI_Init on: its handlers stay, whether hier serves or not.
+// An application has set its own signal handlers before MPI_Init. They must stay, whether hier serves or not.
 #include "test/mpi/lib/support.hpp"
 
 #include <link.h>
@@ -14,7 +14,7 @@ namespace {
 
 void handler(int, siginfo_t*, void*) {}
 
-// Somebody else may have loaded UCX, which then has the handlers for his sake.
+// Another component may have loaded UCX first. Then UCX has taken the handlers on behalf of that component.
 bool is_first(const char* library, const char* other)
 {
     struct Search {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program that makes no other calls than allgathers of a few bytes, of which one rank is always the last to enter, and
-// so finds all there: what else Open MPI has to do for that rank must be done all the same. Here it sends a message that
-// goes in parts.
+// A program calls nothing but small allgathers. One rank is always the last to enter, so it never waits in a call. Open
+// MPI must still do its other work on that rank. Here this work is a message that goes in parts.
 #include "test/mpi/lib/support.hpp"
 
 #include <chrono>
@@ -11,7 +10,7 @@ using namespace hier_test;
 
 namespace {
 
-// As a rank that computes.
+// Stands for computing.
 void be_late()
 {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
@@ -19,7 +18,7 @@ void be_late()
     }
 }
 
-// What rank 1 says.
+// Every rank says a number. Returns that of rank 1.
 int gather(Session& session, int said)
 {
     std::vector<int> all(static_cast<std::size_t>(session.size()));
@@ -28,7 +27,7 @@ int gather(Session& session, int said)
     return all[1];
 }
 
-// How many calls it takes, or all of them.
+// The number of calls until the message has come; `most` if it has not come.
 int calls_until_it_is_there(Session& session, MPI_Request& request, int most)
 {
     for (int call = 1; call < most; ++call) {
@@ -46,7 +45,7 @@ int main(int argc, char** argv)
 {
     Session session(argc, argv, "starved", {"expect"});
     Observer observer(session);
-    gather(session, 1);  // sets up what takes messages
+    gather(session, 1);  // makes the team, which takes the messages
     const Counters::Values before = observer.read();
     std::vector<char> message(8 << 20, 'x');
     MPI_Request request = MPI_REQUEST_NULL;

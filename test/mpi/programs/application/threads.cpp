@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_THREAD_MULTIPLE: every thread has a communicator of its own, and all make their first calls, which set the
-// component up, and the following ones at the same time.
+// MPI_THREAD_MULTIPLE. Every thread has a communicator of its own. All threads make their calls at the same time, also
+// the first ones, which make the teams.
 #include "test/mpi/lib/support.hpp"
 
 #include <atomic>
@@ -12,7 +12,8 @@ using namespace hier_test;
 
 namespace {
 
-// One thread's calls; what went wrong first, or nothing. Runs beside others, so it only computes.
+// Makes the calls of one thread. Returns the first failure, or nothing. It runs beside other threads, so it does not
+// use the session.
 std::string work(MPI_Comm comm, int thread, int calls)
 {
     constexpr std::size_t sizes[] = {8, 4097, 100003};
@@ -59,7 +60,7 @@ int main(int argc, char** argv)
     const auto threads = static_cast<int>(session.number("threads", 2));
     const auto calls = static_cast<int>(session.number("calls", 100));
 
-    // Every other one with the ranks reversed, so that the teams differ.
+    // Every other communicator has the ranks in reverse order, so that the teams differ.
     std::vector<MPI_Comm> comms;
     for (int i = 0; i < threads; ++i) {
         MPI_Comm comm;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Allgather with derived datatypes: each on either side, mixed between ranks, with nothing written in the gaps.
-// And a send signature that is too long: an error on that rank, and no hang on any.
+// MPI_Allgather with derived datatypes, each one on either side, and mixed between ranks. Nothing may be written into
+// the gaps. Also a send signature that is too long: an error on that rank, and no rank hangs.
 #include "test/mpi/lib/layout.hpp"
 
 #include <sstream>
@@ -11,7 +11,7 @@ using namespace hier_test;
 
 namespace {
 
-// A layout and how many items of it make up the signature that all members of a family share.
+// A layout, and the number of its items that make up the family's signature.
 struct Form {
     Layout layout;
     int items;
@@ -62,7 +62,7 @@ Family family_of_ints(int ranks, int scale)
     add("contiguous of vectors", Layout::contiguous(3, gaps), n / 24);
     add("vector of resized",
         Layout::vector(2, 3, 4, Layout::resized(-4, 20, Layout::contiguous(2, i))), n / 12);
-    // The column of a matrix with a column a rank: blocks of different ranks alternate int by int.
+    // Each rank has a column of a matrix, so the ints of different ranks alternate.
     add("column", Layout::resized(0, sizeof(int), Layout::vector(n, 1, ranks, i)), 1);
     add("interleaved halves",
         Layout::resized(0, sizeof(int), Layout::indexed({{1, 0}, {1, 2L * n}}, i)), n / 2, true);
@@ -88,8 +88,8 @@ Family family_of_records(int scale)
     return finished("records", static_cast<std::size_t>(n) * 14, std::move(forms));
 }
 
-// The signature: nothing. (No items at all are not among it: Open MPI 4.1 returns from such a call before any module
-// sees it, so a rank that has none leaves the others waiting, whoever serves them.)
+// The signature: nothing. There is no form of 0 items, because Open MPI 4.1 returns from such a call before any module
+// sees the call. A rank with 0 items would leave the others waiting, with any module.
 Family family_of_nothing()
 {
     const Layout i = Layout::basic(MPI_INT, sizeof(int));
@@ -120,7 +120,7 @@ public:
         mixed(family, 4 * static_cast<int>(family.forms.size()));
     }
 
-    // Every rank another form on either side: only the signature is common.
+    // Every rank uses other forms on both sides. Only the signature is common.
     void mixed(const Family& family, int rounds)
     {
         const auto self = static_cast<std::uint64_t>(session_.rank()) << 32;
@@ -172,7 +172,7 @@ public:
                     offender, rank);
             }
         }
-        // The communicator is good for the next call.
+        // The communicator must still work.
         std::vector<int> all(static_cast<std::size_t>(ranks), -1);
         session_.ok(MPI_Allgather(&ranks, 1, MPI_INT, all.data(), 1, MPI_INT, comm),
                     "the call after the wrong one");
@@ -182,7 +182,7 @@ public:
     }
 
 private:
-    // No sending form: in place.
+    // `from` is nullptr: in place.
     void one(const Family& family, const Form* from, const Form& to)
     {
         const int call = ++call_;
@@ -199,7 +199,7 @@ private:
         }
         const std::vector<unsigned char> mine = Pattern(rank, call).bytes(family.bytes);
         int status = MPI_SUCCESS;
-        // Now and then with absolute addresses, whichever way the other ranks do it.
+        // Each rank now and then uses absolute addresses, whatever the others use.
         const bool absolute =
             pick(static_cast<std::uint64_t>(rank) + 11, static_cast<std::uint64_t>(call), 4) == 0;
         const Argument target(to.layout, receiving.origin(receive.data()), absolute);
@@ -228,7 +228,7 @@ private:
                        where(receive, expected).c_str());
     }
 
-    // A buffer and its datatype, as they are or as MPI_BOTTOM and absolute addresses.
+    // A buffer and its datatype, or MPI_BOTTOM and a datatype of absolute addresses.
     struct Argument {
         Argument(const Layout& layout, unsigned char* origin, bool absolute_addresses)
             : buffer(absolute_addresses ? MPI_BOTTOM : origin),
@@ -291,14 +291,14 @@ int main(int argc, char** argv)
         } else {
             datatypes.mixed(ints, 24);  // every pair would take minutes
         }
-        // The stock modules leave it open what the other ranks see; the component promises more.
+        // This is promised by the component alone. With stock modules it is open what the other ranks see.
         if (observer.expect() == Expect::hier && session.size() > 1) {
             datatypes.too_long(ints, 0);
             datatypes.too_long(ints, session.size() - 1);
         }
     }
-    // The stock modules copy an empty type with a loop that reads behind its description (4.1: crash in coll/tuned's
-    // Bruck), so this is not theirs to try.
+    // Stock modules read behind the description of an empty type. In Open MPI 4.1 coll/tuned's Bruck algorithm crashes,
+    // so only hier gets these calls.
     if (observer.expect() == Expect::hier) {
         datatypes.run(family_of_nothing());
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Allgather of bytes, bit by bit: against the pattern that was sent and against coll/basic, on communicators
-// of every order, with guards around both buffers. Then calls in a row: see run_in_a_row().
+// MPI_Allgather of bytes on communicators of every order. Every byte is compared with the pattern that was sent and
+// with the result of coll/basic. Guards lie around both buffers. Then come calls in a row: see run_in_a_row().
 #include "test/mpi/lib/support.hpp"
 
 #include <sstream>
@@ -37,8 +37,8 @@ public:
         }
     }
 
-    // No barrier between calls, ranks late at random, each with buffers of its own choice, both overwritten as soon
-    // as the call is over: a block that is still read or written after the return shows.
+    // There is no barrier between the calls, and ranks are late at random. Each rank chooses its buffers and overwrites
+    // both as soon as the call is over. So a block that is read or written after the return is noticed.
     void run_in_a_row(const Group& a, const Group& b, int calls)
     {
         constexpr std::size_t sizes[] = {64, 4097, 70001, 300007};
@@ -79,8 +79,8 @@ public:
         }
     }
 
-    // Memory that is given back and comes again at the same address, not on all ranks in the same calls, has new
-    // pages: what was remembered of the old ones leads astray.
+    // Memory is freed and comes back at the same address with new pages, not on all ranks in the same calls. hier must
+    // not use what it remembers of the old pages.
     void run_same_address(const Group& group, int calls)
     {
         constexpr std::size_t sizes[] = {40000, 250003};
@@ -138,7 +138,7 @@ private:
         if (in_place) {
             mine.fill(receive.data() + static_cast<std::size_t>(rank) * bytes, bytes);
         }
-        // MPI ignores the send count and type in place; both forms that programs use are tried.
+        // In place MPI ignores the send count and the send type.
         const void* from = in_place ? MPI_IN_PLACE : send.data();
         const int send_count = in_place ? 0 : count;
         const MPI_Datatype send_type = in_place ? MPI_DATATYPE_NULL : MPI_BYTE;
@@ -174,11 +174,11 @@ private:
 
     Session& session_;
     Observer& observer_;
-    bool corrupt_;  // the test of the test: a wrong bit must be found
+    bool corrupt_;  // tests the test: a wrong bit must be found
     int call_ = 0;
 };
 
-// The info key puts coll/basic before every other module on this one communicator.
+// The info key gives coll/basic the first place on this communicator.
 MPI_Comm served_by_basic(MPI_Comm comm)
 {
     MPI_Info info;
@@ -255,6 +255,6 @@ int main(int argc, char** argv)
             MPI_Comm_free(&group.comm);
         }
     }
-    observer.close();  // or MPI_Finalize would not close the component
+    observer.close();  // so that MPI_Finalize closes the component
     return session.finish();
 }

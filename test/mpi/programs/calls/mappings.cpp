@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Buffers in memory of every origin: what a network may have to register is not always the heap's. Each rank has
-// another one in each call, and its address comes back as other memory.
+// Buffers in memory of every origin, because a network may have to register more than the heap. Each rank has memory of
+// another origin in each call, and the same address is other memory in the next call.
 #include "test/mpi/lib/support.hpp"
 
 #include <sys/mman.h>
@@ -16,10 +16,10 @@ namespace {
 enum class Origin {
     pages,
     read_only,
-    read_only_file,  // send buffers only, as the one before
+    read_only_file,  // this and read_only are for send buffers alone
     shared_file,
     dropped,  // the kernel has taken the pages back once
-    forked,   // a child had them, too
+    forked,   // a child has had the pages, too
 };
 constexpr int origins = 6;
 
@@ -31,7 +31,7 @@ bool is_read_only(Origin origin)
     return origin == Origin::read_only || origin == Origin::read_only_file;
 }
 
-// Where a mapping has been, nothing else comes to lie before the next one.
+// Reserves addresses, so that nothing else comes to lie there between two mappings.
 void* reserve(void* at, std::size_t bytes)
 {
     return mmap(at, bytes, PROT_NONE,
@@ -39,7 +39,7 @@ void* reserve(void* at, std::size_t bytes)
                 0);
 }
 
-// Pages at an address that has been reserved.
+// Memory at an address that has been reserved.
 class Mapping {
 public:
     Mapping(Session& session, void* at, std::size_t bytes, Origin origin)
@@ -61,14 +61,14 @@ public:
 
     unsigned char* data() { return data_; }
 
-    // What is to be sent is there.
+    // Call this when the data to send is in place.
     void settle()
     {
         if (is_read_only(origin_))
             session_.check(mprotect(data_, bytes_, PROT_READ) == 0, "mprotect");
     }
 
-    // Before anything is there.
+    // Call this before any data is in place.
     void prepare()
     {
         if (origin_ == Origin::dropped) {
@@ -113,7 +113,7 @@ int main(int argc, char** argv)
     Observer observer(session);
     const auto calls = static_cast<int>(session.number("rounds", 2)) * origins;
     for (const int bytes : {70001, 300000, 5000}) {
-        // Each call finds other memory where the last one's was.
+        // Each call has other memory at the addresses of the last call.
         constexpr std::size_t page = 4096;
         const std::size_t block = static_cast<std::size_t>(bytes);
         const std::size_t all = static_cast<std::size_t>(session.size()) * block;

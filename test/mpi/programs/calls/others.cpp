@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every other collective family: a component that provides MPI_Allgather alone must leave the rest of the library
-// whole, on COMM_WORLD, on COMM_SELF, on inter-communicators and on topologies.
+// All other collectives. The component provides MPI_Allgather alone, and everything else must still work: on COMM_WORLD
+// and COMM_SELF, on inter-communicators and on topologies.
 #include "test/mpi/lib/families.hpp"
 
 #include <vector>
@@ -9,7 +9,7 @@ using namespace hier_test;
 
 namespace {
 
-// The two groups need not be of one size; a rank gets the blocks of the other group.
+// The two groups may differ in size. A rank gets the blocks of the other group.
 void inter_communicator(Session& session, Observer& observer)
 {
     const int ranks = session.size();
@@ -60,7 +60,7 @@ void inter_communicator(Session& session, Observer& observer)
     MPI_Comm_free(&half);
 }
 
-// A ring of all ranks as a cartesian communicator: two neighbours, equal ones on one or two ranks too.
+// A ring of all ranks as a cartesian communicator. Each rank has two neighbours, which are equal on one or two ranks.
 void neighbours(Session& session)
 {
     session.phase("neighbourhood collectives");
@@ -84,7 +84,7 @@ void neighbours(Session& session)
     // The analyzer does not know this nonblocking collective.
     MPI_Wait(&request, MPI_STATUS_IGNORE);  // NOLINT(clang-analyzer-optin.mpi.MPI-Checker)
     session.check(got == wanted, "MPI_Ineighbor_allgather: wrong result");
-    // On rings of one or two the two sides are the same rank, and messages may pair up crosswise.
+    // On rings of one or two ranks both neighbours are the same rank, and the messages may be swapped.
     if (ranks > 2) {
         const Ints send = blocks(2, [&](int side, int i) { return value(rank, side, i); });
         got.assign(slots(2 * block), -1);
@@ -98,7 +98,7 @@ void neighbours(Session& session)
     MPI_Comm_free(&ring);
 }
 
-// The first call of a communicator, with what it takes to set up, while another operation on it is pending.
+// The first call of a communicator, which makes its team, while another operation on it is pending.
 void beside_a_pending_idup(Session& session, Observer& observer)
 {
     constexpr int count = 1000;
@@ -128,7 +128,7 @@ int main(int argc, char** argv)
     Session session(argc, argv, "others", {"expect", "min-bytes", "exscan-alone"});
     Observer observer(session);
 
-    // So that the component is at work, not only loaded.
+    // A call that the component serves, so that it is not only loaded.
     Ints ranks(slots(session.size() * 1000), -1);
     const Ints mine(1000, session.rank());
     session.ok(

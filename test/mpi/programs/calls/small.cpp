@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small calls, of which a communicator has to see some before it is worth a set-up: all of its ranks count the same ones,
-// whatever else each of them has done.
+// A communicator makes its team after a number of small calls. All its ranks must count the same calls, whatever else
+// each rank has done.
 #include "test/mpi/lib/support.hpp"
 
 #include <vector>
@@ -32,7 +32,8 @@ int main(int argc, char** argv)
     Observer observer(session);
     const Counters::Values before = observer.read();
     constexpr int rounds = 10;
-    // The larger one is what the ranks tell each other first at a set-up: a mix-up would not even be truncated.
+    // The larger size is that of the first message of set-up. If the two were mixed up, MPI would not report
+    // truncation.
     constexpr std::size_t sizes[] = {4, 32};
     for (int round = 0; round < rounds; ++round) {
         for (const std::size_t bytes : sizes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traces that the component writes (coll_hier_trace): each rank reads its own file. Equal nodes and direct puts
-// between them, as the case has to ask for.
+// The traces that the component writes (coll_hier_trace). Each rank reads its own file. The case must ask for nodes of
+// equal size and for the route direct.
 #include "test/mpi/lib/support.hpp"
 
 #include <fstream>
@@ -17,7 +17,7 @@ struct File {
     std::map<std::string, std::string> header;
     std::map<std::string, unsigned long long> number;  // by "kind level"
     std::map<std::string, unsigned long long> bytes;
-    unsigned long long untimed = 0;  // without three times, in their order
+    unsigned long long untimed = 0;  // operations without three times in ascending order
     unsigned long long operations = 0;
 };
 
@@ -123,7 +123,7 @@ int main(int argc, char** argv)
     Session session(argc, argv, "trace",
                     {"expect", "min-bytes", "ranks-per-node", "writable", "bytes"});
     Observer observer(session);
-    constexpr int calls = 3;  // the second one is traced
+    constexpr int calls = 3;  // the second call is traced
     const auto bytes = static_cast<std::size_t>(session.number("bytes", 300001));
     const char* prefix = std::getenv("OMPI_MCA_coll_hier_trace");
     if (prefix == nullptr) {

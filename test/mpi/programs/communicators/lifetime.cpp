@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators made, used and freed in every order, and left to MPI_Finalize: nothing is lost, nothing is used twice.
+// Communicators are made, used and freed in every order, or left to MPI_Finalize. Nothing may be lost, and nothing may
+// be used after it was freed.
 #include "test/mpi/lib/resources.hpp"
 #include "test/mpi/lib/support.hpp"
 
@@ -11,8 +12,8 @@ using namespace hier_test;
 
 namespace {
 
-// More than this for each communicator that was made and freed again is a leak of its memory, not the allocator's play.
-// (valgrind keeps freed memory for a while and needs another figure.)
+// If each communicator that was made and freed costs more than this, memory leaks. Less may come from the allocator.
+// valgrind keeps freed memory for a while and needs another figure.
 constexpr long default_leak_bytes = 64L * 1024;
 
 int deleted_attributes = 0;
@@ -31,7 +32,7 @@ public:
     {
     }
 
-    // One of several ways to a new communicator of all or some ranks.
+    // Makes a communicator of all or some ranks, in one of several ways.
     MPI_Comm make(MPI_Comm parent, int way) const
     {
         const int rank = rank_of(parent);
@@ -68,7 +69,7 @@ public:
         check_blocks(session_, receive.data(), bytes, ranks, call, "lifetime");
     }
 
-    // Made, used (or not: every fifth) and freed, one after the other.
+    // Makes communicators, uses four of five and frees them, one after the other.
     void churn(int count)
     {
         for (int i = 0; i < count; ++i) {
@@ -85,7 +86,7 @@ public:
         }
     }
 
-    // The same, watched.
+    // The same, with a look at resources before and after.
     void churn_watched(int count)
     {
         churn(40);
@@ -106,13 +107,12 @@ public:
                        before.shm_entries, count, after.shm_entries);
         if (session_.rank() == 0) {
             std::printf("figure: lifetime: %lld bytes of resident memory more for each of %d "
-                        "communicators made and "
-                        "freed\n",
+                        "communicators made and freed\n",
                         grown / count, count);
         }
     }
 
-    // Parents and children, used in one order and freed in another; each rank sees the same orders.
+    // Parents and children are used in one order and freed in another. The orders are the same on all ranks.
     void orders()
     {
         for (const int order : {0, 1, 2, 3, 4}) {
@@ -159,8 +159,8 @@ public:
         MPI_Comm_free_keyval(&key);
     }
 
-    // What a program leaves behind, MPI_Finalize frees in the order of context ids. With holes in them, what the
-    // component makes lazily for a communicator lies before it.
+    // MPI_Finalize frees the communicators that a program leaves, in the order of context ids. Holes in these ids make
+    // sure that the component's own communicators get lower ids than the application's.
     void leave_to_finalize()
     {
         session_.phase("communicators for MPI_Finalize");
@@ -181,12 +181,12 @@ public:
         use(left[4]);
         use(left[0]);
         MPI_Comm_free(&holes[1]);
-        use(left[2]);  // left[1] is never used, holes[4] neither freed
+        use(left[2]);  // left[1] is never used, and holes[4] is neither used nor freed
         left.push_back(make(MPI_COMM_WORLD, 1));
         use(left[5]);
     }
 
-    // What a live one costs.
+    // Measures what a live communicator costs.
     void weigh(int count)
     {
         session_.phase("live communicators");
@@ -200,8 +200,7 @@ public:
         const Resources after = settled();
         if (session_.rank() == 0) {
             std::printf("figure: lifetime: a live communicator of %d ranks holds %lld bytes of "
-                        "resident memory and %.1f "
-                        "descriptors (rank 0)\n",
+                        "resident memory and %.1f descriptors (rank 0)\n",
                         session_.size(), (after.resident_bytes - before.resident_bytes) / count,
                         static_cast<double>(after.descriptors - before.descriptors) / count);
         }
@@ -211,7 +210,7 @@ public:
     }
 
 private:
-    // Two barriers: nobody is still in the midst of freeing, and nobody goes on before all have looked.
+    // After two barriers no rank is still freeing. The third one keeps all ranks here until every rank has looked.
     static Resources settled()
     {
         MPI_Barrier(MPI_COMM_WORLD);
@@ -221,7 +220,7 @@ private:
         return held;
     }
 
-    // In the order of making, backwards, or shuffled, in one way or another.
+    // 0: in the order of making; 1: backwards; above: shuffled in one way or another.
     static std::vector<std::size_t> arranged(std::size_t count, int order)
     {
         std::vector<std::size_t> sequence(count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI sessions, one after the other, without MPI_Init or inside it: with each of them the component is opened and
-// closed, and its communicators are made from groups.
+// MPI sessions, one after the other, without MPI_Init or inside it. Each session opens and closes the component. The
+// communicators are made from groups.
 #include "test/mpi/lib/pattern.hpp"
 
 #include <cstdio>
@@ -27,7 +27,7 @@ using namespace hier_test;
 
 namespace {
 
-// Blocks that are wrong.
+// The number of wrong blocks.
 int gather(MPI_Comm comm, int call)
 {
     constexpr std::size_t block = 100003;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the first call on a communicator costs, in time, memory and descriptors. Figures for the record; nothing here
-// is asserted but the result of the calls.
+// Measures the cost of the first call on a communicator: time, memory and descriptors. The figures are only printed.
+// The test checks the results of the calls alone.
 #include "test/mpi/lib/resources.hpp"
 #include "test/mpi/lib/support.hpp"
 
@@ -28,7 +28,7 @@ int main(int argc, char** argv)
     const auto bytes = static_cast<std::size_t>(session.number("bytes", 4096));
     const int ranks = session.size();
 
-    // The buffers are made, touched and used once before, so that what is measured is the communicator's.
+    // The buffers are made, touched and used once before, so that only the communicator is measured.
     const std::vector<unsigned char> send = Pattern(session.rank(), 1).bytes(bytes);
     std::vector<unsigned char> receive(bytes * static_cast<std::size_t>(ranks));
     std::vector<MPI_Comm> comms(static_cast<std::size_t>(count));
@@ -66,12 +66,10 @@ int main(int argc, char** argv)
     MPI_Reduce(grown, most, 3, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
     if (session.rank() == 0) {
         std::printf("figure: setup_cost: %d ranks: first call %.2f ms on COMM_WORLD, %.2f ms on "
-                    "the %d next (median), then "
-                    "%.3f ms\n",
+                    "the %d next (median), then %.3f ms\n",
                     ranks, of_the_first, median(first), count, median(second));
         std::printf("figure: setup_cost: %d ranks: a communicator holds %lld bytes of resident "
-                    "memory, %.1f descriptors, "
-                    "%.1f shared mappings (most of any rank)\n",
+                    "memory, %.1f descriptors, %.1f shared mappings (most of any rank)\n",
                     ranks, most[0] / count, static_cast<double>(most[1]) / count,
                     static_cast<double>(most[2]) / count);
     }

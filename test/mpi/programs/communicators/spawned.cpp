@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes that were spawned gather with those that spawned them, and end. The others go on: what their connections
-// still had to say to those that have gone harms nobody.
+// Processes gather with processes that they have spawned, and the spawned ones end. The others go on. Messages to the
+// processes that have ended must do no harm.
 #include "test/mpi/lib/support.hpp"
 
 #include <vector>
@@ -40,7 +40,7 @@ int main(int argc, char** argv)
     MPI_Comm parents = MPI_COMM_NULL;
     MPI_Comm_get_parent(&parents);
     const bool is_child = parents != MPI_COMM_NULL;
-    // Once the merged communicator is freed while its other half is there, once when that has long gone.
+    // The merged communicator is freed once while its other half still runs, and once long after that has ended.
     for (int round = 0; round < (is_child ? 1 : 2); ++round) {
         MPI_Comm others = parents;
         MPI_Comm all = MPI_COMM_NULL;
@@ -55,7 +55,7 @@ int main(int argc, char** argv)
         MPI_Comm_disconnect(&others);
         if (!is_child) sleep(4);
         if (frees_late) MPI_Comm_free(&all);
-        if (!is_child) gather(session, observer, MPI_COMM_WORLD, "those who spawned");
+        if (!is_child) gather(session, observer, MPI_COMM_WORLD, "the parents");
     }
     return session.finish();
 }

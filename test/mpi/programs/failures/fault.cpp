@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank fails the others. Survivors must not wait for ever: they get an error, say so, and end the job.
+// The last rank fails. The survivors must not wait for ever: they get an error, print it, and end the job.
 //
-//   --mode kill     the last rank is killed during calls (mpirun then ends the job)
-//   --mode stop     it is stopped during calls, as by a debugger: it neither runs nor goes away
-//   --mode counts   it gives another count than the others
-//   --mode resume   it is stopped, and goes on when the others, which sent staged data, have freed the communicator
-//   --mode again    as counts; staged calls on the broken communicator then return the error and leave nothing
-//   --mode cut      the network goes down (environment HIER_TEST_CUT: the command), and comes back (HIER_TEST_MEND)
-//   --mode late     it comes later than coll_hier_timeout: no fault, everything must be right
-//   --bytes N       a rank, of kill, stop, counts and late (stop: more than goes to who has not entered)
+//   --mode kill     the rank is killed during calls; mpirun then ends the job
+//   --mode stop     the rank is stopped during calls, as by a debugger: it does not run, but it exists
+//   --mode counts   the rank gives another count than the others
+//   --mode resume   the rank is stopped, and goes on when the others have freed the communicator; they sent staged data
+//   --mode again    like counts; then staged calls on the broken communicator must return the error and lose no memory
+//   --mode cut      the network goes down and comes back, by the commands in HIER_TEST_CUT and HIER_TEST_MEND
+//   --mode late     the rank comes later than coll_hier_timeout; this is no failure, and every byte must be right
+//   --bytes N       bytes a rank in kill, stop, counts and late; for stop more than goes to a rank outside the call
 #include "test/mpi/lib/resources.hpp"
 #include "test/mpi/lib/support.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t block = 300007;
 
-// A moment later, whatever this process does then.
+// Sends the signal to this process a moment later, whatever the process does then.
 void signal_soon(int signal)
 {
     std::thread([signal] {
@@ -36,7 +36,7 @@ void signal_soon(int signal)
     }).detach();
 }
 
-// From outside: this process does not run meanwhile.
+// A child stops this process for a while and then continues it.
 void stop_for_a_while(unsigned seconds)
 {
     const pid_t process = getpid();
@@ -48,7 +48,7 @@ void stop_for_a_while(unsigned seconds)
     _exit(0);
 }
 
-// Every other integer of twice as many: packed before it is sent.
+// Every other integer, so the data is packed before it is sent.
 MPI_Datatype strided_block()
 {
     MPI_Datatype type;
@@ -57,8 +57,8 @@ MPI_Datatype strided_block()
     return type;
 }
 
-// The victim is in the call and has let the others write when it stops; what they have on its way is in memory of
-// the component's, and UCX still has it when the communicator has long been freed.
+// The victim stops in the call, after it has let the others write. The others' data is in memory of the component. UCX
+// still uses this memory long after the communicator was freed.
 void run_resume(Session& session, bool victim, MPI_Comm comm)
 {
     constexpr unsigned pause = 10;
@@ -66,7 +66,7 @@ void run_resume(Session& session, bool victim, MPI_Comm comm)
     int bytes = 0;
     MPI_Type_size(type, &bytes);
     const auto block_bytes = static_cast<std::size_t>(bytes);
-    // To the end: what is on its way to and from there when the call fails is so for longer than this function.
+    // Static, because transfers from and to these buffers may go on after this function has returned.
     static std::vector<unsigned char> send, receive;
     send.resize(2 * block_bytes);
     receive.resize(block_bytes * static_cast<std::size_t>(session.size()));
@@ -88,7 +88,7 @@ void run_resume(Session& session, bool victim, MPI_Comm comm)
         MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
-// Nothing is started on a communicator that is broken, and what packed the data is kept for the next call.
+// On a broken communicator no transfer starts. The memory into which data was packed is used again by the next call.
 void run_again(Session& session, bool victim, MPI_Comm comm)
 {
     constexpr int calls = 100;
@@ -123,8 +123,8 @@ void run_command(Session& session, const char* variable)
     session.check(std::system(command) == 0, "%s", command);
 }
 
-// Small calls, which nobody acknowledges, and large ones, each on a communicator of its own. While the network is down
-// they fail on every rank; communicators made afterwards are served.
+// Small calls, which are not acknowledged, and large calls, each on a communicator of its own. While the network is
+// down they fail on every rank. Communicators that are made later are served.
 void run_cut(Session& session, MPI_Comm comm)
 {
     constexpr std::size_t sizes[] = {8, block};
@@ -165,7 +165,7 @@ void run_cut(Session& session, MPI_Comm comm)
     MPI_Comm_free(&comm);
 }
 
-// The error on this rank, told, ends the job.
+// Prints the error of this rank and ends the job.
 [[noreturn]] void survivor(const Session& session, int status)
 {
     int error_class = MPI_SUCCESS;
@@ -175,7 +175,7 @@ void run_cut(Session& session, MPI_Comm comm)
     MPI_Error_string(status, text, &length);
     std::fprintf(stderr, "fault: rank %d: survivor: error class %d: %s\n", session.rank(),
                  error_class, text);
-    // The others need a moment to tell theirs.
+    // Gives the others time to print their errors.
     sleep(2);
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::abort();
@@ -221,16 +221,16 @@ int main(int argc, char** argv)
         }
     };
 
-    good_calls(0, 3);  // a team that is set up and works
+    good_calls(0, 3);  // now there is a team, and it works
     MPI_Barrier(MPI_COMM_WORLD);
     if (mode == "kill" || mode == "stop") {
-        // The victim enters the call and waits there for the others; the signal meets it inside.
+        // The victim enters the call and waits there for the others, so it gets the signal inside the call.
         if (victim) {
             signal_soon(mode == "kill" ? SIGKILL : SIGSTOP);
         } else {
             usleep(300000);
         }
-        // (A small block is there by then, and the next one is not.)
+        // The victim's block of the first call may have arrived, if it is small. That of the second call cannot.
         for (const int number : {100, 101}) {
             session.phase("%s, call %d", mode.c_str(), number);
             call(number, bytes);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Processes end and the others live on (mpirun --with-ft ulfm): their call fails as MPI says, and a communicator
-// of those who are left is served.
+// Processes end and the others live on (mpirun --with-ft ulfm). The calls of the others fail as the standard says. A
+// communicator of the processes that are left is served.
 //
-//   --mode kill     the last rank is killed between two calls; the others enter the next one
-//   --mode inside   it is killed while calls go on, so that it is in one
-//   --mode setup    it is killed while the first call goes on, which sets up the groups
-//   --mode revoke   it revokes the communicator while the others are in a call
-//   --bytes N       a rank
-//   --after N       us from the barrier before the first of these calls to the kill (inside, setup)
+//   --mode kill     the last rank is killed between two calls, and the others enter the next one
+//   --mode inside   the last rank is killed inside a call
+//   --mode setup    the last rank is killed during the first call, which makes the team
+//   --mode revoke   the last rank revokes the communicator while the others are in a call
+//   --bytes N       bytes a rank
+//   --after N       for inside and setup: microseconds from the barrier before the calls to the kill
 #include "test/mpi/lib/support.hpp"
 
 #include <csignal>
@@ -33,7 +33,7 @@ using namespace hier_test;
 
 namespace {
 
-constexpr int calls = 20;  // each of them another pattern
+constexpr int calls = 20;  // each with another pattern
 
 class Job {
 public:
@@ -64,7 +64,7 @@ public:
         }
     }
 
-    // A rank that still has all blocks is well in the call in which another dies.
+    // If a rank dies in a call, another rank may still get all blocks of that call, and success.
     void calls_until_failure(MPI_Comm comm)
     {
         int status = MPI_SUCCESS;
@@ -138,8 +138,8 @@ int main(int argc, char** argv)
     job.good_calls(left);
     const bool is_good = session.verdict(left);
     observer.close();
-    // Open MPI 5.0.7's MPI_Finalize hangs now and then when a process has died (in PMIx's fence, with coll/hier
-    // switched off, too). Nobody waits for that.
+    // After a process has died, Open MPI 5.0.7's MPI_Finalize sometimes hangs in PMIx's fence, also without coll/hier.
+    // So the test ends after five seconds at the latest.
     (void)std::signal(SIGALRM, [](int) { _exit(0); });
     alarm(5);
     MPI_Finalize();

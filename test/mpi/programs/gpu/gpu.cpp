@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Allgather on memory of every kind, bit by bit: each rank has its own pair of kinds in every call, and in so many
-// calls every pair meets every other. Several ranks share a device, and none of them has it current.
+// MPI_Allgather on memory of every kind. Every byte is checked. Each rank has another pair of kinds in every call, and
+// after enough calls every pair has met every other pair. Several ranks share a device, which is not their current one.
 #include "test/mpi/lib/gpu_memory.hpp"
 
 #include "test/sim/hip_sim.h"
@@ -17,7 +17,8 @@
 using namespace hier_test;
 
 #ifndef HIER_CUDA
-// The simulated runtime moves no pages. As the kernel would say it of memory that goes to and fro.
+// The simulated runtime moves no pages. This wrapper answers as the kernel would for managed memory that moves between
+// host and device.
 extern "C" int mincore(void* address, std::size_t length, unsigned char* states) noexcept
 {
     static unsigned asked = 0;
@@ -50,7 +51,7 @@ public:
         : caller_(caller), session_(caller.session()), max_bytes_(max_bytes)
     {
         const int count = devices();
-        // Two ranks on each device, which is not the one that is current afterwards.
+        // Two ranks share a device. Afterwards another device is current.
         require_hip(hipSetDevice(session_.rank() / 2 % count), "hipSetDevice");
         for (unsigned kind = 0; kind < kinds; ++kind) {
             memory_.emplace_back(static_cast<Kind>(kind), receive_room() + send_room());
@@ -58,10 +59,10 @@ public:
         require_hip(hipSetDevice((session_.rank() / 2 + 3) % count), "hipSetDevice");
     }
 
-    // The network has to go through a bounce buffer for that, wherever it is.
+    // The network uses a bounce buffer for managed memory, wherever its pages are.
     void avoid_managed(bool avoids) { avoids_managed_ = avoids; }
 
-    // Rank r has pair (i + r * j) mod 36: over all i and j, any two neighbours have had all pairs of pairs.
+    // Rank r has pair (i + r * j) mod 36. Over all i and j, any two neighbours have had all combinations of pairs.
     Case pick_case(unsigned i, unsigned j, std::size_t bytes) const
     {
         const auto rank = static_cast<unsigned>(session_.rank());
@@ -98,8 +99,7 @@ public:
         if (c.in_place) {
             to.write(at + rank * c.bytes, mine);
         } else {
-            from.write(send_at,
-                       mine);  // in one allocation with the other where the kinds are the same
+            from.write(send_at, mine);  // if the kinds are equal, both are in one allocation
         }
         session_.ok(caller_.allgather(c.in_place ? nullptr : from.data() + send_at, to.data() + at,
                                       c.bytes, comm),
@@ -130,7 +130,7 @@ private:
     int call_ = 0;
 };
 
-// Host memory alone, before the communicator meets any other; the runtime's library is there already.
+// The communicator's first calls are on host memory alone. The runtime's library is already loaded.
 void host_first(Exact& exact, MPI_Comm comm)
 {
     for (const std::size_t bytes : {std::size_t{3}, std::size_t{4097}}) {
@@ -139,14 +139,14 @@ void host_first(Exact& exact, MPI_Comm comm)
     }
 }
 
-// Null on a real runtime.
+// nullptr on a real runtime.
 decltype(&hip_sim_live) find_live()
 {
     return reinterpret_cast<decltype(&hip_sim_live)>(dlsym(RTLD_DEFAULT, "hip_sim_live"));
 }
 
-// Bounce buffers are pinned memory; the test's own is one piece of it, and what a queue's streams store their words in
-// on CUDA another. `gdr`: 1: no rank has more, 2: no odd one.
+// Bounce buffers are pinned memory. The test itself has one pinned allocation. On CUDA the words of a queue's streams
+// are another. `gdr` is 1: no rank has more; 2: no odd rank has more.
 void check_bounce(Session& session, long gdr)
 {
     const auto live = find_live();
@@ -159,11 +159,11 @@ void check_bounce(Session& session, long gdr)
     constexpr std::uint64_t others = 1;
 #endif
     const bool has_none = gdr == 1 || session.rank() % 2 == 1;
-    session.check((live("pinned") == others) == has_none, "%llu pieces of pinned memory",
+    session.check((live("pinned") == others) == has_none, "%llu pinned allocations",
                   static_cast<unsigned long long>(live("pinned")));
 }
 
-// Of the peers' device memory.
+// Mappings of the peers' device memory.
 void check_mappings(Session& session, long wanted)
 {
     const auto live = find_live();

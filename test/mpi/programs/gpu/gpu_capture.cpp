@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One thread of the application captures a graph while another one gathers: the calls are served, and the capture goes
-// on. In the strictest mode, CUDA's and PyTorch's default, in which such a capture is ended by any call of any thread
-// that waits, asks whether something is done or makes memory, unless that thread has said that it may.
+// One thread of the application captures a graph while another one gathers. hier must serve the calls, and the capture
+// must go on. The capture has the strictest mode, the default of CUDA and PyTorch. In that mode a call of any thread
+// breaks the capture if it waits, queries an event or allocates. A thread can opt out of this rule.
 #include "test/mpi/lib/gpu_memory.hpp"
 
 #include <optional>
@@ -12,11 +12,11 @@ using namespace hier_test;
 
 namespace {
 
-// From the start of its life to the end.
+// A capture in a thread of its own, from construction to end().
 class Capture {
 public:
     explicit Capture(int device) : thread_([this, device] { run(device); }) { begun_.acquire(); }
-    // What it ends with.
+    // Ends the capture and returns its result.
     hipError_t end()
     {
         ended_.release();
@@ -50,13 +50,13 @@ void gather(Session& session, Observer& observer, Kind kind, std::size_t bytes, 
     const Memory send(kind, Pattern(session.rank(), call).bytes(bytes));
     const Memory receive(kind, total);
     session.phase("%s memory, %zu bytes a rank", name_of(kind), bytes);
-    // (The test itself has no pass: what it does with memory it does before or afterwards.)
+    // The test itself has not opted out. So it uses memory only before and after the capture.
     std::optional<Capture> capture;
     if (beside_capture) {
         capture.emplace(current_device());
     }
     MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);  // with what it takes to set one up
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);  // so set-up runs beside the capture, too
     const auto count = static_cast<int>(bytes);
     for (const MPI_Comm on : {comm, MPI_COMM_WORLD}) {
         session.ok(
@@ -81,8 +81,8 @@ int main(int argc, char** argv)
     constexpr std::size_t sizes[] = {16, 4097, 300000, 5000000};
     int call = 0;
 #ifdef HIER_CUDA
-    // The flag that hier gives to a context at the first sight of such memory, CU_CTX_SYNC_MEMOPS, ends captures whoever
-    // sets it.
+    // When hier first sees memory of a pool, it sets the flag CU_CTX_SYNC_MEMOPS of the context. That breaks captures
+    // in any mode, so it happens here.
     gather(session, observer, Kind::pool, 4097, ++call, false);
 #endif
     for (unsigned kind = 0; kind < kinds; ++kind) {

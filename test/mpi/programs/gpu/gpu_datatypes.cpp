@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Allgather with derived datatypes in device memory: on either side, in place, every rank another one, with
-// nothing written in the gaps. And sizes that do not fit together: what the host's memory gives, device memory gives.
+// MPI_Allgather with derived datatypes in device memory: on either side, in place, and another type on every rank.
+// Nothing may be written into the gaps. Also sizes that do not match: device memory must give the same errors as host
+// memory.
 #include "test/mpi/lib/gpu_spread.hpp"
 #include "test/mpi/lib/gpu_staging.hpp"
 
@@ -11,7 +12,7 @@ using namespace hier_test;
 
 namespace {
 
-// All of the same signature: 72 * scale ints.
+// All forms have the same signature: 72 * scale ints.
 std::vector<Form> make_forms(int ranks, int scale)
 {
     const int n = 72 * scale;
@@ -47,7 +48,7 @@ public:
         }
     }
 
-    // Only the signature is common.
+    // Every rank uses other forms on both sides. Only the signature is common.
     void mixed(int rounds)
     {
         const auto self = static_cast<std::uint64_t>(session_.rank()) << 32;
@@ -61,7 +62,7 @@ public:
         }
     }
 
-    // One rank sends more, or less, than the others receive: the error that each kind of memory gives.
+    // One rank sends more or less than the others receive. Both kinds of memory must give the same error.
     void unequal(int offender)
     {
         for (std::size_t form = 0; form < forms_.size(); form += 1) {
@@ -84,7 +85,7 @@ public:
         }
     }
 
-    // Each rank receives another size than the last: an error on all, as soon as they hear of it.
+    // The last rank receives another size than the others. All ranks get an error as soon as they know.
     void unequal_everywhere()
     {
         MPI_Comm comm;
@@ -100,7 +101,7 @@ public:
             status = caller_.allgather(send.data(), receive.data(), bytes, comm);
         }
         session_.check(status != MPI_SUCCESS, "unequal counts: success");
-        MPI_Barrier(MPI_COMM_WORLD);  // what was under way has landed
+        MPI_Barrier(MPI_COMM_WORLD);  // now all transfers have landed
         MPI_Comm_free(&comm);
     }
 
@@ -138,7 +139,7 @@ private:
         return error_class;
     }
 
-    // No sending form: in place.
+    // `from` is nullptr: in place.
     void one(const Form* from, const Form& to, Kind send_kind, Kind receive_kind)
     {
         const int call = ++call_;
@@ -152,7 +153,7 @@ private:
             receiving.scatter(block, Pattern(block, call).bytes(bytes_), expected.data());
         }
         const Bytes mine = Pattern(session_.rank(), call).bytes(bytes_);
-        // Now and then with absolute addresses, whichever way the other ranks do it.
+        // Each rank now and then uses absolute addresses, whatever the others use.
         const bool absolute = pick(static_cast<std::uint64_t>(session_.rank()) + 11,
                                    static_cast<std::uint64_t>(call), 4) == 0;
         unsigned char* const origin = receiving.origin(receive.data());
@@ -193,7 +194,7 @@ private:
     int call_ = 0;
 };
 
-// More bytes than an int counts. On one rank, because memory has to hold them six times.
+// More bytes than an int counts. One rank alone, because memory has to hold them six times.
 void more_than_an_int(Caller& caller)
 {
     constexpr std::size_t count = (1u << 29) + 3;
@@ -222,19 +223,19 @@ int main(int argc, char** argv)
         observer.close();
         return session.finish();
     }
-    memory_of_failed_calls(caller);  // while there is no other for staging
-    // While hier has not yet asked CUDA to wait for copies of all memory, as for a pool's it does.
+    memory_of_failed_calls(caller);  // first, while there is no other staging memory
+    // Before hier sees memory of a pool. From then on CUDA waits for copies of all memory.
     spread_over_allocations(caller);
     Datatypes one(caller, 1);
     one.every_pair();
     one.mixed(40);
     Datatypes(caller, 7).mixed(16);
-    many_pieces(caller);
+    many_blocks(caller);
     types_come_and_go(caller);
     types_that_differ_in_extent(caller);
     by_turns(caller);
     growing_beside_a_copy(caller);
-    // The stock modules leave it open what the other ranks see; the component promises more.
+    // This is promised by the component alone. With stock modules it is open what the other ranks see.
     if (observer.expect() == Expect::hier && session.size() > 1) {
         one.unequal(session.size() - 1);
         one.unequal_everywhere();

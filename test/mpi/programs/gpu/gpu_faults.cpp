@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The n-th call of HIP fails on one rank, for n = 1, 2, ... until there are no more, in a few allgathers on a
-// communicator made for it: every rank gets an error or the right result, and nobody waits for ever.
+// The n-th call of HIP fails on one rank, for n = 1, 2, ... until there is no n-th call. Each n has a communicator of
+// its own and makes a few allgathers. Every rank must get an error or the right result, and no rank may wait for ever.
 //
-//   --victim r   the rank
-//   --first n    where to begin (1), --most n: and to end
-//   --typed 1    with derived datatypes alone, of so many bytes that they are packed in device memory
-//   --harmless 1 no failure is one of the call: each is made up for
-//   --async 1    the n-th copy fails when it is done: the device's queue is lost, so each n has a device of its own
+//   --victim r   the rank on which the calls fail
+//   --first n    the first n [1]
+//   --most n     the last n
+//   --typed 1    only derived datatypes, with so many bytes that they are packed in device memory
+//   --harmless 1 hier must get around every failure, so that no call fails
+//   --async 1    the n-th copy fails when it is done; the device's queue is lost, so each n has a device of its own
 #include "test/mpi/lib/gpu_memory.hpp"
 #include "test/mpi/lib/layout.hpp"
 
@@ -36,7 +37,7 @@ const auto fail_at = simulated<decltype(hip_sim_fail_at)>("hip_sim_fail_at");
 const auto copies = simulated<decltype(hip_sim_copies)>("hip_sim_copies");
 const auto fail_copy_at = simulated<decltype(hip_sim_fail_copy_at)>("hip_sim_fail_copy_at");
 
-// One allgather with memory of its own.
+// One allgather, with memory of its own.
 struct Step {
     Step(const Layout& layout_in, int items_in, Kind send_kind, Kind receive_kind, bool in_place_in,
          int call_in, MPI_Comm comm)
@@ -134,7 +135,7 @@ public:
         const bool was_hit = disarm(n);
 
         const bool has_failed = done < steps.size();
-        // What was under way to a rank that has failed has landed when all have left.
+        // When all ranks have left, all transfers to a rank that has failed have landed.
         int any[2] = {has_failed ? 1 : 0, was_hit ? 1 : 0};
         MPI_Allreduce(MPI_IN_PLACE, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
         for (std::size_t i = 0; i < done; ++i) {
@@ -194,13 +195,13 @@ int main(int argc, char** argv)
     const auto most = static_cast<std::uint64_t>(session.number("most", 100000));
     Faults faults(session);
     std::uint64_t failed = 0;
-    // The first time each failure also meets what is set up once in a process.
+    // In the cold turn failures also hit the set-up that a process does once.
     for (const char* turn : {"cold", "warm"}) {
         std::uint64_t n = static_cast<std::uint64_t>(session.number("first", 1));
         while (n <= most && faults.one(n)) {
             ++n;
         }
-        failed += n - 1;  // the last was none
+        failed += n - 1;  // the last n had no failure
         session.check(n > 10, "%s: only %llu calls", turn, static_cast<unsigned long long>(n - 1));
         if (session.number("async", 0) != 0) {
             break;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A process that comes to its GPU late: the communicator has served the host's memory by then, without any runtime,
-// and goes on with the device's. Not linked with the runtime. A thread of its own uses the device, so that the one that
-// gathers never has a current one; on CUDA it has none afterwards, either, and no other device has a context.
+// A process that uses its GPU late. By then a communicator has served host memory, without any GPU runtime. The same
+// communicator must then serve device memory. The program is not linked with the runtime. Another thread uses the
+// device, so the thread that gathers never has a current device. On CUDA hier must leave that thread without a context,
+// and every other device, too.
 //
-//   --early r   this rank uses it from the start (default: none does)
+//   --early r   this rank uses its GPU from the start [no rank does]
 #include "test/mpi/lib/gpu_names.hpp"
 #include "test/mpi/lib/support.hpp"
 
@@ -24,13 +25,13 @@ using Bytes = std::vector<unsigned char>;
 
 #ifdef HIER_CUDA
 constexpr const char* prefix = "cuda";
-constexpr const char* sign = "libcuda.so.1";  // by which hier sees that the process uses it
+constexpr const char* sign = "libcuda.so.1";  // tells hier that the process uses a GPU
 #else
 constexpr const char* prefix = "hip";
 constexpr const char* sign = HIER_RUNTIME_LIBRARY;
 #endif
 
-// What this test uses of the library.
+// The functions of the runtime that this test calls.
 struct Hip {
     Hip()
     {
@@ -50,7 +51,7 @@ struct Hip {
         function =
             reinterpret_cast<Function*>(dlsym(library, (prefix + std::string(name)).c_str()));
     }
-    // In a thread of its own, the rank's device being current; false: an error.
+    // Calls the function in a thread of its own, with the rank's device as current one. False: an error.
     template <class... Parameters, class... Arguments>
     bool apart(hipError_t (*call)(Parameters...), Arguments... arguments) const
     {
@@ -178,7 +179,7 @@ int main(int argc, char** argv)
         }
         late.on_host(MPI_COMM_WORLD, bytes);
     }
-    // Looked at as often as it takes until streams are asked, too.
+    // So many calls that hier also looks at the streams.
     late.on_device(hip, other, sizes[1], false, "many calls", 200);
     check_contexts(session, hip);
     MPI_Comm_free(&other);

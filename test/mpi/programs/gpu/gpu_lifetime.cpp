@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory that comes and goes, and communicators that do: a mapping never outlives what it maps, and nothing is
-// left behind. Where the runtime is the simulated one, it is asked what there is.
+// Device memory and communicators come and go. A mapping must never outlive the memory that it maps, and nothing may be
+// left behind. The simulated runtime tells which objects there are.
 #include "test/mpi/lib/gpu_memory.hpp"
 
 #include "test/sim/hip_sim.h"
@@ -51,8 +51,8 @@ public:
                        wrong.c_str());
     }
 
-    // Given back and there again at the same address, not on all ranks in the same calls. `whose`: of this rank
-    // alone; negative: each rank as it likes.
+    // Memory is freed and comes back at the same address, not on all ranks in the same calls. `whose`: only this rank's
+    // memory changes; negative: each rank decides for itself.
     void same_address(MPI_Comm comm, int calls, int whose, Kind kind)
     {
         constexpr std::size_t bytes = 30011;
@@ -71,7 +71,7 @@ public:
         }
     }
 
-    // The old one is there until the new one is: addresses change, sizes grow.
+    // Old memory is freed after new memory is there. So addresses change, and sizes grow.
     void growing(MPI_Comm comm, int calls)
     {
         const auto ranks = static_cast<std::size_t>(size_of(comm));
@@ -84,12 +84,12 @@ public:
                 Memory(Kind::device, bytes * ranks + 4096 * (static_cast<std::size_t>(i) % 3));
             one(comm, send, receive, bytes, "growing");
         }
-        for (int i = calls; i-- > 0;) {  // and one allocation, less and less of it used
+        for (int i = calls; i-- > 0;) {  // then calls use less and less of one allocation
             one(comm, send, receive, 1 + static_cast<std::size_t>(i * i) * 397, "shrinking");
         }
     }
 
-    // Communicators in turn, made and freed while their peers' memory stays mapped.
+    // Communicators are made and freed in turn, while their peers' memory stays mapped.
     void communicators(int rounds, Kind kind)
     {
         constexpr std::size_t bytes = 20001;
@@ -117,7 +117,7 @@ public:
         MPI_Comm_free(&kept);
     }
 
-    // After so many calls there is what there was.
+    // Many calls must not leave more objects than there were.
     void steady(MPI_Comm comm, int calls)
     {
         constexpr std::size_t bytes = 10007;
@@ -140,7 +140,7 @@ public:
         some_calls(2 * calls);
         const std::vector<std::uint64_t> after = live_now();
         for (std::size_t i = 0; i < before.size(); ++i) {
-            // As many events as were once needed at a time are kept.
+            // hier keeps as many events as it ever needed at a time.
             const std::uint64_t more = std::string(all_live[i]) == "events" ? 8 : 0;
             session_.check(after[i] <= before[i] + more, "%d calls: %llu %s before, %llu after",
                            2 * calls, static_cast<unsigned long long>(before[i]), all_live[i],
@@ -148,7 +148,7 @@ public:
         }
     }
 
-    // Communicators that come and go leave nothing, either.
+    // Communicators that come and go must not leave objects, either.
     void steady_communicators(int rounds)
     {
         communicators(2, Kind::device);
@@ -160,7 +160,7 @@ public:
         communicators(rounds, Kind::mapped);
         const std::vector<std::uint64_t> after = live_later();
         for (std::size_t i = 0; i < before.size(); ++i) {
-            // A freed buffer's mapping stays until its address comes again, and communicators() has two.
+            // The mapping of a freed buffer stays until its address is used again. communicators() has two buffers.
             const bool is_mapping = std::string(all_live[i]) == "mappings";
             const bool is_event = std::string(all_live[i]) == "events";  // as in steady()
             const std::uint64_t more = is_mapping ? 2 * static_cast<std::uint64_t>(session_.size())
@@ -173,7 +173,7 @@ public:
     }
 
 private:
-    // When what belongs to freed communicators has gone: peers take leave of one another in the background.
+    // Waits until the objects of freed communicators have gone. Peers say goodbye in the background.
     static std::vector<std::uint64_t> live_later()
     {
         for (int turn = 0; turn < 200; ++turn) {
@@ -221,7 +221,7 @@ int main(int argc, char** argv)
     lifetime.steady_communicators(4);
     observer.close();
 #ifdef HIER_CUDA
-    // As many programs do at their end, and before MPI_Finalize: with it goes all that hier has made there.
+    // Many programs do this at their end, before MPI_Finalize. It destroys all objects of hier on the device.
     require_hip(cudaDeviceReset(), "cudaDeviceReset");
 #endif
     return session.finish();

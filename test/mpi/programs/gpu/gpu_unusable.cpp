@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One rank has device memory in a call and cannot take part with it: the module of its GPU runtime is missing
-// (HIER_GPU_MODULES), there is no memory to stage it through, or a copy of it does not end. It gets an error; nobody
-// waits for ever, and where the fallback module serves the call the others have all that could be had.
+// One rank has device memory in a call and cannot use it. There are three causes: the module of its GPU runtime is
+// missing (HIER_GPU_MODULES), there is no memory for staging, or a copy does not end. The rank must get an error, and
+// no rank may wait for ever. If the fallback module serves the call, the others get all data that exists.
 //
 //   --victim r    the rank
-//   --memory 0    it has the module, and no memory (default: 1)
-//   --hang 1      it has both, and its first copy does not end
+//   --memory 0    the rank has the module, but no memory [1]
+//   --hang 1      the rank has both, but its first copy does not end
 #include "test/mpi/lib/gpu_memory.hpp"
 
 #include "test/sim/hip_sim.h"
@@ -56,7 +56,7 @@ public:
             on_host(comm, bytes);  // makes the team
             check(way, bytes, attempt(way, bytes, comm));
             if (observer_.expect() == Expect::fallback) {
-                on_host(comm, bytes);  // nothing is broken
+                on_host(comm, bytes);  // the communicator still works
             }
             MPI_Comm_free(&comm);
         }
@@ -64,7 +64,7 @@ public:
 
     void hanging(std::size_t bytes)
     {
-        session_.phase("a copy that ends");  // and whatever comes with the first
+        session_.phase("a copy that ends");  // and the set-up of the first call
         session_.ok(attempt(ways[0], bytes, MPI_COMM_WORLD).status, "a copy that ends");
         session_.phase("a copy that does not end");
         hangs_ = is_victim();
@@ -73,7 +73,7 @@ public:
         on_host(MPI_COMM_WORLD, bytes);
     }
 
-    // Whatever the others have then is worth nothing, but they have it.
+    // The others succeed, but their result is worth nothing, because the victim has sent no data.
     void without_memory(std::size_t bytes)
     {
         for (const Way& way : ways) {
@@ -129,7 +129,7 @@ private:
         return {status, receive.read(0, bytes * ranks)};
     }
 
-    // As much as half a block may be allocated from now on.
+    // From now on at most half a block may be allocated.
     void limit_memory(std::size_t bytes)
     {
         std::ifstream file("/proc/self/statm");
@@ -143,7 +143,7 @@ private:
 
     void check(const Way& way, std::size_t bytes, const Result& result)
     {
-        // In a team the others hear of it: at once, or, where it had sent its block, perhaps after their call.
+        // In a team the others hear of the failure. If the victim had sent its block, their call may already be over.
         const bool is_ours = observer_.expect() == Expect::hier;
         const bool must_fail = is_victim() || (is_ours && way.send == Kind::device);
         const bool has_failed = result.status != MPI_SUCCESS;
@@ -197,7 +197,7 @@ int main(int argc, char** argv)
             unusable.with_memory(bytes);
         }
     } else {
-        mallopt(M_MMAP_THRESHOLD, 1 << 16);  // what is freed does not serve the next
+        mallopt(M_MMAP_THRESHOLD, 1 << 16);  // so freed memory does not serve the next allocation
         for (const std::size_t bytes : {16U << 20, (2U << 20) + 1}) {
             unusable.without_memory(bytes);
         }
