@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A forked process with simulated devices. It tests how the core handles device memory outside of teams.
+// A forked process with simulated devices. It tests how the core handles device memory outside of
+// teams.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ namespace hier::test {
 
 constexpr std::size_t MiB = 1 << 20;
 
-// Null if `body` returns "", else the fault that it returns. The text stays valid.
+// nullptr if `body` returns "", else the fault that `body` returns. The text stays valid.
 inline const char* run_on_devices(std::string (*body)())
 {
     return keep(first_fault(run_ranks(1, [&](ForkedRank&) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Forked ranks on the node level where ranks use GPUs, each with its buffers in a simulated device's memory.
+// Forked ranks that use the node level with GPUs. Their buffers are in the memory of simulated
+// devices.
 #pragma once
 
 #include <unistd.h>
@@ -50,7 +51,7 @@ public:
           receive_(device_memory(shard * static_cast<std::size_t>(self.size()), pool))
     {
     }
-    // The buffers stay: a driver frees memory only when no peer has it mapped.
+    // The buffers are not freed here, because a driver frees memory only when no peer maps it.
     Status begin(std::uint64_t sequence)
     {
         put(send_, content(self_.rank(), sequence, shard_));

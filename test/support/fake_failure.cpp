@@ -23,7 +23,7 @@ void FakeTransport::stop()
     for (auto& receiver : group_.lanes) receiver[me_].stopped = true;
 }
 
-// When a rank has said that nothing more comes, no transfer may need it.
+// A rank has said that it writes no more. From then on no transfer may need that rank.
 bool FakeTransport::idle()
 {
     const bool is_gone =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fake network in flight: copies and puts until they are done, parcels until they land.
+// The transfers of the fake network: copies and puts until they are done, parcels until they land.
 #include "fake_network.hpp"
 
 #include <algorithm>
@@ -139,7 +139,8 @@ bool FakeTransport::is_early(const Lane& lane, std::size_t parcel) const
     return lane.arriving[parcel].is_kept && lane.arriving[parcel].sequence > binding_.sequence;
 }
 
-// On the node level parcels land in any order, but a put that was done before another began lands first.
+// On the node level parcels land in any order, but a put that was done before another began lands
+// first.
 bool FakeTransport::may_land(const Lane& lane, std::size_t parcel)
 {
     const std::size_t after = lane.arriving[parcel].after;

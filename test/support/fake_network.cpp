@@ -172,7 +172,7 @@ Status FakeTransport::put(const Transfer& transfer)
     return start({transfer, Call::put, is_failure, std::move(after)});
 }
 
-// With what is on the road.
+// Parcels on the road are lost, too.
 void FakeTransport::break_connection(int peer)
 {
     for (Lane* lane : {&to(peer), &group_.lanes[me_][static_cast<std::size_t>(peer)]}) {

@@ -29,7 +29,7 @@ inline constexpr Call every_call[] = {Call::begin, Call::announce, Call::ready, 
 inline constexpr std::size_t call_kinds = std::size(every_call);
 const char* to_string(Call call);
 
-// In percent.
+// All values are per cent.
 struct Weather {
     std::uint64_t seed = 1;
     int immediate = 50;  // operations that are done when the call returns
@@ -41,8 +41,8 @@ struct Sabotage {
     enum class How {
         refused,           // the call returns an error; begin, on odd ranks, has no memory
         fails_later,       // put, copy, drain: accepted, completed with an error
-        connection_lost,   // put: it and all later ones to that peer never arrive, untold
-        connection_broken  // put: nor does anything from there, and both are told
+        connection_lost,   // this and all later puts to that peer never arrive; nobody is told
+        connection_broken  // the same, and nothing arrives from the peer; both ranks are told
     };
     int rank;
     Level level;
@@ -57,9 +57,9 @@ struct Parcel {
     std::uint64_t sequence;
     std::uint32_t count;
     std::size_t total;   // of the sender's receive buffer
-    std::size_t number;  // among the sender's to this receiver
-    std::size_t after;   // lands only after all with lower numbers
-    bool is_kept;        // until its receiver is in that call
+    std::size_t number;  // of this pair's parcels
+    std::size_t after;   // the parcel lands only after all parcels with lower numbers
+    bool is_kept;        // until the receiver is in that call
 };
 
 // The ranks of one node or one rail. [receiver][sender] throughout.
@@ -67,28 +67,28 @@ struct FakeGroup {
     struct Announced {
         std::uint64_t sequence = 0;
         Region into;
-        bool stays = false;  // after the call: a bounce buffer
+        bool stays = false;  // true: a bounce buffer, which is still there after the call
     };
     struct Lane {
         Announced announced;
         std::uint64_t entered = 0;  // the last call that the receiver has said to be in
         std::uint64_t signal = 0;
-        std::deque<Parcel> road;      // needs the sender
-        std::deque<Parcel> arriving;  // needs nobody but the receiver
+        std::deque<Parcel> road;      // parcels that the sender still has to move
+        std::deque<Parcel> arriving;  // parcels that need only the receiver
         std::size_t sent = 0;         // parcels
         bool lost = false;
         bool broken = false;
-        bool stopped = false;  // said by the sender, behind what is on the lane
-        bool differs = false;  // what has come is for a buffer of another size
-        // A parcel that nobody waits for does not count.
+        bool stopped = false;  // the sender has said that it writes no more
+        bool differs = false;  // a parcel was for a buffer of another size
+        // A parcel counts only if a rank waits for it.
         bool is_empty() const
         {
             return road.empty() && std::all_of(arriving.begin(), arriving.end(),
                                                [](const Parcel& p) { return p.is_kept; });
         }
     };
-    // Where a receiver is. gone: it has left a call that it had entered; gave_up: it has left,
-    // though others might still write to it.
+    // The state of a receiver. gone: it has entered a call and left again. gave_up: it has left,
+    // and others might still write to it.
     enum class Place { here, gone, gave_up };
     explicit FakeGroup(std::size_t ranks)
         : lanes(ranks, std::vector<Lane>(ranks)), heartbeats(ranks), places(ranks, Place::here)
@@ -117,7 +117,7 @@ public:
     std::optional<Sabotage::How> strikes(int rank, Level level, Call call);
     bool has_struck() const { return struck_; }
 
-    // The first broken rule; empty when there is none.
+    // The first broken rule; empty if there is none.
     void blame(const std::string& rule)
     {
         if (fault_.empty()) fault_ = rule;
@@ -134,7 +134,8 @@ private:
     std::string fault_;
 };
 
-// One rank's end of it, on either level. Its rail knows no eager calls and needs no registration.
+// One rank's end of the network, on either level. The rail has no eager calls and needs no
+// registration.
 class FakeTransport final : public NetworkTransport {
 public:
     FakeTransport(FakeNetwork& network, FakeGroup& group, Level level, int rank, int index)

@@ -52,7 +52,7 @@ int (*waiting_step)() = nullptr;
 
 }  // namespace
 
-// Shared by all processes of one run. Fresh memory is zero.
+// Memory that all processes of one run share. It starts with zeros.
 class Exchange {
 public:
     static std::unique_ptr<Exchange, void (*)(Exchange*)> make()

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks as processes of their own: forked, bounded, and able to exchange bytes while they set up.
+// Ranks as forked processes. They can exchange bytes during set-up, and every wait has a bound.
 //
-// A rank's body returns what went wrong, or "". The rank ends by _exit, so nothing of the test
-// program runs twice. Every wait has a bound: a rank that is still there after it is killed and
-// reported.
+// A rank's body returns its fault, or "". The rank ends by _exit, so nothing of the test program
+// runs twice. A rank that is still there after the bound is killed and reported.
 #pragma once
 
 #include <chrono>
@@ -46,12 +45,13 @@ private:
     hier_bootstrap bootstrap_{};
 };
 
-// How each rank ended: "" (well), the reason of its body, "killed by signal 9", or "hangs".
+// How each rank ended: "" (well), the fault that its body returned, "killed by signal 9", or
+// "hangs".
 using Ends = std::vector<std::string>;
 
 Ends run_ranks(int ranks, const std::function<std::string(ForkedRank&)>& body);
 
-// The first end that is not well, with its rank; "" when there is none.
+// The first end that is not "", with its rank; "" if all are well.
 std::string first_fault(const Ends& ends);
 
 // Repeats `step` until it returns true; false when patience ends first.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The simulated runtime, as an application would load the real one.
+// Loads the simulated runtime, as an application would load the real one.
 #pragma once
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ template <class F> void find(void* library, const char* name, F*& function)
     function = reinterpret_cast<F*>(dlsym(library, name));
 }
 
-// On a device of the library that is loaded.
+// Allocates on a device of the loaded library.
 inline void* simulated_memory()
 {
     int (*allocate)(void**, std::size_t) = nullptr;

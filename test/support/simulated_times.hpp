@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times of bench/simulate's machine, and how they compare.
+// Times on the machine of bench/simulate, and their comparison.
 #pragma once
 
 #include <cmath>

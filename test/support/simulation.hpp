@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All ranks of a team in one process, each with its executor, over a fake network, in an order from
-// a seed.
+// All ranks of a team in one process. Each has its executor, the network is the fake one, and a
+// seed decides the order of events.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@
 
 namespace hier::test {
 
-// Which ranks' networks reach only a bounce buffer; some: it changes by rank and by call.
+// The ranks whose network reaches only a bounce buffer. some: this changes by rank and by call.
 enum class Bounce { none, some, all };
-// Which calls are published inside the nodes; some: every third one is not.
+// The calls that are published inside the nodes. some: all but every third call.
 enum class Publish { none, some, all };
 
 struct Scenario {
@@ -37,7 +37,7 @@ struct Scenario {
     int freezes = -1;  // a rank that enters its first call and then does nothing more
     int dies = -1;     // a rank whose process ends; so do its transfers inside the node
     std::chrono::microseconds dies_at{0};
-    std::chrono::microseconds told_after{0};  // when all others hear of it
+    std::chrono::microseconds told_after{0};  // the others hear of the death so much later
     Bounce bounce = Bounce::none;
     Publish publish = Publish::none;
     // All ranks stop at this time, for so long.
@@ -46,10 +46,10 @@ struct Scenario {
 };
 
 struct Outcome {
-    std::string fault;            // a broken rule or wrong bytes; empty when there is none
+    std::string fault;            // a broken rule or wrong bytes; empty: none
     std::vector<Status> status;   // of each rank's last call; in_progress: it never ended
-    std::vector<int> calls_done;  // well
-    bool has_struck = false;      // the sabotage
+    std::vector<int> calls_done;  // of each rank, without an error
+    bool has_struck = false;      // the sabotage has happened
     std::chrono::microseconds elapsed{0};
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machine on which small calls were measured, one with RDMA, and the choice of the cost model on each.
+// The machine on which small calls were measured, one with RDMA, and the choice of the cost model
+// on each.
 #pragma once
 
 #include <cstddef>

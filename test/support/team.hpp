@@ -44,7 +44,7 @@ inline Team team_of(const char* text, std::size_t bytes, std::size_t chunk, Rout
                    in_place, std::move(bounce));
 }
 
-// Where an op writes.
+// The place that an operation writes to.
 inline Extent target_of(const Op& op) { return {op.slice.target, op.slice.length}; }
 
 using Visit = std::function<void(int rank, const Op& op)>;

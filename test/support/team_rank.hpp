@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A forked rank that uses the core as Open MPI's side does: through hier.h alone.
+// A forked rank that uses the core like Open MPI's side: through hier.h alone.
 #pragma once
 
 #include <list>
@@ -11,7 +11,7 @@
 
 namespace hier::test {
 
-// Good for tests: every rank a node of its own, TCP over loopback.
+// A configuration for tests: every rank is a node of its own, and the network is TCP over loopback.
 hier_config config_for_tests();
 
 class TeamRank {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// std::chrono::steady_clock, as the objects of the program read it. It is the real one until the
-// test's main chooses another.
+// std::chrono::steady_clock as the objects of the program read it. It is the real clock until the
+// test's main chooses another one.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@ namespace hier::test {
 
 enum class ClockMode {
     real,
-    fast,  // ten times as fast: bounds of tens of seconds are met within a test
-    fake   // stands at fake_now: hours pass in no time, and the machine's speed does not matter
+    fast,  // ten times as fast, so that bounds of tens of seconds fit into a test
+    fake   // always says fake_now, so the speed of the machine does not matter
 };
 
 // The tests' own bounds (await, run_ranks) use the system's clock in every mode.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The linker's --wrap redirects the calls of the program's own objects alone, not those of shared
-// libraries.
+// The linker's --wrap redirects only the calls of the program's own objects. Calls of shared
+// libraries stay as they are.
 #include "system.hpp"
 
 #include <fcntl.h>

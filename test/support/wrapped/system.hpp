@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// System calls that fail when a test says so. Until then they are the system's own.
+// System calls that fail if a test says so. Otherwise they are the real ones.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 namespace hier::test {
 
 struct WrappedCall {
-    int fail_at = 0;  // the n-th call from now fails, counted from 1; 0: none
-    int error = 0;    // with this errno
+    int fail_at = 0;  // this call fails, counted from 1; 0: none
+    int error = 0;    // the errno of the failure
     int calls = 0;    // so far
 
     bool always = false;
@@ -21,7 +21,7 @@ struct WrappedCall {
 };
 
 inline WrappedCall memfd_call, shm_open_call, fallocate_call, mmap_call;
-// open() of files that other processes have under /proc.
+// open() of files of other processes, by a name under /proc.
 inline WrappedCall open_call;
 // open() of such a file gives other memory.
 inline bool opens_another = false;
@@ -39,9 +39,9 @@ inline Writev writev_mode = Writev::works;
 inline int writev_calls = 0;
 inline void (*before_writev)() = nullptr;
 
-// What pread finds for a page in /proc/self/pagemap, instead of the truth; 0: it cannot be read.
+// pread() of /proc/self/pagemap finds this value for every page; 0: the file cannot be read.
 inline std::optional<std::uint64_t> pagemap_says;
-// Runs in the thread that has visited the libraries, before it uses what it has learnt.
+// Runs after dl_iterate_phdr() has visited the libraries, in the same thread.
 inline void (*after_dl_iterate_phdr)() = nullptr;
 
 }  // namespace hier::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// UCX's functions as the core calls them: counted, made to fail, or made to behave like a network
-// that reorders. Until a test says so, they are only counted.
+// UCX's functions as the core calls them. The wrappers count the calls. If a test says so, calls
+// fail, or puts behave as on a network that reorders.
 #pragma once
 
 #include <cstddef>
@@ -36,27 +36,27 @@ const char* to_string(UcxCall call);
 
 enum class UcxFailure {
     at_once,  // the call returns an error
-    later,    // put, flush, message: its completion reports an error
-    for_good  // at once, and so do all later calls of the kind
+    later,    // put, flush, message: the completion reports an error
+    for_good  // the call and all later calls of the kind return an error
 };
 
 // How puts of data behave, that is, all puts but those of single words.
 enum class Lanes {
-    one,      // as UCX does
-    several,  // they go out at the next flush or fence, or after some turns of the worker
-    // As `several`, but flushes and fences do nothing for large puts, as if the core had left them
-    // out.
+    one,      // like UCX
+    several,  // puts go out at the next flush or fence, or after some turns of the worker
+    // Like `several`, but flushes and fences do nothing for large puts, as if the core had left
+    // them out.
     several_unordered,
-    second_late,     // nothing on the connections of any worker but the first goes out for a while
-    loses_data,      // large puts are done and never sent
-    loses_signals,   // large puts are sent, no word behind one is
-    loses_chunks,    // neither are
-    loses_one_chunk  // the next large put and the word behind it; then `one`
+    second_late,     // only the connections of the first worker send; the others wait for a while
+    loses_data,      // large puts complete, but are never sent
+    loses_signals,   // large puts are sent, but the words behind them are not
+    loses_chunks,    // neither large puts nor the words behind them are sent
+    loses_one_chunk  // the next large put and the word behind it are not sent; then like `one`
 };
 
-// Registrations that end with their memory, as those of a NIC. (Those of TCP and shared memory do
-// not.) A put by the key of memory that has been given back goes nowhere. All ranks share one object,
-// which is made before they are.
+// Registrations that end with their memory, like those of a NIC. Registrations of TCP and shared
+// memory do not. A put by the key of freed memory goes nowhere. All ranks share one object, which
+// is made before the ranks are forked.
 class Registrations {
 public:
     Registrations();
@@ -68,12 +68,12 @@ public:
     void watch(int rank, const void* begin, std::size_t bytes);
     // The memory has been given back. Other memory may be at its address by now.
     void renew();
-    // Puts of all ranks so far by the key of memory that has been given back.
+    // The number of puts of all ranks so far that used the key of freed memory.
     unsigned stale_puts() const;
 
     // For the wrappers.
     struct Key {
-        std::uint64_t owner;  // none: of memory that stays
+        std::uint64_t owner;  // of the memory; `none`: memory that is never freed
         std::uint64_t generation;
     };
     static constexpr std::uint64_t none = ~0ull;
@@ -93,25 +93,26 @@ struct WrappedUcx {
     void fail_nth(UcxCall call, int nth, UcxFailure how);
     bool has_failed() const { return has_failed_; }
     std::size_t destroyed_workers = 0;
-    std::size_t puts_of_second = 0;  // over the connections of any worker but the first
-    // Lists the objects of UCX that were made and not given back; "" if there are none.
+    std::size_t puts_of_second = 0;  // over the connections of all workers but the first
+    // Lists the objects of UCX that were made and not destroyed; "" if there are none.
     std::string leaks() const;
     std::size_t calls(UcxCall call) const { return calls_[static_cast<std::size_t>(call)]; }
 
     Lanes lanes = Lanes::one;
-    Registrations* registrations = nullptr;  // none: UCX's own
-    bool packs_old_keys = false;  // for an address as for the first time, as a careless cache does
-    const char* transports = nullptr;             // given to UCX whatever the core asks for
-    std::map<std::string, std::string> settings;  // what UCX has been told
-    bool keeps_back = false;       // what is sent: a flush of the worker is not done at once
-    bool answers_puts = false;     // a put is done when its target has answered (UCX 1.18 over TCP)
-    bool knows_rocm = false;       // what it says of itself
-    bool refuses_devices = false;  // their memory, each time with an error in UCX's own log
+    Registrations* registrations = nullptr;  // nullptr: UCX's own
+    bool packs_old_keys = false;  // an address always gets its first key, as with a careless cache
+    const char* transports = nullptr;             // UCX gets these, whatever the core asks for
+    std::map<std::string, std::string> settings;  // that UCX was given
+    bool keeps_back = false;                      // a flush of the worker is not done at once
+    bool answers_puts = false;  // a put is done when its target has answered (UCX 1.18 over TCP)
+    bool knows_rocm = false;    // UCX says that it knows ROCm memory
+    bool refuses_devices =
+        false;  // UCX does not register device memory and logs an error each time
     // A put to device memory becomes visible when a get is done (ucx_device.hpp).
     bool hides_landings = false;
     void (*before_large_put)() = nullptr;
-    bool (*may_fail)() = nullptr;  // UcxFailure::later: not before
-    bool reads_flush = true;       // false: not even then, which is what a missing flush looks like
+    bool (*may_fail)() = nullptr;  // UcxFailure::later: the failure waits until this says true
+    bool reads_flush = true;       // false: a get does not flush, as if the core had made none
 
     // For the wrappers.
     bool fails(UcxCall call);

@@ -15,7 +15,7 @@ namespace {
 
 struct Shadow {
     std::byte* device;
-    std::uint64_t id;  // of the allocation that it was made for
+    std::uint64_t id;  // of the allocation that has this shadow
     std::vector<std::byte> bytes;
     std::uint64_t generation;
 };
@@ -37,7 +37,7 @@ std::uint64_t id_of(const void* address)
     return hier::failed(hier::gpu::inspect(address, found)) ? 0 : found.id;
 }
 
-// Where it begins; 0: there is none.
+// The offset of the trailer; 0: there is none.
 std::size_t find_trailer(const void* packed, Trailer& trailer)
 {
     constexpr std::size_t most = 64;  // bytes of UCX's own
@@ -119,12 +119,12 @@ void forget_shadow(const void* base)
     std::erase_if(shadows, [&](const Shadow& s) { return s.device == base; });
 }
 
-// (No byte of the tests' data is 0.)
+// A byte of the tests' data is never 0.
 Landed landed_so_far()
 {
     Landed landed;
     for (Shadow& s : shadows) {
-        const bool is_gone = id_of(s.device) != s.id;  // by a key of memory that was freed
+        const bool is_gone = id_of(s.device) != s.id;  // the memory of the key was freed
         for (std::size_t i = 0; i < s.bytes.size() && !is_gone; i++) {
             if (s.bytes[i] != std::byte{0})
                 landed.emplace_back(s.device + i, std::exchange(s.bytes[i], std::byte{0}));

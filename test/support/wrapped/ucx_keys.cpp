@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory and keys. Where registrations are watched, a packed key is UCX's own behind a tag.
+// Memory and keys. If registrations are watched, a packed key is a tag and then UCX's own key.
 #include <sys/mman.h>
 #include <ucp/api/ucp.h>
 #include <ucs/config/global_opts.h>
@@ -110,7 +110,8 @@ ucs_status_t __wrap_ucp_ep_rkey_unpack(ucp_ep_h, const void*, ucp_rkey_h*);
 void __real_ucp_rkey_destroy(ucp_rkey_h);
 void __wrap_ucp_rkey_destroy(ucp_rkey_h);
 
-// Replaces UCX's packed key by one that is longer by `more` bytes, with UCX's own bytes from `at` on.
+// Replaces UCX's packed key by one that is longer by `more` bytes, with UCX's own bytes from `at`
+// on.
 static std::byte* longer_key(void*& packed, std::size_t& bytes, std::size_t more, std::size_t at)
 {
     auto* longer = static_cast<std::byte*>(std::malloc(bytes + more));
@@ -132,7 +133,7 @@ ucs_status_t __wrap_ucp_mem_map(ucp_context_h context, const ucp_mem_map_params_
     ucp_mem_map_params_t actual = *params;
     const bool is_hidden = ucx.hides_landings && is_shadowed(*params);
     if (is_hidden) actual.address = shadow_of(*params);
-    // TCP registers all memory of the host, and none of a device.
+    // TCP registers all host memory, and no device memory.
     if (ucx.knows_rocm) actual.memory_type = UCS_MEMORY_TYPE_HOST;
     const ucs_status_t status = __real_ucp_mem_map(context, &actual, out);
     if (status != UCS_OK) return status;

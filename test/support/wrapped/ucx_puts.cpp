@@ -19,14 +19,14 @@ constexpr std::size_t word = 8;
 constexpr std::size_t large = 4096;
 constexpr unsigned lag = 300;  // turns of the worker
 
-// A request that the core holds in place of UCX's own.
+// A request that the core gets instead of UCX's own.
 struct Stand {
     ucp_send_nbx_callback_t callback;
     void* user_data;
-    ucs_status_t status;  // that it ends with
+    ucs_status_t status;  // at its end
 };
 
-// A put that the core believes done, and that has not left yet.
+// A put that is done for the core, but that has not been sent yet.
 struct Lagging {
     ucp_ep_h endpoint;
     std::vector<std::byte> bytes;
@@ -36,10 +36,10 @@ struct Lagging {
 };
 
 std::set<void*> stands;
-std::vector<Stand*> ending;  // at the next turn of the worker
-ucp_ep_h broken = nullptr;   // until then: what is behind a failed put fails, too
+std::vector<Stand*> ending;  // they end at the next turn of the worker
+ucp_ep_h broken = nullptr;   // until that turn, puts behind a failed put fail, too
 std::vector<Lagging*> lagging;
-bool behind_large = false;  // on a network that loses something
+bool behind_large = false;  // for the networks that lose puts or words
 
 ucs_status_ptr_t count_request(ucs_status_ptr_t request)
 {
@@ -91,7 +91,7 @@ bool is_lost(std::size_t bytes)
     case Lanes::loses_chunks:
         behind_large = behind_large || is_large;
         return behind_large;
-    case Lanes::loses_one_chunk:  // its signal is what comes next on its lane
+    case Lanes::loses_one_chunk:  // the signal is the next put on this lane
         if (is_large) behind_large = true;
         if (behind_large && !is_large) ucx.lanes = Lanes::one;
         return behind_large;
@@ -170,7 +170,7 @@ ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h endpoint, const void* data, size_t 
     if (is_lost(bytes) || is_stale(key)) return nullptr;
     to = displaced(key, to);
     ucp_request_param_t plain = *param;
-    if (ucx.knows_rocm)  // all memory is the host's to UCX
+    if (ucx.knows_rocm)  // the real UCX takes all memory for host memory
         plain.op_attr_mask &= ~static_cast<std::uint32_t>(UCP_OP_ATTR_FIELD_MEMORY_TYPE);
     const bool is_second = !is_of_first_worker(endpoint);
     if (is_second) ucx.puts_of_second++;
@@ -187,7 +187,7 @@ ucs_status_ptr_t __wrap_ucp_put_nbx(ucp_ep_h endpoint, const void* data, size_t 
     return nullptr;
 }
 
-// Sends the puts that lag behind: those to one peer, or (null) all of them.
+// Sends the puts that lag behind, to one peer, or to all peers if `endpoint` is nullptr.
 static void send_lagging(ucp_ep_h endpoint)
 {
     std::erase_if(lagging, [&](Lagging* put) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When the network may reach device memory itself, which keys of it are to be trusted, and what has
-// arrived there.
+// The rules of gdr: when the network may reach device memory itself, which keys are to be trusted,
+// and which bytes have arrived.
 #include <string>
 #include <vector>
 
@@ -65,11 +65,12 @@ std::vector<std::byte> key(unsigned domains, unsigned content)
     return out;
 }
 
-// The network device has registered the board; memory that it cannot register lacks its bit.
+// The network device has registered the board. Memory that it cannot register lacks the bit of the
+// device.
 void test_who_has_registered(void**)
 {
     assert_true(is_registered_as(key(1, 0), key(1, 7)));
-    assert_true(is_registered_as(key(1, 0), key(3, 7)));  // a GPU's domain, too
+    assert_true(is_registered_as(key(1, 0), key(3, 7)));  // a GPU has registered the memory, too
     assert_true(is_registered_as(key(0, 0), key(0, 7)));  // TCP registers nothing
     assert_false(is_registered_as(key(1, 0), key(0, 7)));
     assert_false(is_registered_as(key(1, 0), key(2, 7)));
@@ -85,11 +86,11 @@ void test_stale_keys(void**)
     DeviceKeys keys;
     assert_true(keys.take(memory(0x1000, 0x1000, 1), key(1, 1)));
     assert_true(keys.take(memory(0x1000, 0x1000, 1), key(1, 1)));
-    assert_true(keys.take(memory(0x1000, 0x1000, 1), key(1, 2)));   // another part of it
+    assert_true(keys.take(memory(0x1000, 0x1000, 1), key(1, 2)));   // another part of the memory
     assert_false(keys.take(memory(0x1000, 0x1000, 2), key(1, 1)));  // freed and allocated again
     assert_false(keys.take(memory(0x800, 0x900, 3), key(1, 2)));
     assert_true(keys.take(memory(0x1000, 0x1000, 2), key(1, 3)));
-    assert_true(keys.take(memory(0x2000, 0x1000, 4), key(1, 1)));  // elsewhere
+    assert_true(keys.take(memory(0x2000, 0x1000, 4), key(1, 1)));  // another address
 }
 
 void test_refused_until_freed(void**)
@@ -98,12 +99,13 @@ void test_refused_until_freed(void**)
     keys.refuse(memory(0x1000, 0x1000, 1));
     assert_true(keys.is_refused(memory(0x1000, 0x1000, 1)));
     assert_false(keys.is_refused(memory(0x1000, 0x1000, 2)));
-    for (std::uint64_t i = 2; i < 2 + DeviceKeys::max_kept; i++) keys.refuse(memory(0x1000, 0x1000, i));
-    assert_false(keys.is_refused(memory(0x1000, 0x1000, 1)));  // forgotten: asked again
+    for (std::uint64_t i = 2; i < 2 + DeviceKeys::max_kept; i++)
+        keys.refuse(memory(0x1000, 0x1000, i));
+    assert_false(keys.is_refused(memory(0x1000, 0x1000, 1)));  // forgotten, so UCX is asked again
     assert_true(keys.is_refused(memory(0x1000, 0x1000, 3)));
 }
 
-// What lands while a flush is running is not covered by it.
+// A flush does not cover bytes that land while it is running.
 void test_counts_lag_behind_the_flush(void**)
 {
     ArrivalFlush flush(2);

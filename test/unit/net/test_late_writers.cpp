@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// After an error nobody writes into the buffers of a call that has returned: neither who is at it when
-// the error is raised, nor who enters the call later.
+// After an error nobody may write into the buffers of a call that has returned. That holds for a
+// rank that is about to write when the error is raised, and for a rank that enters the call later.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -23,9 +23,9 @@ using namespace hier::test;
 constexpr std::size_t bytes = 100000;
 constexpr std::byte own{0x5a};  // what the application writes after the call
 
-// Of all ranks. Made before they are.
+// Memory that all ranks share. It is made before the ranks are forked.
 struct Scene {
-    std::atomic<int> writers;   // that are about to write
+    std::atomic<int> writers;   // ranks that are about to write
     std::atomic<int> returned;  // ranks that have left the call
 };
 Scene& scene()
@@ -44,7 +44,7 @@ void begin_scene()
 struct Network {
     const char* name;
     int ranks_per_node;
-    const char* transports;  // the core orders words over them in its different ways
+    const char* transports;  // the core orders words over each of them in another way
 };
 constexpr Network networks[] = {
     {"node", 0, "tcp"},
@@ -56,14 +56,14 @@ constexpr Network networks[] = {
 hier_config config_of(const Network& network)
 {
     hier_config config = config_for_tests();
-    config.intra = HIER_INTRA_CMA;  // cells are nobody else's to write into
+    config.intra = HIER_INTRA_CMA;  // cells would keep writers away from the receive buffer
     config.ranks_per_node = network.ranks_per_node;
     config.net_transports = network.transports;
     ucx.transports = "tcp";
     return config;
 }
 
-// Writes when the call that it writes for is over, if ever that happens before it has written.
+// Delays a write until a rank has left the call, or for 200 ms.
 void linger()
 {
     before_writev = ucx.before_large_put = nullptr;
@@ -75,7 +75,8 @@ void be_late() { before_writev = ucx.before_large_put = linger; }
 
 template <int others> bool are_writing() { return scene().writers >= others; }
 
-// Fails when the others are writing. (They may need its help to begin.)
+// Fails as soon as the others are writing. Waits by await(), because they may need this rank's
+// progress to begin.
 template <int others> void fail_writev()
 {
     before_writev = nullptr;
@@ -98,7 +99,7 @@ template <int others> void break_off()
 
 void meet(const ForkedRank& self) { (void)self.group().collect(0); }
 
-// "" when nobody has written there since.
+// "" if nobody has written there since.
 std::string is_own(const std::vector<std::byte>& memory)
 {
     for (std::size_t i = 0; i < memory.size(); i++) {
@@ -124,15 +125,15 @@ struct Call {
 
 std::string end(ForkedRank& self, TeamRank& team, const Call& call)
 {
-    meet(self);  // by then everything has come
+    meet(self);  // now everything has arrived
     team.end();
     return is_own(call.receive);
 }
 
-// Rank 0 fails while rank 1 writes to rank 2, or to it.
+// Rank 0 fails while rank 1 writes to rank 2 or to rank 0.
 std::string write_late(ForkedRank& self, const Network& network)
 {
-    Call call(self);  // outlives the team: somebody may still write there
+    Call call(self);  // outlives the team, because peers may still write there
     TeamRank team(self, config_of(network));
     std::string wrong;
     if (team.created() != HIER_OK || team.call(bytes, wrong) != HIER_OK || !wrong.empty())
@@ -141,7 +142,7 @@ std::string write_late(ForkedRank& self, const Network& network)
     if (self.rank() == 0) break_off<1>();
     if (self.rank() == 1) be_late();
     const int code = call.make(team);
-    // (Who has all of his bytes hears of it in the next call.)
+    // A rank that has all of its bytes hears of the failure in the next call.
     const bool is_well =
         self.rank() == 0 ? code == HIER_ERR_TRANSPORT : code == HIER_ERR_PEER || code == HIER_OK;
     if (!is_well) return hier_strerror(code) + (": " + ForkedRank::log_lines());
@@ -163,10 +164,10 @@ void test_writer_that_is_late(void**)
 }
 
 enum class Meanwhile {
-    computes,  // in none of our calls, nor in any that turns us
-    turns,     // in other calls of MPI's
-    gathers,   // in an allgather on another team, which the others enter later
-    leaves     // it has freed the team
+    computes,  // the late rank makes no calls, so it makes no progress
+    turns,     // the late rank is in other calls of MPI, which make progress
+    gathers,   // the late rank is in an allgather on another team, which the others enter later
+    leaves     // the late rank has freed the team
 };
 
 bool others_leave(Meanwhile does)
@@ -176,10 +177,10 @@ bool others_leave(Meanwhile does)
     return scene().returned >= 2;
 }
 
-// The last rank enters when the others have left, or never.
+// The last rank enters after the others have left, or never.
 std::string enter_late(ForkedRank& self, const Network& network, Meanwhile does)
 {
-    Call call(self);  // outlives the team: somebody may still write there
+    Call call(self);  // outlives the team, because peers may still write there
     TeamRank team(self, config_of(network)), another(self, config_of(network));
     std::string wrong;
     if (team.created() != HIER_OK || another.created() != HIER_OK ||
@@ -206,7 +207,8 @@ std::string enter_late(ForkedRank& self, const Network& network, Meanwhile does)
     if (!is_late && does == Meanwhile::gathers && !others_leave(does)) return "not both";
     if (!is_late && does == Meanwhile::gathers) wrong = gather();
     if (!wrong.empty()) return "the other call: " + wrong;
-    // Inside a node they know that it is not in the call. Over a network they know if it can say so.
+    // Inside a node the others know that the late rank is not in the call. Over a network the late
+    // rank must say so, and that needs its progress.
     const bool is_warned = ForkedRank::is_logged("not safe to reuse");
     const bool is_unknown = network.ranks_per_node == 1 && does == Meanwhile::computes;
     if (is_warned != (is_unknown && !is_late)) return ForkedRank::log_lines();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said of the network to UCX and to Open MPI.
+// Constraints on the network from hier's variables, from UCX's and from Open MPI's.
 #include <string>
 #include <vector>
 
@@ -13,14 +13,14 @@ using namespace hier;
 using namespace hier::test;
 
 struct Said {
-    const char* devices;  // ours
+    const char* devices;  // of hier's variable
     const char* transports;
     const char* of_ucx;
     const char* tls;
-    const char* wanted;  // devices and transports
+    const char* wanted;  // expected devices and transports
 };
 
-// What is said to UCX counts where nothing is said to us.
+// UCX's variables count where hier's say nothing.
 void test_variables_of_ucx(void**)
 {
     for (const Said& s : {
@@ -55,7 +55,8 @@ void test_variables_of_ucx(void**)
     }
 }
 
-// Networks beside which TCP would be slow: Open MPI's own, and those of UCX that are not taken here.
+// Faster networks than TCP: those that Open MPI itself uses, and those of UCX that hier does not
+// take.
 void test_networks_beside_tcp(void**)
 {
     const std::vector<NetworkDevice> ethernet = {{"tcp", "eth0"}, {"tcp", "lo"}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Networks that could not be connected are tried again after a while, by a clock that the test sets.
+// Networks that could not be connected are tried again after a while. The test sets the clock.
 #include "net/quarantine.hpp"
 #include "test/support/wrapped/clock.hpp"
 

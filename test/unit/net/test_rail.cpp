@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A rank with several network devices: what goes over one of them may be late, and no chunk counts
-// before those with lower numbers. The devices are connections over loopback, each with a context
-// of its own.
+// A rank with several network devices. Data over one device may be late, and a chunk counts only
+// after all chunks with lower numbers. The devices are connections over loopback, each with a
+// context of its own.
 #include <string>
 #include <vector>
 
@@ -22,7 +22,7 @@ hier_config config_of_lanes(int ranks, int lanes)
 {
     static std::string devices;
     devices = "lo";
-    for (int i = 1; i < ranks * lanes; i++) devices += ",lo";  // of one host: they share these
+    for (int i = 1; i < ranks * lanes; i++) devices += ",lo";  // the ranks of a host share the list
     hier_config config = config_for_tests();
     config.net_devices = devices.c_str();
     config.chunk_bytes = 16 << 10;
@@ -30,7 +30,7 @@ hier_config config_of_lanes(int ranks, int lanes)
     return config;
 }
 
-// All of them, whatever is wrong: the others make them, too.
+// Makes all calls, even after a fault, because the others make them, too.
 std::string make_calls(TeamRank& team, const std::vector<std::size_t>& sizes)
 {
     std::string fault;
@@ -44,7 +44,7 @@ std::string make_calls(TeamRank& team, const std::vector<std::size_t>& sizes)
     return fault;
 }
 
-// Eager, one chunk, two, an odd number of them, many.
+// The sizes: eager, one chunk, two chunks, an odd number of chunks, many chunks.
 const std::vector<std::size_t> sizes = {1000,  9,      16000,  30000, 100,   70001,
                                         40000, 500000, 500000, 17,    80000, 80000};
 
@@ -95,7 +95,8 @@ void test_no_signal_of_one_lane_counts_for_another(void**)
     }
 }
 
-// To one peer calls of one chunk, and eager ones, stay on the first device; larger ones do not.
+// With one peer, eager calls and calls of one chunk use the first device alone. Larger calls use
+// both.
 void test_small_calls_use_one_device(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
@@ -104,7 +105,8 @@ void test_small_calls_use_one_device(void**)
         std::string fault = make_calls(team, {8, 1000, 2000, 16 << 10});
         if (fault.empty() && ucx.puts_of_second != before) fault = "a small call on both";
         if (fault.empty()) fault = make_calls(team, {64 << 10});
-        // An announcement and its word, half of four chunks with their signals.
+        // On the second device: an announcement and its word, and two of four chunks with their
+        // signals.
         if (fault.empty() && ucx.puts_of_second != before + 6)
             fault = std::to_string(ucx.puts_of_second - before) + " puts on the second";
         team.end();
@@ -112,8 +114,8 @@ void test_small_calls_use_one_device(void**)
     }))));
 }
 
-// To several peers, calls of one chunk do not either: on the second device is what goes to one of
-// two peers, with its signal, and an announcement with its word to the other.
+// With several peers calls of one chunk use both devices, too. On the second device go the chunk
+// and its signal to one of two peers, and an announcement with its word to the other.
 void test_peers_take_turns(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
@@ -131,7 +133,7 @@ void test_peers_take_turns(void**)
     }))));
 }
 
-// ---- devices that others have not, or that fail
+// ---- devices that other ranks lack, or that fail
 
 void test_as_many_as_every_member_has(void**)
 {
@@ -167,7 +169,7 @@ void test_a_second_device_that_fails_is_left_out(void**)
     }
 }
 
-// The first is all that there is; the next communicator does not wait for it again.
+// There is only the first device. The next communicator does not wait for the others again.
 void test_a_first_device_that_fails_is_not_tried_again(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
@@ -185,8 +187,8 @@ void test_a_first_device_that_fails_is_not_tried_again(void**)
     }))));
 }
 
-// Every put in turn, on either lane, from announcements to chunks: every rank gets an error, and hears on
-// all lanes that nobody writes any more.
+// Every put fails in turn, on either lane, from announcements to chunks. Every rank gets an error,
+// and hears on all lanes that nobody writes any more.
 void test_a_lane_that_fails_later(void**)
 {
     for (int nth = 1; nth <= 14; nth++) {

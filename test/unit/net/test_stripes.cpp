@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes over which network device of a rank, and what has come when: pure counting.
+// The stripes of a rail: the lane of each put, and the puts that have arrived. All by counting.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-// Puts arrive in order on each lane, in any order across them.
+// Puts arrive in order on each lane, and in any order across lanes.
 const char* counts_are_unbroken()
 {
     std::mt19937 random(1);
@@ -37,7 +37,7 @@ const char* counts_are_unbroken()
             while (wanted < puts && is_there[wanted + 1]) wanted++;
             for (std::uint32_t i = 0; i < lanes; i++)
                 all = std::min(all, unbroken(highest[i], i, lanes));
-            // What lies behind the last put is missing nowhere.
+            // Puts behind the last one are not missing.
             if (std::min(all, puts) != wanted)
                 return keep("round " + std::to_string(round) + ": " + std::to_string(all) +
                             ", not " + std::to_string(wanted));
@@ -48,7 +48,7 @@ const char* counts_are_unbroken()
 
 void test_counting(void**) { expect_no_reason(counts_are_unbroken()); }
 
-// What is due on each lane, against counting.
+// The last put on each lane, compared with counting.
 void test_last_on_a_lane(void**)
 {
     for (std::uint32_t lanes = 1; lanes <= 4; lanes++) {
@@ -61,8 +61,8 @@ void test_last_on_a_lane(void**)
     }
 }
 
-// By counting: what a member sends to all others, and what it gets from them, is spread as evenly as
-// whole chunks can be, over the lanes that are said to be in use, and to them alone.
+// Counts the chunks that a member sends to all others and gets from them. They are spread over the
+// lanes in use as evenly as whole chunks can be, and no other lane has any.
 std::string spread_of(std::size_t members, std::size_t stripes, std::size_t lanes)
 {
     const std::size_t used = lanes_in_use(members, stripes, lanes);
@@ -115,7 +115,7 @@ bool the_last_part_completes()
     const bool is_early = seen.text != "7 ";
     reports.complete(5, Status::ok);
     reports.complete(6, Status::transport_error);
-    reports.complete(5, Status::ok);  // of the next call
+    reports.complete(5, Status::ok);  // belongs to the next call
     parts.expect(8, 2);
     reports.complete(8, Status::transport_error);
     reports.complete(8, Status::ok);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Puts that are done when their target has answered, which it does while it turns its worker: those of
-// UCX's new protocols over TCP (seen with 1.18). Whoever has left a call delays nobody.
+// With UCX's new protocols over TCP a put is done when its target has answered (seen with UCX
+// 1.18). The target answers only while it makes progress on its worker. Still, a rank that has left
+// a call must not delay the others.
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,16 +22,16 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-// The ranks wait for each other without turning.
+// The ranks wait for each other without making progress.
 void meet(const ForkedRank& self) { (void)self.group().collect(self.rank()); }
 
-// Of the ops that are numbered from 0.
+// The status of each operation. They are numbered from 0.
 struct Completed final : Completions {
     void complete(std::uint32_t op, Status status) override { statuses.at(op) = status; }
     std::vector<Status> statuses{Status::in_progress};
 };
 
-// The last thing of a call between nodes, while its receiver computes.
+// The last operation of a call between nodes is a drain. Its receiver computes meanwhile.
 std::string drain_to_a_peer_that_computes(ForkedRank& self)
 {
     const auto worker = UcxWorkers::get({.devices = "lo", .transports = "tcp"});
@@ -60,8 +61,9 @@ void test_a_drain_needs_no_answer(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, drain_to_a_peer_that_computes))));
 }
 
-// A put that nobody answers any more would be an error of a process that goes on when its peer, spawned
-// by it, has ended; and before 1.22 UCX ends the one that cannot answer.
+// A goodbye must be no put. A process may go on after a peer that it has spawned has ended. A put
+// that the peer does not answer any more would be an error there. Before 1.22, UCX also ends a
+// process that cannot answer.
 std::string leave(ForkedRank& self)
 {
     TeamRank team(self, config_for_tests());
@@ -78,8 +80,8 @@ void test_a_goodbye_needs_no_answer(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, leave))));
 }
 
-// One rank has left the call between nodes and waits in one inside its node for the other, which is
-// still in the first and needs its answers.
+// One rank has left the call between nodes. It waits in a call inside its node for the other rank.
+// That one is still in the first call and needs the answers.
 std::string call_on_two_teams(ForkedRank& self)
 {
     constexpr std::size_t bytes = 100000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which network a rank takes, on invented machines.
+// The network that a rank takes, on invented machines.
 #include <string>
 #include <vector>
 
@@ -18,7 +18,7 @@ using namespace hier::test;
 const std::vector<NetworkDevice> plain = {{"tcp", "eth1"}, {"tcp", "eth0"}, {"tcp", "lo"}};
 const std::vector<NetworkDevice> wired = {
     {"tcp", "eth0", {}, "25000"}, {"tcp", "eth1", {}, "25000"}, {"tcp", "eth2", {}, "1000"}};
-// Of virtual machines, which do not know how fast they are.
+// Devices of virtual machines, which do not know their speed.
 const std::vector<NetworkDevice> virtual_ones = {{"tcp", "eth0", {}, "-1"},
                                                  {"tcp", "eth1", {}, "-1"}};
 const std::vector<NetworkDevice> loopback = {{"tcp", "lo"}};
@@ -34,19 +34,19 @@ Position behind(int root_port)
     return p;
 }
 
-// Names do not tell what is near: device 10 comes before device 2 by name.
+// Names do not tell which device is near: device 10 comes before device 2 by name.
 const std::vector<NetworkDevice> rails = {{"dc_mlx5", "mlx5_10:1", behind(5)},
                                           {"rc_mlx5", "mlx5_2:1", behind(1)},
                                           {"dc_mlx5", "mlx5_2:1", behind(1)},
                                           {"dc_mlx5", "mlx5_3:1", behind(3)},
                                           {"tcp", "eth0", behind(1)}};
-// Two for each of two GPUs, and one more of another network.
+// Two devices for each of two GPUs, and one device of another network.
 const std::vector<NetworkDevice> pairs = {{"dc_mlx5", "mlx5_0:1", behind(1), "400 InfiniBand"},
                                           {"dc_mlx5", "mlx5_1:1", behind(1), "400 InfiniBand"},
                                           {"dc_mlx5", "mlx5_2:1", behind(1), "400 Ethernet"},
                                           {"dc_mlx5", "mlx5_3:1", behind(5), "400 InfiniBand"},
                                           {"dc_mlx5", "mlx5_4:1", behind(5), "400 InfiniBand"}};
-// A storage network's port beside the compute network's.
+// A port of a storage network beside those of the compute network.
 const std::vector<NetworkDevice> storage = {
     {"rc_mlx5", "mlx5_0:1", behind(5), "400 Gb/sec (4X NDR) InfiniBand"},
     {"rc_mlx5", "mlx5_1:1", behind(1), "100 Gb/sec (4X EDR) Ethernet"},
@@ -55,20 +55,21 @@ const std::vector<NetworkDevice> clouds = {
     {"rc_mlx5", "mlx5_an0:1", behind(1), "40 Gb/sec (4X QDR) Ethernet"},
     {"rc_mlx5", "mlx5_ib0:1", behind(5), "400 Gb/sec (4X NDR) Ethernet"},
     {"rc_mlx5", "mlx5_ib1:1", behind(5), "400 Gb/sec (4X NDR) Ethernet"}};
-// The compute network's are many, whatever a single one of another network does.
+// The many devices of the compute network move more together than a single fast device of another
+// one.
 const std::vector<NetworkDevice> many = {
     {"rc_mlx5", "mlx5_0:1", behind(1), "200 Gb/sec (4X HDR) Ethernet"},
     {"rc_mlx5", "mlx5_1:1", behind(3), "200 Gb/sec (4X HDR) Ethernet"},
     {"rc_mlx5", "mlx5_2:1", behind(5), "200 Gb/sec (4X HDR) Ethernet"},
     {"rc_mlx5", "mlx5_3:1", behind(5), "400 Gb/sec (4X NDR) InfiniBand"}};
-// DC is not every vendor's, nor every device's of a host.
+// Not every vendor has DC, and not every device of a host.
 const std::vector<NetworkDevice> mixed = {{"rc_verbs", "bnxt_re0:1", behind(1)},
                                           {"rc_verbs", "mlx5_0:1", behind(5)},
                                           {"rc_mlx5", "mlx5_0:1", behind(5)},
                                           {"dc_mlx5", "mlx5_0:1", behind(5)},
                                           {"ud_verbs", "bnxt_re0:1", behind(1)}};
 const std::vector<Position> two_gpus = {behind(5), behind(1)};
-// No positions.
+// These devices have no positions.
 const std::vector<Position> six(6), one(1);
 const std::vector<Position> gpus = {behind(5), behind(3), behind(1), behind(7)};
 
@@ -79,7 +80,7 @@ struct Case {
     const char* default_interface;
     const std::vector<Position>& ranks;
     int self;
-    const char* wanted;  // devices, one word for each, and the transports: "eth0 eth1 tcp"
+    const char* wanted;  // a word for each device, then the transports: "eth0 eth1 tcp"
     int most = 4;
 };
 
@@ -95,18 +96,18 @@ std::string text_of(const std::vector<NetworkChoice>& choices)
 }
 
 const Case cases[] = {
-    // The preferred interface; without one the first, but no loopback if there is another.
+    // The preferred interface; without one the first, but the loopback only if it is alone.
     {plain, "auto", "auto", "eth1", six, 0, "eth1 tcp"},
     {plain, "auto", "auto", "eth1", six, 5, "eth1 tcp"},
     {plain, "auto", "auto", "", six, 0, "eth0 tcp"},
     {plain, "auto", "auto", "wlan7", six, 0, "eth0 tcp"},
     {plain, "auto", "auto", "lo", six, 0, "lo tcp"},
     {loopback, "auto", "auto", "", six, 0, "lo tcp"},
-    // RDMA before TCP; each local rank a device, in turn.
+    // RDMA comes before TCP. The local ranks take the devices in turn.
     {cluster, "auto", "auto", "eth0", six, 0, "mlx5_0:1 rc,dc"},
     {cluster, "auto", "auto", "eth0", six, 1, "mlx5_1:1 rc,dc"},
     {cluster, "auto", "auto", "eth0", six, 2, "mlx5_0:1 rc,dc"},
-    // The nearest, of all or of the list.
+    // The nearest device, of all devices or of the list.
     {rails, "auto", "auto", "eth0", gpus, 0, "mlx5_10:1 rc,dc"},
     {rails, "auto", "auto", "eth0", gpus, 1, "mlx5_3:1 rc,dc"},
     {rails, "auto", "auto", "eth0", gpus, 2, "mlx5_2:1 rc,dc"},
@@ -116,14 +117,15 @@ const Case cases[] = {
     {rails, "mlx5_10:1,mlx5_2:1", "auto", "eth0", gpus, 1, "mlx5_2:1 rc,dc"},
     {rails, "eth0,mlx5_3:1", "auto", "eth0", gpus, 0, "mlx5_3:1 rc,dc"},
     {rails, "mlx5_10:1,mlx5_2:1", "rc", "eth0", gpus, 1, "mlx5_10:1,mlx5_2:1 rc"},
-    // All that are its share: of those that are near and alike, of a list's.
+    // The rank's share: of the devices that are equally near and of one kind, or of the list.
     {pairs, "auto", "auto", "eth0", two_gpus, 0, "mlx5_3:1 mlx5_4:1 rc,dc"},
     {pairs, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 mlx5_1:1 rc,dc"},
     {pairs, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 rc,dc", 1},
     {pairs, "mlx5_4:1,mlx5_1:1", "auto", "eth0", two_gpus, 1, "mlx5_1:1 rc,dc"},
     {pairs, "auto", "auto", "eth0", one, 0, "mlx5_0:1 mlx5_1:1 mlx5_3:1 mlx5_4:1 rc,dc"},
     {cluster, "auto", "auto", "eth0", one, 0, "mlx5_0:1 mlx5_1:1 rc,dc"},
-    // Unless told, one kind of network: the one that moves most, InfiniBand of two that move as much.
+    // Without a list devices of one network: of the fastest, and of two equally fast ones
+    // InfiniBand.
     {many, "auto", "auto", "eth0", two_gpus, 0, "mlx5_2:1 rc"},
     {many, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 rc"},
     {storage, "auto", "auto", "eth0", two_gpus, 1, "mlx5_0:1 rc"},
@@ -142,21 +144,21 @@ const Case cases[] = {
     // Two connections over one interface.
     {virtual_ones, "eth0,eth0", "auto", "eth0", one, 0, "eth0 eth0#1 tcp"},
     {loopback, "lo,lo", "auto", "", one, 0, "lo lo#1 tcp"},
-    // As told.
+    // Devices and transports as the variables say.
     {cluster, "auto", "tcp", "eth0", six, 1, "eth0 tcp"},
     {cluster, "eth0", "auto", "eth0", six, 1, "eth0 tcp"},
     {cluster, "mlx5_1:1", "auto", "eth0", six, 0, "mlx5_1:1 rc,dc"},
     {cluster, "lo", "tcp", "eth0", six, 0, "lo tcp"},
-    // As newer versions of UCX let it be said: without ports, or what not to take.
+    // Newer versions of UCX allow names without ports, and lists of excluded devices.
     {cluster, "mlx5_1", "auto", "eth0", six, 0, "mlx5_1:1 rc,dc"},
     {cluster, "^mlx5_0:1", "auto", "eth0", six, 0, "mlx5_1:1 rc,dc"},
     {cluster, "^mlx5_0,mlx5_1", "auto", "eth0", six, 0, "eth0 tcp"},
     {plain, "^eth1,lo", "auto", "eth1", six, 0, "eth0 tcp"},
     {cluster, "mlx5_0:1,eth0", "rc,tcp", "eth0", six, 0, "mlx5_0:1,eth0 rc,tcp"},
-    // Transports that go without a network device: UCX finds its own.
+    // Transports without a network device. UCX finds its own.
     {cluster, "auto", "posix,cma", "eth0", six, 0, " posix,cma"},
     {cluster, "auto", "all", "eth0", six, 0, " all"},
-    // Nothing there: UCX says so itself.
+    // There is no device. UCX itself reports this.
     {{}, "auto", "auto", "eth0", six, 0, " tcp"},
     {{}, "eth0", "auto", "eth0", six, 0, "eth0 tcp"},
 };
@@ -236,7 +238,7 @@ void test_preferred_interface(void**)
     }
 }
 
-// What UCX finds here has names; loopback is everywhere.
+// The devices that UCX finds on this machine have names. Every machine has a loopback.
 void test_devices_of_this_machine(void**)
 {
     bool has_loopback = false, are_named = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every UCX call of one rank fails, each in turn, from set-up to the last call: all ranks come to
-// an end with an error, and what was taken of UCX is given back.
+// Every UCX call of one rank fails, each in turn, from set-up to the last call. All ranks must end
+// with an error, and every object of UCX must be destroyed.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -23,13 +23,13 @@ using namespace hier::test;
 struct Failure {
     UcxCall call;
     UcxFailure how;
-    const char* transports;  // as the core is told
+    const char* transports;  // in the core's configuration
     int rank;
-    bool has_a_way_out = false;  // the call may do without, and is then right
+    bool has_a_way_out = false;  // the core may do without, so that the call succeeds
 };
 
-// Runs two ranks; the culprit's `nth` call fails. More calls follow, so that whoever was through
-// before hears of it.
+// Makes the calls of one of two ranks. The culprit's `nth` call of UCX fails. More calls follow, so
+// that a rank that had all its data by then hears of the failure.
 std::string make_calls(ForkedRank& self, const Failure& failure, int nth, bool is_culprit)
 {
     constexpr int calls = 4;
@@ -44,7 +44,7 @@ std::string make_calls(ForkedRank& self, const Failure& failure, int nth, bool i
     TeamRank team(self, config);
     int code = team.created();
     std::string wrong;
-    // The last call is for the others.
+    // In the last call nothing more fails, so that the other rank hears of the failure.
     for (int i = 0; i < calls && code == HIER_OK && wrong.empty(); i++) {
         code = team.call(sizes[i], wrong);
         if (i == calls - 2 && code == HIER_OK && is_culprit && !ucx.has_failed())
@@ -53,7 +53,7 @@ std::string make_calls(ForkedRank& self, const Failure& failure, int nth, bool i
     const bool is_last_call = code == HIER_OK;
     team.end();
     if (!wrong.empty()) return wrong;
-    // Half a connection cannot be taken down safely: UCX may abort, so the process may keep it.
+    // UCX may abort when half a connection is destroyed, so the process may keep it.
     if (code == HIER_ERR_SETUP && ucx.calls(UcxCall::ep_create) > 0) {
         ucx.contexts = ucx.workers = ucx.requests = 0;
     }
@@ -70,7 +70,7 @@ std::string make_calls(ForkedRank& self, const Failure& failure, int nth, bool i
                : std::string("ended with: ") + hier_strerror(code);
 }
 
-// "" or what is wrong. The number of calls that failed, each in a run of its own, goes to `runs`.
+// Returns the fault, or "". Each failure has a run of its own; `runs` gets their number.
 std::string fault_of(const Failure& failure, int first, int& runs)
 {
     for (int nth = first; nth < 200; nth++) {
@@ -118,8 +118,8 @@ void test_memory(void**)
     expect_no_reason(each_fails(UcxFailure::at_once, {UcxCall::rkey_unpack}));
 }
 
-// The receive buffer is the first one that is registered, the send buffer, over RDMA, the second;
-// in place there is none. (A file's pages, read-only ones.)
+// A buffer that UCX cannot register, for example read-only pages of a file. The receive buffer is
+// registered first. Over RDMA the send buffer is registered second.
 void test_memory_that_cannot_be_registered(void**)
 {
     for (const int nth : {1, 2}) {
@@ -160,14 +160,15 @@ void test_puts_that_fail_later(void**)
     expect_no_reason(each_fails(UcxFailure::later, {UcxCall::put}));
 }
 
-// Of small calls.
+// The messages of small calls.
 void test_messages(void**)
 {
     for (const UcxFailure how : {UcxFailure::at_once, UcxFailure::later})
         expect_no_reason(each_fails(how, {UcxCall::message}));
 }
 
-// It may have been another team's peer that it waited for: a message does what it was to show.
+// A worker flush may have failed because of a peer of another team. Messages to peers of this team
+// show their own failures.
 void test_a_worker_flush_that_fails_harms_nobody(void**)
 {
     for (const UcxFailure how : {UcxFailure::at_once, UcxFailure::later}) {
@@ -179,8 +180,8 @@ void test_a_worker_flush_that_fails_harms_nobody(void**)
     }
 }
 
-// Rank 1's message of one team comes to rank 0 while that is in a call of the other. UCX, which
-// hands it over, knows no exceptions.
+// Rank 1's message of one team comes to rank 0 while rank 0 is in a call of the other team. No
+// exception may pass through UCX, which hands the message over.
 std::string take_a_message_without_memory(ForkedRank& self)
 {
     constexpr std::size_t bytes = 777;
@@ -208,14 +209,15 @@ void test_no_memory_for_a_message(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, take_a_message_without_memory))));
 }
 
-// A size that this rank has not had yet takes memory: each allocation in turn.
+// A call of a new size allocates memory. Each of these allocations fails in turn.
 std::string start_without_memory(ForkedRank& self, std::size_t nth)
 {
     constexpr std::size_t bytes = 60000;
     TeamRank team(self, config_for_tests());
     std::string wrong;
     if (team.call(50000, wrong) != HIER_OK) return "the first call: " + wrong;
-    (void)self.group().collect(nth);  // a failure would reach who is still in the first
+    // Without this a failure could reach a rank that is still in the first call.
+    (void)self.group().collect(nth);
     std::vector<std::byte> send(bytes), receive(2 * bytes);
     refused_number = self.rank() == 1 ? nth : 0;
     int code = team.start_raw(send.data(), receive.data(), bytes);
@@ -240,8 +242,9 @@ void test_no_memory_for_a_call(void**)
     }
 }
 
-// Transports that the core does not know order signals by a flush; RDMA by a fence. The bytes go
-// over TCP all the same. The first puts are set-up, as above: its bounds are long.
+// The core orders signals by a flush over transports that it does not know, and by a fence over
+// RDMA. The bytes go over TCP in both cases. The first puts belong to set-up, whose bounds are
+// long.
 void test_flushes(void**)
 {
     expect_no_reason(each_fails(UcxFailure::at_once, {UcxCall::flush}, "tcp,self"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network writes into device memory itself: what it wrote is flushed before it counts, memory
-// that it cannot reach is staged, and no key outlives its memory.
+// gdr: the network writes into device memory itself. The bytes are flushed before they count,
+// memory that the network cannot reach is staged, and no key outlives its memory.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ void test_landings_are_flushed_before_they_count(void**)
     }
 }
 
-// Two devices a rank: connections over loopback.
+// Two network devices a rank. They are connections over loopback.
 void test_each_of_two_devices_is_flushed(void**)
 {
     expect_no_reason(keep(first_fault(run_gdr(3, [&](ForkedRank& self) -> std::string {
@@ -48,7 +48,7 @@ void test_each_of_two_devices_is_flushed(void**)
     }))));
 }
 
-// The test above can fail: with the flush left out, what has been signalled is not there.
+// The test above can fail: without the flush, bytes are missing behind their signal.
 void test_flush_left_out_is_caught(void**)
 {
     const Ends ends = run_gdr(2, [](ForkedRank& self) {
@@ -61,7 +61,7 @@ void test_flush_left_out_is_caught(void**)
     assert_true(is_caught);
 }
 
-// Nothing to flush where nothing lands in device memory.
+// Without data that lands in device memory there is no flush.
 void test_host_memory_is_not_flushed(void**)
 {
     expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {
@@ -84,7 +84,7 @@ void test_settings(void**)
         const char* says;
         const char* logs;
     };
-    // (The UCX of Debian 12 is too old for auto.)
+    // The UCX of Debian 12 is too old for auto.
     for (const Row& row :
          {Row{HIER_GPU_DIRECT_ON, true, "device memory directly", ""},
           Row{HIER_GPU_DIRECT_ON, false, "pinned memory (UCX does not know ROCm memory here)",
@@ -119,7 +119,8 @@ void test_modes_differ(void**)
     }
 }
 
-// Memory that cannot be registered is staged, by its rank alone, with one line for all its calls.
+// Memory that cannot be registered is staged, only by the rank that has it. This rank logs one line
+// for all its calls.
 void test_memory_that_cannot_be_registered(void**)
 {
     for (const UcxCall call : {UcxCall::mem_map, UcxCall::rkey_pack}) {
@@ -137,9 +138,9 @@ void test_memory_that_cannot_be_registered(void**)
     }
 }
 
-// A device whose memory no NIC here registers, as without a module for it in the kernel: UCX's errors
-// are nobody's, and one buffer after the other is asked for some times only. Where there was one that
-// could be, the next one may be, too.
+// A device whose memory no NIC registers, for example because a kernel module is missing. The user
+// does not see UCX's errors, and the core tries only some buffers. But if one buffer was registered
+// before, the core keeps trying.
 std::string refuse_all(ForkedRank& self, bool after_one)
 {
     ucx.refuses_devices = !after_one;
@@ -161,7 +162,7 @@ std::string refuse_all(ForkedRank& self, bool after_one)
     dup2(err, STDERR_FILENO);
     if (!fault.empty()) return fault;
     if (lseek(words, 0, SEEK_END) != 0) return "UCX's words reach the user";
-    // One for the memory that it lands in.
+    // One registration is that of the bounce buffer.
     return asked == (after_one ? 2 : 1) ? "" : std::to_string(asked) + " registrations in a call";
 }
 
@@ -173,7 +174,7 @@ void test_memory_that_is_never_registered(void**)
     }
 }
 
-// What gdr needs, whatever the environment says.
+// Settings that gdr needs, whatever the environment says.
 void test_configuration(void**)
 {
     for (const char* memory : {"", "cuda_copy", "rocm_copy"}) {
@@ -193,8 +194,9 @@ void test_configuration(void**)
 
 // ---- keys
 
-// Freed and allocated again at the same address, which UCX has noticed: it registers the memory
-// anew, and the peer gets another key, once. Over TCP, too, whose keys are all the same.
+// Memory is freed and allocated again at the same address, and UCX has noticed that. UCX registers
+// the memory anew, and the peer gets another key, once. That holds over TCP, too, whose keys are
+// all equal.
 void test_no_stale_rkey_after_the_same_address(void**)
 {
     for (const char* transports : {"rc,dc", "tcp"}) {
@@ -217,7 +219,8 @@ void test_no_stale_rkey_after_the_same_address(void**)
     }
 }
 
-// The same, but UCX has not noticed, and gives the old registration's key: it is not used.
+// The same, but UCX has not noticed and gives the key of the old registration. The core does not
+// use this key.
 void test_stale_rkey_is_not_announced(void**)
 {
     expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {
@@ -247,7 +250,7 @@ void test_stale_rkey_of_a_piece(void**)
         const bool is_told = ForkedRank::is_logged("the key of memory that was freed");
         return is_told == (self.rank() == 0) ? "" : "not noticed";
     }))));
-    // Where the runtime does not tell of them, what is known is the first.
+    // This runtime version shows only the first of them.
     const auto body = [](ForkedRank& self) -> std::string {
         GdrRank rank(self);
         if (self.rank() == 0) rank.receive_into_pieces();
@@ -258,8 +261,8 @@ void test_stale_rkey_of_a_piece(void**)
     expect_no_reason(keep(first_fault(run_gdr(2, body, not_sharing_version))));
 }
 
-// A NIC may not have managed memory, whoever has its pages: what UCX then does, puts by message and
-// words by RDMA, has no order.
+// A NIC may not get managed memory, wherever its pages are. UCX would put data by messages and
+// words by RDMA, and these have no order.
 void test_managed_memory_is_staged(void**)
 {
     expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// gdr: UCX calls that fail, each in turn, and what calls cost.
+// gdr: every UCX call fails in turn, and calls must not allocate.
 #include <string>
 
 #include "net/ucx/ucx_worker.hpp"
@@ -14,7 +14,7 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-// What a run may end with: an error on both ranks, or, where the memory could be staged, well.
+// A run may end with an error on both ranks. If the memory could be staged, it may also end well.
 std::string make_calls(ForkedRank& self, UcxCall call, UcxFailure how, int nth)
 {
     if (self.rank() == 0) ucx.fail_nth(call, nth, how);
@@ -26,7 +26,7 @@ std::string make_calls(ForkedRank& self, UcxCall call, UcxFailure how, int nth)
     const bool is_setup = code == HIER_ERR_SETUP;
     rank.team.end();
     if (!wrong.empty()) return wrong;
-    // Half a connection stays (test_ucx_failures).
+    // Half a connection may stay: see test_ucx_failures.
     if (is_setup && ucx.calls(UcxCall::ep_create) > 0)
         ucx.contexts = ucx.workers = ucx.requests = 0;
     if (const auto leaks = ucx.leaks(); !leaks.empty()) return leaks;
@@ -56,7 +56,7 @@ void test_setup_and_memory_calls_fail(void**)
         expect_no_reason(each_fails(call, UcxFailure::at_once));
 }
 
-// (Those before are set-up, whose bounds are long: test_ucx_failures.)
+// The calls before belong to set-up, whose bounds are long: see test_ucx_failures.
 void test_transfers_fail(void**)
 {
     expect_no_reason(each_fails(UcxCall::get, UcxFailure::at_once));
@@ -72,7 +72,7 @@ void test_calls_do_not_grow_memory(void**)
 {
     expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {
         constexpr int calls = 200;
-        ucx.hides_landings = false;  // the shadows' own
+        ucx.hides_landings = false;  // shadows would allocate
         GdrRank rank(self);
         std::size_t before = 0;
         for (int i = 0; i < calls; i++) {
@@ -85,7 +85,8 @@ void test_calls_do_not_grow_memory(void**)
     }))));
 }
 
-// What a flush needs of the device is taken in set-up: allocating there waits for all that runs.
+// Set-up allocates the device memory that a flush needs, because an allocation waits for all work
+// of the device.
 void test_calls_take_no_device_memory(void**)
 {
     expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {

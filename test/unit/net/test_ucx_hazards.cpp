@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What may go wrong on a rail, by name: a stale key, a chunk that is lost, a put that fails half-way.
-// (A signal before its data: test_ucx_order.) Where the core cannot know of it, the tests' own look
-// at the bytes must.
+// The hazards of a rail, by name: a stale key, a lost chunk, a put that fails half-way. A signal
+// before its data is in test_ucx_order. If the core cannot notice a hazard, the test notices it by
+// the bytes.
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -42,7 +42,7 @@ std::string said(int code) { return hier_strerror(code) + (": " + ForkedRank::lo
 
 constexpr std::size_t most = 3 * 40000;
 
-// Memory that is given back and mapped anew at the same address.
+// Memory that is unmapped and mapped again at the same address.
 class Again {
 public:
     explicit Again(ForkedRank& self) : data_(map(nullptr))
@@ -70,8 +70,8 @@ private:
     std::byte* data_;
 };
 
-// Between the calls the receive buffer stays, is another one at the same address, of the same size
-// or of another, on all ranks or on some.
+// Between the calls the receive buffer stays or is replaced by another one at the same address. The
+// size stays or changes, on all ranks or on some.
 std::string meet_old_addresses(ForkedRank& self, int calls)
 {
     constexpr std::size_t sizes[] = {40000, 40000, 9000, 40000};
@@ -101,7 +101,7 @@ void test_no_put_by_a_stale_key(void**)
     }))));
 }
 
-// The test above can fail: with keys that go by the address alone, data goes nowhere.
+// The test above can fail: if keys depend on the address alone, data goes nowhere.
 void test_stale_key_is_caught(void**)
 {
     Registrations registrations;
@@ -118,8 +118,8 @@ void test_stale_key_is_caught(void**)
 
 constexpr std::size_t several_chunks = 200000;
 
-// Rank 0's network changes in the second call. All calls are made, whatever comes: the others make
-// them, too. What the last ends with, or wrong bytes.
+// Rank 0's network changes in the second call. Makes all calls, even after an error, because the
+// others make them, too. Returns the end of the last call, or the wrong bytes.
 std::string call_over(ForkedRank& self, Lanes lanes, int ranks_per_node)
 {
     TeamRank team(self, config_of_chunks(ranks_per_node));
@@ -137,7 +137,7 @@ std::string call_over(ForkedRank& self, Lanes lanes, int ranks_per_node)
     return fault.empty() ? hier_strerror(code) : fault;
 }
 
-// No protocol can tell: a signal says that it is there.
+// No protocol can notice this, because the signal says that the chunk is there.
 void test_lost_data_is_caught(void**)
 {
     for (const Lanes lanes : {Lanes::loses_data, Lanes::loses_one_chunk}) {
@@ -146,7 +146,7 @@ void test_lost_data_is_caught(void**)
     }
 }
 
-// Every rank has an error, and one says that it gave up.
+// Every rank must get an error, and one rank must log that it gave up.
 std::string fault_of(const Ends& ends)
 {
     const std::string timeout = hier_strerror(HIER_ERR_TIMEOUT);
@@ -159,7 +159,8 @@ std::string fault_of(const Ends& ends)
     return is_named ? "" : "nobody gives up";
 }
 
-// The signal does not come: who waits for it gives up and says what is missing, all others hear.
+// The signal does not come. The rank that waits for it gives up and logs what is missing. All
+// others hear of that.
 void test_lost_chunk_ends_in_a_timeout(void**)
 {
     for (const Lanes lanes : {Lanes::loses_chunks, Lanes::loses_signals}) {
@@ -177,7 +178,7 @@ void test_lost_chunk_ends_in_a_timeout(void**)
 
 void meet(const ForkedRank& self) { (void)self.group().collect(0); }
 
-// Of the third call's puts of rank `culprit`, one in the middle completes with an error.
+// One put in the middle of the third call of rank `culprit` completes with an error.
 std::string fail_half_way(ForkedRank& self, int culprit)
 {
     TeamRank team(self, config_of_chunks(2));
@@ -191,13 +192,13 @@ std::string fail_half_way(ForkedRank& self, int culprit)
     }
     if (code != HIER_OK || !wrong.empty()) return "before: " + wrong + said(code);
     if (puts < 8) return "too few puts for a middle";
-    meet(self);  // so that nobody hears of it in the call before
+    meet(self);  // so that no rank is still in the call before
     if (self.rank() == culprit)
         ucx.fail_nth(UcxCall::put, static_cast<int>(puts) / 2, UcxFailure::later);
     code = team.call(several_chunks, wrong);
     if (self.rank() == culprit && !ucx.has_failed()) return "nothing failed";
     const int wanted = self.rank() == culprit ? HIER_ERR_TRANSPORT : HIER_ERR_PEER;
-    // Whoever had all of his bytes by then hears of it in the next call.
+    // A rank that had all of its bytes by then hears of the failure in the next call.
     if (code == HIER_OK && wrong.empty() && self.rank() != culprit)
         code = team.call(several_chunks, wrong);
     if (code != wanted) return said(code);

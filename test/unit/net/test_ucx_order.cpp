@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A signal never overtakes its data, a buffer that moves gets a new key, and calls leave nothing
+// A signal never overtakes its data. A buffer that moves gets a new key. Calls leave nothing
 // behind.
 #include <sys/mman.h>
 
@@ -21,7 +21,7 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-// All of them, whatever comes: the others make them, too.
+// Makes all calls, even after an error, because the others make them, too.
 std::string make_calls(TeamRank& team, int calls, std::size_t bytes)
 {
     std::string fault;
@@ -47,7 +47,7 @@ hier_config config_over(const char* transports, const char* devices = "lo")
 
 // ---- order
 
-// Transports between processes of one host have several lanes: CMA and shared memory.
+// Transports between processes of one host have two lanes in UCX: CMA and shared memory.
 void test_local_transports(void**)
 {
     for (const char* transports : {"posix,cma", "sm"}) {
@@ -60,7 +60,7 @@ void test_local_transports(void**)
     }
 }
 
-// The core orders by a flush over lanes that it does not know, by a fence over RDMA's.
+// The core orders by a flush over transports that it does not know, and by a fence over RDMA.
 constexpr const char* ordered[] = {"tcp,self", "rc,dc"};
 
 std::string call_over(ForkedRank& self, Lanes lanes, const char* transports)
@@ -74,7 +74,7 @@ std::string call_over(ForkedRank& self, Lanes lanes, const char* transports)
     return fault;
 }
 
-// Data lags behind words, as on several lanes: the core has to flush or fence before it signals.
+// Data lags behind words, as on several lanes. The core has to flush or fence before it signals.
 void test_no_signal_before_its_data(void**)
 {
     for (const char* transports : ordered) {
@@ -83,7 +83,7 @@ void test_no_signal_before_its_data(void**)
     }
 }
 
-// The test above can fail: without flush and fence it meets a signal before its data.
+// The test above can fail: without flush and fence a signal comes before its data.
 void test_signal_before_its_data_is_caught(void**)
 {
     for (const char* transports : ordered) {
@@ -96,9 +96,9 @@ void test_signal_before_its_data_is_caught(void**)
     }
 }
 
-// A word behind a flush could still pass what has been acknowledged, where a host orders what
-// devices write loosely: with a fence it is a strict write. And a fence is of no use to puts that UCX
-// has no room to post yet: no more of them than that are in flight.
+// Some hosts order the writes of devices loosely. There a word behind a flush could still pass data
+// that was acknowledged. A fence makes the word a strict write. But a fence does not cover puts
+// that UCX cannot post yet, so the core keeps fewer puts in flight.
 void test_flushed_words_are_fenced(void**)
 {
     struct Row {
@@ -107,7 +107,7 @@ void test_flushed_words_are_fenced(void**)
         bool flushes;
         const char* says;
     };
-    // (Some versions' weak fences do not order: flushes again.)
+    // The weak fences of some UCX versions do not order. With these the core flushes.
     const bool orders = orders_by_weak_fence(ucx_version());
     for (const Row row : {Row{"tcp,self", 1024, true, "1024 in flight"},
                           {"rc,dc", 64, !orders, "64 in flight"},
@@ -130,7 +130,8 @@ void test_flushed_words_are_fenced(void**)
     }
 }
 
-// UCX's cache of registrations, whose making can hang, is made where there is something to keep.
+// Making UCX's cache of registrations can hang. So the core turns the cache off over TCP, which
+// registers nothing.
 void test_no_cache_over_tcp(void**)
 {
     for (const char* transports : {"tcp", "rc,dc"}) {
@@ -145,8 +146,8 @@ void test_no_cache_over_tcp(void**)
     }
 }
 
-// Small calls: one message a peer, and a second, empty one only where UCX has kept something back,
-// which nobody else would send on when this rank makes no more calls.
+// Small calls send one message to each peer. A second, empty message follows only if UCX has kept
+// something back. Without it nobody would send this on if the rank makes no more calls.
 void test_what_is_kept_back_is_sent_on(void**)
 {
     for (const bool keeps_back : {false, true}) {
@@ -176,7 +177,7 @@ std::byte* map(std::size_t bytes, void* at, int protection = PROT_READ | PROT_WR
     return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
 }
 
-// Addresses where nobody else's memory comes to lie.
+// Reserved addresses, where no other memory comes to lie.
 class Addresses {
 public:
     explicit Addresses(std::size_t bytes) : base_(map(bytes, nullptr, PROT_NONE)) {}
@@ -192,8 +193,8 @@ private:
     std::byte* base_;
 };
 
-// The keys that this rank takes in: one for its peer's board, one for the peer's buffer, one more
-// whenever that moves.
+// The keys that this rank unpacks: one for the peer's board, one for the peer's buffer, and one
+// more each time the peer's buffer moves.
 void test_keys_follow_the_buffer(void**)
 {
     for (const char* transports : {"tcp", "posix,cma"}) {
@@ -224,7 +225,8 @@ void test_keys_follow_the_buffer(void**)
     }
 }
 
-// Memory that was freed and allocated again at the same address, which no address tells.
+// Memory was freed and allocated again at the same address, so the address does not show the
+// change.
 void test_same_address_new_memory(void**)
 {
     for (const char* transports : {"tcp", "posix,cma"}) {
@@ -247,7 +249,7 @@ void test_same_address_new_memory(void**)
     }
 }
 
-// After the first calls nothing is allocated, but for the high-water mark of what is in flight.
+// After the first calls nothing is allocated, except when more is in flight than ever before.
 void test_calls_do_not_grow_memory(void**)
 {
     for (const char* transports : {"tcp", "tcp,self"}) {
