@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What quickstart and check have in common: installs the packages that are missing and builds in ./build. Sourced, with
-# steps.sh, in the root of the source tree.
+# Installs the packages that are missing and builds in ./build. quickstart and check source this file after steps.sh, in
+# the root of the source tree.
 
 build=build
 
@@ -13,7 +13,7 @@ missing_packages() { # missing_packages FILE
     done
 }
 
-# Sets as_root, where root is to be had without a question.
+# Sets as_root: the command that runs another one as root. Fails if that is not possible without a password.
 find_root() {
     as_root=()
     [[ $(id -u) != 0 ]] || return 0
@@ -31,7 +31,7 @@ install_missing() { # install_missing PACKAGE...
 
 install_packages() {
     if ! command -v dpkg-query >/dev/null; then
-        skipped "Packages" "this is neither Debian nor Ubuntu: see to those listed in scripts/packages yourself"
+        skipped "Packages" "this is neither Debian nor Ubuntu: please install those that scripts/packages lists"
         return
     fi
     local missing universe=
@@ -41,19 +41,19 @@ install_packages() {
         return
     fi
     if ! find_root; then
-        echo "These packages are missing, and installing them needs root. Type this, then start $0 again:" >&2
+        echo "These packages are missing, and only root can install them. Run this command, then start $0 again:" >&2
         echo "    sudo apt-get install --no-install-recommends ${missing[*]}" >&2
         exit 1
     fi
     ! grep -q '^ID=ubuntu' /etc/os-release 2>/dev/null ||
-        universe=" Packages that cannot be located are in Ubuntu's universe: add-apt-repository universe"
+        universe=" If apt-get cannot locate a package, add Ubuntu's universe: add-apt-repository universe"
     say "Packages to be installed: ${missing[*]}"
-    step "Packages" "see that network and package sources work (apt-get update), then start $0 again.$universe" \
+    step "Packages" "check the network and the package sources (apt-get update), then start $0 again.$universe" \
         install_missing "${missing[@]}"
-    rm -f "$build/Makefile" # what configure found may have changed
+    rm -f "$build/Makefile" # so configure runs again and finds the new packages
 }
 
-# What the tests over RDMA need beside all that; they are left out where it is not to be had.
+# Installs and fetches what the tests over RDMA need as well. If this fails, these tests are skipped.
 fetch_machine() {
     local missing
     read -ra missing < <(missing_packages scripts/packages-rdma) || true
@@ -62,7 +62,7 @@ fetch_machine() {
         { find_root && apt update && test/rdma/get-kernel "$build/test/rdma/kernel"; }
 }
 
-# make itself runs autogen.sh's and configure's work again when their inputs change.
+# make runs autotools and configure again if their inputs change.
 # shellcheck disable=SC2086 # several options
 configure_and_make() {
     [[ -e configure ]] || ./autogen.sh || return
@@ -75,7 +75,7 @@ build_all() {
         configure_and_make
 }
 
-# Open MPI keeps its shared memory in /dev/shm, which containers make as small as 64 MiB, or leave out.
+# Open MPI keeps its shared memory in /dev/shm. In containers this may be as small as 64 MiB, or missing.
 find_shared_memory() {
     local free
     free=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)
@@ -84,7 +84,7 @@ find_shared_memory() {
 }
 
 # shellcheck disable=SC2034 # nodes_are is for the caller
-# Sets nodes_are to cluster, virtual (nodes cut out of this host) or one.
+# Sets nodes_are to cluster, virtual (virtual nodes on this host) or one.
 find_nodes() {
     local reason
     if reason=$(timeout 60 test/cluster/cluster possible 2>&1); then
@@ -95,12 +95,12 @@ find_nodes() {
     say "The virtual cluster is not possible:"
     while read -r reason; do say "    $reason"; done <<<"$reason"
     find_shared_memory
-    # UCX finds network devices, even the loopback that virtual nodes need, by this directory alone.
+    # UCX finds network devices only by this directory. Virtual nodes need the loopback device.
     if [[ -d /sys/class/net ]]; then
         nodes_are=virtual
         say "Nodes: virtual ones on this host, without a network between them"
     else
         nodes_are=one
-        say "Nodes: one, because virtual ones need /sys, and it is not mounted here"
+        say "Nodes: one, because virtual nodes need /sys, and /sys is not mounted here"
     fi
 }

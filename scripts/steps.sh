@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Numbered steps with visible progress. Sourced by quickstart and check, which set steps (how many) and log (a file),
-# and may set watched, a pattern of further files whose last line tells how far a step is.
+# Numbered steps with visible progress. quickstart and check source this file. They set steps, the number of steps, and
+# log, a file. They may set watched, a pattern of more files; the last line of the newest file shows the progress.
 
 step_number=0
 started=$SECONDS
@@ -13,7 +13,7 @@ last_line() {
     tail -n 1 "$(ls -t "$log" $watched 2>/dev/null | head -n 1)" 2>/dev/null | tr -cd '[:print:]'
 }
 
-# On a terminal one line that shows the seconds and the last line written; elsewhere a line now and then.
+# Shows the seconds and the last line of the log: on a terminal always in the same line, elsewhere every 30 seconds.
 tick() {
     local title=$1 since=$SECONDS last width
     width=$(($(tput cols 2>/dev/null || echo 80) - 1))
@@ -37,8 +37,8 @@ trap stop_ticker EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# try_step TITLE ADVICE COMMAND...: runs COMMAND with its output in the log; if it fails, shows the log's end and the
-# advice, and returns 1.
+# try_step TITLE ADVICE COMMAND...: runs COMMAND with its output in the log. If COMMAND fails, prints the end of the log
+# and the advice, and returns 1.
 try_step() {
     local title advice=$2 since=$SECONDS status=0
     title="[$((++step_number))/$steps] $1"
@@ -61,12 +61,12 @@ try_step() {
     return 1
 }
 
-# The same for what nothing can go on without.
+# The same, but ends the script if COMMAND fails.
 step() {
     try_step "$@" || exit 1
 }
 
-# skipped TITLE WHY: a step that has nothing to do.
+# skipped TITLE WHY: for a step that has nothing to do.
 skipped() {
     echo "[$((++step_number))/$steps] $1: $2"
 }

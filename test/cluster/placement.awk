@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The node of every rank, from a layout (3,1: ranks on each node) and the order of ranks: block, cyclic, reversed or
-# shuffled, which is the same at every call.
+# Prints the node of every rank. The input is a layout, the ranks on each node: 3,1. `order` is block, cyclic, reversed
+# or shuffled; shuffled is the same in every run.
 
 BEGIN { FS = "," }
 
