@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // All other collectives. The component provides MPI_Allgather alone, and everything else must still work: on COMM_WORLD
 // and COMM_SELF, on inter-communicators and on topologies.
-#include "test/mpi/lib/families.hpp"
+#include "test/mpi/lib/collectives.hpp"
 
 #include <vector>
 
@@ -54,7 +54,7 @@ void inter_communicator(Session& session, Observer& observer)
 
     MPI_Comm merged;
     MPI_Intercomm_merge(inter, low ? 1 : 0, &merged);
-    Families(session, merged, "a merged inter-communicator").run();
+    Collectives(session, merged, "a merged inter-communicator").run();
     MPI_Comm_free(&merged);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
@@ -94,7 +94,7 @@ void neighbours(Session& session)
                                  int i) { return value(side == 0 ? left : right, 1 - side, i); }),
             "MPI_Neighbor_alltoall: wrong result");
     }
-    Families(session, ring, "a cartesian communicator").run();
+    Collectives(session, ring, "a cartesian communicator").run();
     MPI_Comm_free(&ring);
 }
 
@@ -137,8 +137,8 @@ int main(int argc, char** argv)
     session.check(ranks[slots((session.size() - 1) * 1000)] == session.size() - 1,
                   "MPI_Allgather: wrong result");
 
-    Families(session, MPI_COMM_WORLD, "COMM_WORLD").run();
-    Families(session, MPI_COMM_SELF, "COMM_SELF").run();
+    Collectives(session, MPI_COMM_WORLD, "COMM_WORLD").run();
+    Collectives(session, MPI_COMM_SELF, "COMM_SELF").run();
     inter_communicator(session, observer);
     neighbours(session);
     beside_a_pending_idup(session, observer);
@@ -146,7 +146,7 @@ int main(int argc, char** argv)
     session.phase("MPI_Comm_split_type");
     MPI_Comm node;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-    Families(session, node, "the node").run();
+    Collectives(session, node, "the node").run();
     MPI_Comm_free(&node);
     return session.finish();
 }

@@ -61,9 +61,9 @@ struct Uneven {
     int total = 0;
 };
 
-class Families {
+class Collectives {
 public:
-    Families(Session& session, MPI_Comm comm, std::string name)
+    Collectives(Session& session, MPI_Comm comm, std::string name)
         : session_(session), comm_(comm), name_(std::move(name)), rank_(rank_of(comm)),
           size_(size_of(comm))
     {
