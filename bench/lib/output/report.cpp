@@ -2,21 +2,21 @@
 #include "report.hpp"
 
 #include "bench/lib/machine/environment.hpp"
+#include "origin.hpp"
 
-#include <array>
 #include <cstdio>
 #include <utility>
+#include <vector>
 
 namespace bench {
 namespace {
 
 constexpr double us = 1e6;
-constexpr const char* csv_header =
-    "date,host,kernel,mpi,ucx,commit,label,coll,nodes,ranks,layout,bytes_per_rank,in_place,"
+// Behind the columns of origin().
+constexpr const char* csv_columns =
+    ",bytes_per_rank,in_place,"
     "iterations,min_us,median_us,p99_us,mean_us,osu_us,bytes_per_second,link_bytes_per_second,"
     "bound_us,ratio,calls,validated,served_by_hier,call,memory,gpu_runtime,total_bytes,loop_us";
-
-std::string column(const std::string& text) { return text.empty() ? "-" : text; }
 
 }  // namespace
 
@@ -25,22 +25,20 @@ Report::Report(const Options& options, const Layout& layout, const Link& link, S
 {
 }
 
-std::string Report::open() { return csv_.open(options_.csv, csv_header); }
+std::string Report::open()
+{
+    return csv_.open(options_.csv, origin_columns + std::string(csv_columns));
+}
 
 void Report::print_header() const
 {
-    std::printf("# %s, kernel %s, %s, UCX %s, commit %s\n", host_name().c_str(),
-                kernel_release().c_str(), mpi_version().c_str(), column(ucx_version()).c_str(),
-                commit().c_str());
+    print_versions();
     std::printf("# %d ranks on %d node(s) (%s), coll %s%s\n", layout_.ranks(), layout_.nodes(),
-                layout_.text().c_str(), column(coll_selection()).c_str(),
+                layout_.text().c_str(), or_dash(coll_selection()).c_str(),
                 options_.in_place ? ", in place" : "");
     std::printf("# %s, memory %s%s\n", subject_.call.c_str(), memory_text(options_).c_str(),
                 subject_.gpu_runtime.empty() ? "" : (", " + subject_.gpu_runtime).c_str());
-    if (!link_.source.empty()) {
-        std::printf("# link: %s MB/s a node and direction (%s)\n",
-                    column(known(link_.rate / 1e6, 2)).c_str(), link_.source.c_str());
-    }
+    print_link(link_);
     std::printf("%10s %7s %11s %11s %11s %11s %9s %11s %7s %6s %7s%s\n", "bytes/rank", "iter",
                 "min us", "median us", "p99 us", "mean us", "MB/s/node", "bound us", "ratio",
                 "valid", "hier", options_.loop ? "     loop us" : "");
@@ -63,8 +61,8 @@ void Report::print(const Measurement& m, const Derived& derived) const
     std::printf(
         "%10zu %7ld %11.1f %11.1f %11.1f %11.1f %9s %11s %7s %6ld %7s", m.bytes, m.iterations,
         m.slowest_rank.min * us, m.slowest_rank.median * us, m.slowest_rank.p99 * us,
-        m.slowest_rank.mean * us, column(known(derived.bytes_per_second / 1e6, 1)).c_str(),
-        column(known(derived.bound * us, 1)).c_str(), column(known(derived.ratio, 3)).c_str(),
+        m.slowest_rank.mean * us, or_dash(known(derived.bytes_per_second / 1e6, 1)).c_str(),
+        or_dash(known(derived.bound * us, 1)).c_str(), or_dash(known(derived.ratio, 3)).c_str(),
         m.validated, m.served ? std::to_string(*m.served).c_str() : "-");
     if (options_.loop) {
         std::printf(" %11.1f", m.loop * us);
@@ -75,39 +73,30 @@ void Report::print(const Measurement& m, const Derived& derived) const
 
 std::string Report::write(const Measurement& m, const Derived& derived) const
 {
-    const std::array<std::string, 31> fields{
-        utc_now(),
-        host_name(),
-        kernel_release(),
-        mpi_version(),
-        ucx_version(),
-        commit(),
-        options_.label,
-        coll_selection(),
-        std::to_string(layout_.nodes()),
-        std::to_string(layout_.ranks()),
-        layout_.text(),
-        std::to_string(m.bytes),
-        options_.in_place ? "yes" : "no",
-        std::to_string(m.iterations),
-        fixed(m.slowest_rank.min * us, 3),
-        fixed(m.slowest_rank.median * us, 3),
-        fixed(m.slowest_rank.p99 * us, 3),
-        fixed(m.slowest_rank.mean * us, 3),
-        fixed(m.mean_of_ranks * us, 3),
-        known(derived.bytes_per_second, 0),
-        known(link_.rate, 0),
-        known(derived.bound * us, 3),
-        known(derived.ratio, 4),
-        std::to_string(m.calls),
-        std::to_string(m.validated),
-        m.served ? std::to_string(*m.served) : "",
-        subject_.call,
-        memory_text(options_),
-        subject_.gpu_runtime,
-        std::to_string(m.bytes * static_cast<std::size_t>(layout_.ranks())),
-        known(m.loop * us, 3),
-    };
+    std::vector<std::string> fields = origin(options_, layout_);
+    fields.insert(fields.end(),
+                  {
+                      std::to_string(m.bytes),
+                      options_.in_place ? "yes" : "no",
+                      std::to_string(m.iterations),
+                      fixed(m.slowest_rank.min * us, 3),
+                      fixed(m.slowest_rank.median * us, 3),
+                      fixed(m.slowest_rank.p99 * us, 3),
+                      fixed(m.slowest_rank.mean * us, 3),
+                      fixed(m.mean_of_ranks * us, 3),
+                      known(derived.bytes_per_second, 0),
+                      known(link_.rate, 0),
+                      known(derived.bound * us, 3),
+                      known(derived.ratio, 4),
+                      std::to_string(m.calls),
+                      std::to_string(m.validated),
+                      m.served ? std::to_string(*m.served) : "",
+                      subject_.call,
+                      memory_text(options_),
+                      subject_.gpu_runtime,
+                      std::to_string(m.bytes * static_cast<std::size_t>(layout_.ranks())),
+                      known(m.loop * us, 3),
+                  });
     return csv_.add(fields);
 }
 
