@@ -3,6 +3,8 @@
 # Places the ranks on nodes. compare and compare_levels source this file. It reads their options from the variables
 # nodes ranks_per_node layout order virtual hosts pml extra.
 
+placement=$(dirname "${BASH_SOURCE[0]}")/../../test/cluster/placement.awk
+
 # Sets per_node (array), ranks, nodes, layout, host_list (array) and virtual_ranks.
 place() {
     if [[ -z $layout ]]; then
@@ -59,7 +61,7 @@ choose_hosts() {
 
 host_of_each_rank() {
     local node
-    for node in $(awk -v order="$order" -f "$here/../../test/cluster/placement.awk" <<<"$layout"); do
+    for node in $(awk -v order="$order" -f "$placement" <<<"$layout"); do
         echo "${host_list[node]}"
     done
 }
