@@ -18,7 +18,7 @@ function median(list,    sorted, n) {
     return n ? sorted[int((n + 1) / 2)] : ""
 }
 
-function least(list,    sorted) { return sort_numbers(list, sorted) ? sorted[1] : "" }
+function min_of(list,    sorted) { return sort_numbers(list, sorted) ? sorted[1] : "" }
 
 function size_text(bytes) {
     if (bytes >= 1073741824 && bytes % 1073741824 == 0) return bytes / 1073741824 "g"

@@ -69,9 +69,9 @@ host_of_each_rank() {
 # Sets launch: the options of mpirun that every run has.
 launch_options() {
     launch=(-n "$ranks")
-    local slots=() i most=0
+    local slots=() i max_ranks=0
     for ((i = 0; i < nodes; i++)); do
-        ((per_node[i] <= most)) || most=${per_node[i]}
+        ((per_node[i] <= max_ranks)) || max_ranks=${per_node[i]}
         [[ ${#host_list[@]} == 0 || -n $virtual ]] || slots+=("${host_list[i]}:${per_node[i]}")
     done
     [[ -z $virtual || ${#host_list[@]} == 0 ]] || slots=("${host_list[0]}:$ranks")
@@ -83,7 +83,7 @@ launch_options() {
     fi
     # The nodes of a virtual cluster share the cores of this machine.
     local on_this_machine=$ranks
-    [[ -z $hosts ]] || on_this_machine=$most
+    [[ -z $hosts ]] || on_this_machine=$max_ranks
     if ((on_this_machine > $(nproc))); then
         launch+=(--oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
     fi

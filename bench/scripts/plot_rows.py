@@ -68,12 +68,12 @@ def select(tables, view, options):
     return rows
 
 
-def number(row, column, least=None):
+def number(row, column, above=None):
     try:
         value = float(row[column])
     except ValueError:
         value = None
-    if value is None or value != value or (least is not None and value <= least):
+    if value is None or value != value or (above is not None and value <= above):
         raise PlotError(f"{row['at']}: {column} '{row[column]}' is not a number that can be drawn")
     return value
 
@@ -88,12 +88,12 @@ def size_of(row, by):
     return size * number(row, "ranks", 0) if by == "total" else size
 
 
-def figures(rows, by, column, least):
+def figures(rows, by, column, above):
     """{peer: {size: its rows in the order of the rounds}}; rows without a figure are left out."""
     out = {}
     for row in rows:
         if row[column] != "":
-            number(row, column, least)
+            number(row, column, above)
             out.setdefault(peer_of(row), {}).setdefault(size_of(row, by), []).append(row)
     return {peer: out[peer] for peer in ordered(out)}
 

@@ -58,7 +58,7 @@ function line(size,    i, value, hier, bound) {
         value = median(times[module[i], size])
         printf " %11s", cell(value, "%.1f") (module[i] == "hier" && size in fallback ? "*" : "")
         if (module[i] != "hier") continue
-        printf " %11s", cell(least(times["hier", size]), "%.1f")
+        printf " %11s", cell(min_of(times["hier", size]), "%.1f")
         if (best_rate) printf " %9s", (bound > 0 && hier != "" ? sprintf("%+.1f%%", (hier / bound - 1) * 100) : "-")
     }
     for (i = 1; i <= count; i++) {

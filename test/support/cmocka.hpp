@@ -6,7 +6,7 @@
 // and holds nothing that needs destroying.
 #pragma once
 
-// What cmocka.h expects to be there, and the C++ headers that must not be met inside extern "C".
+// Headers that cmocka.h needs, and the C++ headers that must not be met inside extern "C".
 #include <csetjmp>
 #include <cstdarg>
 #include <cstddef>

@@ -54,22 +54,24 @@ std::string describe(int rank, std::uint64_t call, const Shard& shard, const Mis
 Buffers::Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place,
                  const Blocks& blocks)
     : Buffers(comm,
-              std::make_shared<const Room>(memories, in_place ? 0 : blocks.extent(bytes),
-                                           ranks_of(comm) * blocks.extent(bytes)),
+              std::make_shared<const Allocations>(memories, in_place ? 0 : blocks.extent(bytes),
+                                                  ranks_of(comm) * blocks.extent(bytes)),
               bytes, in_place, blocks)
 {
 }
 
-Buffers::Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place,
-                 const Blocks& blocks)
+Buffers::Buffers(MPI_Comm comm, std::shared_ptr<const Allocations> allocations, std::size_t bytes,
+                 bool in_place, const Blocks& blocks)
     : comm_(comm), rank_(rank_in(comm)), world_rank_(world_ranks(comm)), bytes_(bytes),
-      blocks_(blocks), extent_(blocks.extent(bytes)), in_place_(in_place), room_(std::move(room))
+      blocks_(blocks), extent_(blocks.extent(bytes)), in_place_(in_place),
+      allocations_(std::move(allocations))
 {
 }
 
 std::string Buffers::complete() const
 {
-    const bool both = room_->send.data() != nullptr && room_->receive.data() != nullptr;
+    const bool both =
+        allocations_->send.data() != nullptr && allocations_->receive.data() != nullptr;
     return agree_on_failure(comm_, both ? ""
                                         : "rank " + std::to_string(rank_) + ": no memory for " +
                                               std::to_string(extent_) + " bytes of each of " +
@@ -79,27 +81,28 @@ std::string Buffers::complete() const
 
 void Buffers::attach(Allgather& allgather) const
 {
-    allgather.attach(room_->send.data(), room_->send.bytes(), room_->receive.data(),
-                     room_->receive.bytes());
+    allgather.attach(allocations_->send.data(), allocations_->send.bytes(),
+                     allocations_->receive.data(), allocations_->receive.bytes());
 }
 
 void Buffers::call(Allgather& allgather) const
 {
-    allgather.call(in_place_ ? nullptr : room_->send.data(), room_->receive.data(), bytes_);
+    allgather.call(in_place_ ? nullptr : allocations_->send.data(), allocations_->receive.data(),
+                   bytes_);
 }
 
 void Buffers::prepare(std::uint64_t call_number) const
 {
     for (std::size_t source = 0; source < world_rank_.size(); ++source) {
-        write_poison(room_->receive, source * extent_,
+        write_poison(allocations_->receive, source * extent_,
                      {world_rank_[source], call_number, extent_, blocks_});
     }
     const auto self = static_cast<std::size_t>(rank_);
     const Shard own{world_rank_[self], call_number, extent_, blocks_};
     if (in_place_) {
-        write_shard(room_->receive, self * extent_, own);
+        write_shard(allocations_->receive, self * extent_, own);
     } else {
-        write_shard(room_->send, 0, own);
+        write_shard(allocations_->send, 0, own);
     }
 }
 
@@ -109,7 +112,7 @@ std::string Buffers::check(std::uint64_t call_number) const
     std::string wrong;
     for (std::size_t source = 0; source < world_rank_.size() && wrong.empty(); ++source) {
         const Shard shard{world_rank_[source], call_number, extent_, blocks_};
-        const auto mismatch = check_shard(room_->receive, source * extent_, shard);
+        const auto mismatch = check_shard(allocations_->receive, source * extent_, shard);
         if (mismatch) {
             wrong = describe(self, call_number, shard, *mismatch);
         }

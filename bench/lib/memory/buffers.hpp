@@ -16,8 +16,8 @@
 namespace bench {
 
 // The two allocations. Several pairs of buffers may take turns in them.
-struct Room {
-    Room(const Memories& memories, std::size_t send_bytes, std::size_t receive_bytes)
+struct Allocations {
+    Allocations(const Memories& memories, std::size_t send_bytes, std::size_t receive_bytes)
         : send(*memories.send, send_bytes), receive(*memories.receive, receive_bytes)
     {
     }
@@ -30,8 +30,8 @@ public:
     Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place,
             const Blocks& blocks = {});
     // Uses the beginnings of allocations that are large enough.
-    Buffers(MPI_Comm comm, std::shared_ptr<const Room> room, std::size_t bytes, bool in_place,
-            const Blocks& blocks = {});
+    Buffers(MPI_Comm comm, std::shared_ptr<const Allocations> allocations, std::size_t bytes,
+            bool in_place, const Blocks& blocks = {});
 
     // Collective. The reason if a rank has too little memory; else empty.
     [[nodiscard]] std::string complete() const;
@@ -53,7 +53,7 @@ private:
     Blocks blocks_;
     std::size_t extent_;  // of a shard, with holes
     bool in_place_;
-    std::shared_ptr<const Room> room_;
+    std::shared_ptr<const Allocations> allocations_;
 };
 
 }  // namespace bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank sends in a call: bytes that differ by rank, call and position.
+// The bytes that a rank sends in a call. They differ by rank, call and position.
 #pragma once
 
 #include "memory.hpp"

@@ -12,7 +12,7 @@
 
 namespace bench {
 
-// What was measured.
+// The call that was measured, and its GPU runtime.
 struct Subject {
     std::string call;         // MPI_Allgather, ncclAllGather plain
     std::string gpu_runtime;  // name and version; empty: none was needed

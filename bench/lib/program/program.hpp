@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every program of the bench does before and after its work.
+// The steps of every program before and after its work.
 #pragma once
 
 #include "bench/lib/options/options.hpp"

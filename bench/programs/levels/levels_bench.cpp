@@ -47,7 +47,7 @@ LevelsBench::LevelsBench(MPI_Comm comm, const Layout& layout, const Options& opt
 
 std::string LevelsBench::make_buffers(std::size_t bytes)
 {
-    std::size_t most = 0;
+    std::size_t max_receive = 0;
     std::string reason;
     for (const Turn& turn : turns_) {
         if (turn.level.shard_bytes(bytes) > static_cast<std::size_t>(INT_MAX)) {
@@ -55,16 +55,17 @@ std::string LevelsBench::make_buffers(std::size_t bytes)
                      std::to_string(turn.level.shard_bytes(bytes)) +
                      " a rank inside a node alone, more than MPI_Allgather counts";
         }
-        most = std::max(most, turn.level.receive_bytes(bytes));
+        max_receive = std::max(max_receive, turn.level.receive_bytes(bytes));
     }
     reason = agree_on_failure(comm_, reason);
     if (!reason.empty()) {
         return reason;
     }
-    const auto room = std::make_shared<const Room>(memories_, options_.in_place ? 0 : bytes, most);
+    const auto allocations =
+        std::make_shared<const Allocations>(memories_, options_.in_place ? 0 : bytes, max_receive);
     for (Turn& turn : turns_) {
         const bool in_place = options_.in_place || turn.level.is_in_place();
-        turn.buffers = std::make_unique<Buffers>(turn.level.comm(), room,
+        turn.buffers = std::make_unique<Buffers>(turn.level.comm(), allocations,
                                                  turn.level.shard_bytes(bytes), in_place);
         turn.times.clear();
         turn.is_counted = true;
@@ -161,10 +162,10 @@ PartFigures LevelsBench::figures(const Turn& turn, long calls)
         return result;
     }
     result.slowest_rank = find_slowest(comm_, turn.times).statistics;
-    std::uint64_t most[2] = {turn.is_counted ? 0U : 1U, turn.missed};
-    MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_UINT64_T, MPI_MAX, comm_);
-    if (most[0] == 0) {
-        result.served = static_cast<std::uint64_t>(calls) - most[1];
+    std::uint64_t max[2] = {turn.is_counted ? 0U : 1U, turn.missed};
+    MPI_Allreduce(MPI_IN_PLACE, max, 2, MPI_UINT64_T, MPI_MAX, comm_);
+    if (max[0] == 0) {
+        result.served = static_cast<std::uint64_t>(calls) - max[1];
     }
     return result;
 }

@@ -62,7 +62,7 @@ std::string refuse(const bench::Layout& layout)
     if (layout.nodes() > 1) {
         return "the ranks are on several hosts; run it on one";
     }
-    return layout.ranks() < 2 ? "one rank has nobody to copy to; run at least two" : "";
+    return layout.ranks() < 2 ? "a copy needs two ranks or more; start more" : "";
 }
 
 int run(int rank, bench::Options& options)

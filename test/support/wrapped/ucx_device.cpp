@@ -40,10 +40,10 @@ std::uint64_t id_of(const void* address)
 // The offset of the trailer; 0: there is none.
 std::size_t find_trailer(const void* packed, Trailer& trailer)
 {
-    constexpr std::size_t most = 64;  // bytes of UCX's own
+    constexpr std::size_t max_bytes = 64;  // bytes of UCX's own
     const auto* bytes = static_cast<const std::byte*>(packed);
     if (bytes[type_in_keys] != std::byte{UCS_MEMORY_TYPE_ROCM}) return 0;
-    for (std::size_t at = type_in_keys + 1; at < most; at++) {
+    for (std::size_t at = type_in_keys + 1; at < max_bytes; at++) {
         std::memcpy(&trailer, bytes + at, sizeof trailer);
         if (trailer.magic == magic) return at;
     }

@@ -76,9 +76,9 @@ std::string spread_of(std::size_t members, std::size_t stripes, std::size_t lane
         }
         for (const auto& all : {sent, got}) {
             const auto end = all.begin() + static_cast<std::ptrdiff_t>(used);
-            const auto [least, most] = std::minmax_element(all.begin(), end);
-            if (*least == 0) return "a lane in use has nothing";
-            if (used == lanes && stripes == 1 && *most > *least + 1) return "uneven";
+            const auto [min, max] = std::minmax_element(all.begin(), end);
+            if (*min == 0) return "a lane in use has nothing";
+            if (used == lanes && stripes == 1 && *max > *min + 1) return "uneven";
             if (std::any_of(end, all.end(), [](std::size_t n) { return n > 0; }))
                 return "a lane that is not in use";
         }

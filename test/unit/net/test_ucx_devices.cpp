@@ -81,7 +81,7 @@ struct Case {
     const std::vector<Position>& ranks;
     int self;
     const char* wanted;  // a word for each device, then the transports: "eth0 eth1 tcp"
-    int most = 4;
+    int max_devices = 4;
 };
 
 std::string text_of(const std::vector<NetworkChoice>& choices)
@@ -166,7 +166,7 @@ const Case cases[] = {
 const char* every_case_is_right()
 {
     for (const Case& c : cases) {
-        const auto found = text_of(choose_network(c.found, {c.devices, c.transports, c.most},
+        const auto found = text_of(choose_network(c.found, {c.devices, c.transports, c.max_devices},
                                                   c.default_interface, c.ranks, c.self));
         if (found == c.wanted) continue;
         return keep("devices " + std::string(c.devices) + ", transports " + c.transports +

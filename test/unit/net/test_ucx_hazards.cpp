@@ -40,21 +40,21 @@ std::string said(int code) { return hier_strerror(code) + (": " + ForkedRank::lo
 
 // ---- stale key
 
-constexpr std::size_t most = 3 * 40000;
+constexpr std::size_t max_bytes = 3 * 40000;
 
 // Memory that is unmapped and mapped again at the same address.
 class Again {
 public:
     explicit Again(ForkedRank& self) : data_(map(nullptr))
     {
-        ucx.registrations->watch(self.rank(), data_, most);
+        ucx.registrations->watch(self.rank(), data_, max_bytes);
     }
-    ~Again() { munmap(data_, most); }
+    ~Again() { munmap(data_, max_bytes); }
     Again(const Again&) = delete;
     Again& operator=(const Again&) = delete;
     void renew()
     {
-        munmap(data_, most);
+        munmap(data_, max_bytes);
         ucx.registrations->renew();
         data_ = map(data_);
     }
@@ -63,7 +63,7 @@ public:
 private:
     static std::byte* map(std::byte* at)
     {
-        void* mapped = mmap(at, most, PROT_READ | PROT_WRITE,
+        void* mapped = mmap(at, max_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | (at != nullptr ? MAP_FIXED : 0), -1, 0);
         return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
     }

@@ -27,16 +27,16 @@ int gather(Session& session, int said)
     return all[1];
 }
 
-// The number of calls until the message has come; `most` if it has not come.
-int calls_until_it_is_there(Session& session, MPI_Request& request, int most)
+// The number of calls until the message has come; `max_calls` if it has not come.
+int calls_until_it_is_there(Session& session, MPI_Request& request, int max_calls)
 {
-    for (int call = 1; call < most; ++call) {
+    for (int call = 1; call < max_calls; ++call) {
         int is_there = 1;
         if (session.rank() == 1) MPI_Test(&request, &is_there, MPI_STATUS_IGNORE);
         if (session.rank() == 0) be_late();
         if (gather(session, is_there) == 1) return call;
     }
-    return most;
+    return max_calls;
 }
 
 }  // namespace
@@ -55,10 +55,10 @@ int main(int argc, char** argv)
     if (session.rank() == 1)
         MPI_Irecv(message.data(), static_cast<int>(message.size()), MPI_CHAR, 0, 0, MPI_COMM_WORLD,
                   &request);
-    constexpr int most = 100;
-    const int calls = calls_until_it_is_there(session, request, most);
+    constexpr int max_calls = 100;
+    const int calls = calls_until_it_is_there(session, request, max_calls);
     if (session.rank() == 0) std::printf("# figure: starved: %d calls\n", calls);
-    session.check(calls < most, "a message has not come after %d allgathers", most);
+    session.check(calls < max_calls, "a message has not come after %d allgathers", max_calls);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     const auto served = observer.read().served - before.served;
     session.check(observer.expect() == Expect::any ||

@@ -62,16 +62,16 @@ int main(int argc, char** argv)
     long long grown[3] = {after.resident_bytes - before.resident_bytes,
                           after.descriptors - before.descriptors,
                           after.shared_mappings - before.shared_mappings};
-    long long most[3];
-    MPI_Reduce(grown, most, 3, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
+    long long max[3];
+    MPI_Reduce(grown, max, 3, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
     if (session.rank() == 0) {
         std::printf("figure: setup_cost: %d ranks: first call %.2f ms on COMM_WORLD, %.2f ms on "
                     "the %d next (median), then %.3f ms\n",
                     ranks, of_the_first, median(first), count, median(second));
         std::printf("figure: setup_cost: %d ranks: a communicator holds %lld bytes of resident "
                     "memory, %.1f descriptors, %.1f shared mappings (most of any rank)\n",
-                    ranks, most[0] / count, static_cast<double>(most[1]) / count,
-                    static_cast<double>(most[2]) / count);
+                    ranks, max[0] / count, static_cast<double>(max[1]) / count,
+                    static_cast<double>(max[2]) / count);
     }
     for (MPI_Comm& comm : comms) {
         MPI_Comm_free(&comm);

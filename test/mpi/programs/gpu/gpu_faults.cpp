@@ -4,7 +4,7 @@
 //
 //   --victim r   the rank on which the calls fail
 //   --first n    the first n [1]
-//   --most n     the last n
+//   --last n     the last n
 //   --typed 1    only derived datatypes, with so many bytes that they are packed in device memory
 //   --harmless 1 hier must get around every failure, so that no call fails
 //   --async 1    the n-th copy fails when it is done; the device's queue is lost, so each n has a device of its own
@@ -191,14 +191,14 @@ private:
 int main(int argc, char** argv)
 {
     Session session(argc, argv, "gpu_faults",
-                    {"victim", "async", "typed", "first", "most", "harmless"});
-    const auto most = static_cast<std::uint64_t>(session.number("most", 100000));
+                    {"victim", "async", "typed", "first", "last", "harmless"});
+    const auto last = static_cast<std::uint64_t>(session.number("last", 100000));
     Faults faults(session);
     std::uint64_t failed = 0;
     // In the cold turn failures also hit the set-up that a process does once.
     for (const char* turn : {"cold", "warm"}) {
         std::uint64_t n = static_cast<std::uint64_t>(session.number("first", 1));
-        while (n <= most && faults.one(n)) {
+        while (n <= last && faults.one(n)) {
             ++n;
         }
         failed += n - 1;  // the last n had no failure

@@ -20,13 +20,13 @@ using namespace hier_test;
 
 namespace {
 
-struct Way {
+struct Combination {
     const char* name;
     Kind send;
     Kind receive;
     bool in_place;
 };
-constexpr Way ways[] = {
+constexpr Combination combinations[] = {
     {"device to device", Kind::device, Kind::device, false},
     {"in place", Kind::device, Kind::device, true},
     {"host to device", Kind::pageable, Kind::device, false},
@@ -48,13 +48,13 @@ public:
 
     void with_memory(std::size_t bytes)
     {
-        for (const Way& way : ways) {
-            session_.phase("%s, %zu bytes", way.name, bytes);
+        for (const Combination& combination : combinations) {
+            session_.phase("%s, %zu bytes", combination.name, bytes);
             MPI_Comm comm;
             MPI_Comm_dup(MPI_COMM_WORLD, &comm);
             MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
             on_host(comm, bytes);  // makes the team
-            check(way, bytes, attempt(way, bytes, comm));
+            check(combination, bytes, attempt(combination, bytes, comm));
             if (observer_.expect() == Expect::fallback) {
                 on_host(comm, bytes);  // the communicator still works
             }
@@ -65,10 +65,10 @@ public:
     void hanging(std::size_t bytes)
     {
         session_.phase("a copy that ends");  // and the set-up of the first call
-        session_.ok(attempt(ways[0], bytes, MPI_COMM_WORLD).status, "a copy that ends");
+        session_.ok(attempt(combinations[0], bytes, MPI_COMM_WORLD).status, "a copy that ends");
         session_.phase("a copy that does not end");
         hangs_ = is_victim();
-        check(ways[0], bytes, attempt(ways[0], bytes, MPI_COMM_WORLD));
+        check(combinations[0], bytes, attempt(combinations[0], bytes, MPI_COMM_WORLD));
         hangs_ = false;
         on_host(MPI_COMM_WORLD, bytes);
     }
@@ -76,14 +76,15 @@ public:
     // The others succeed, but their result is worth nothing, because the victim has sent no data.
     void without_memory(std::size_t bytes)
     {
-        for (const Way& way : ways) {
-            if (way.receive != Kind::device) {
+        for (const Combination& combination : combinations) {
+            if (combination.receive != Kind::device) {
                 continue;
             }
-            session_.phase("%s, %zu bytes, without memory", way.name, bytes);
-            const Result result = attempt(way, bytes, MPI_COMM_WORLD);
+            session_.phase("%s, %zu bytes, without memory", combination.name, bytes);
+            const Result result = attempt(combination, bytes, MPI_COMM_WORLD);
             const bool has_failed = result.status != MPI_SUCCESS;
-            session_.check(has_failed == is_victim(), "%s: error code %d", way.name, result.status);
+            session_.check(has_failed == is_victim(), "%s: error code %d", combination.name,
+                           result.status);
             on_host(MPI_COMM_WORLD, bytes);
         }
     }
@@ -96,14 +97,14 @@ private:
 
     bool is_victim() const { return session_.rank() == victim_; }
 
-    Result attempt(const Way& way, std::size_t bytes, MPI_Comm comm)
+    Result attempt(const Combination& combination, std::size_t bytes, MPI_Comm comm)
     {
         const int call = ++call_;
         const Bytes mine = Pattern(session_.rank(), call).bytes(bytes);
         const auto ranks = static_cast<std::size_t>(session_.size());
-        const Memory receive(is_victim() ? way.receive : Kind::pageable, bytes * ranks);
-        const Memory send(is_victim() ? way.send : Kind::pageable, bytes);
-        if (way.in_place) {
+        const Memory receive(is_victim() ? combination.receive : Kind::pageable, bytes * ranks);
+        const Memory send(is_victim() ? combination.send : Kind::pageable, bytes);
+        if (combination.in_place) {
             receive.write(bytes * static_cast<std::size_t>(session_.rank()), mine);
         } else {
             send.write(0, mine);
@@ -119,8 +120,8 @@ private:
         if (hangs_) {
             hang_copy_at(copies() + 1);
         }
-        const int status = MPI_Allgather(way.in_place ? MPI_IN_PLACE : send.data(), count, MPI_BYTE,
-                                         receive.data(), count, MPI_BYTE, comm);
+        const int status = MPI_Allgather(combination.in_place ? MPI_IN_PLACE : send.data(), count,
+                                         MPI_BYTE, receive.data(), count, MPI_BYTE, comm);
         setrlimit(RLIMIT_AS, &before);
         if (hangs_) {
             hang_copy_at(0);
@@ -141,24 +142,25 @@ private:
         session_.check(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
     }
 
-    void check(const Way& way, std::size_t bytes, const Result& result)
+    void check(const Combination& combination, std::size_t bytes, const Result& result)
     {
         // In a team the others hear of the failure. If the victim had sent its block, their call may already be over.
         const bool is_ours = observer_.expect() == Expect::hier;
-        const bool must_fail = is_victim() || (is_ours && way.send == Kind::device);
+        const bool must_fail = is_victim() || (is_ours && combination.send == Kind::device);
         const bool has_failed = result.status != MPI_SUCCESS;
         session_.check(has_failed == must_fail || (has_failed && is_ours),
-                       "%s, %zu bytes: error code %d", way.name, bytes, result.status);
+                       "%s, %zu bytes: error code %d", combination.name, bytes, result.status);
         if (has_failed) {
             return;
         }
         Bytes wanted = gathered(session_.size(), call_, bytes);
-        if (way.send == Kind::device) {
+        if (combination.send == Kind::device) {
             std::fill_n(wanted.begin() + static_cast<std::ptrdiff_t>(bytes) * victim_, bytes,
                         static_cast<unsigned char>(0));
         }
         const std::string wrong = difference(result.got, wanted);
-        session_.check(wrong.empty(), "%s, %zu bytes: wrong %s", way.name, bytes, wrong.c_str());
+        session_.check(wrong.empty(), "%s, %zu bytes: wrong %s", combination.name, bytes,
+                       wrong.c_str());
     }
 
     void on_host(MPI_Comm comm, std::size_t bytes)
