@@ -14,9 +14,9 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "hier/gpu_queue.hpp"
+#include "hier/gpu_vmm.hpp"
 #include "hier/memory.hpp"
 #include "hier/status.hpp"
 
@@ -28,16 +28,6 @@ struct IpcHandle {
 };
 
 enum class Platform : std::uint8_t { rocm, cuda };
-
-// A part of device memory that the application maps itself (cuMemMap, hipMemMap), as PyTorch's expandable
-// segments do: addresses are reserved first, and get their memory segment by segment.
-struct VmmSegment {
-    std::byte* base;
-    std::size_t length;
-    std::uint64_t id;  // of this segment alone, even when its address comes back
-};
-// The memory of a segment of another process, which it keeps alive.
-using VmmHandle = std::uint64_t;
 
 // How a device, its copy engines included, comes to see the bytes that a NIC has written into its
 // memory. A signal proves only that the data was sent.
@@ -66,30 +56,17 @@ public:
     // Tells what `address` belongs to. Host memory that the runtime does not know is no error.
     virtual Status inspect(const void* address, Allocation& allocation) const = 0;
 
+    // Does the memory with this id still begin at `base`? It is an exported allocation or a VMM segment.
+    virtual bool is_there(const std::byte* base, std::uint64_t id, int device) const = 0;
+
     // For another process of this node. False: this kind of memory cannot be exported.
     virtual bool export_memory(const Allocation& allocation, IpcHandle& handle) const = 0;
     // Maps another process's allocation for copies by `device`; gives where it begins here.
     virtual Status map(const IpcHandle& handle, int device, std::byte*& base) const = 0;
     virtual void unmap(std::byte* base, int device) const = 0;
 
-    // The segments that these bytes of the device lie in, in order. False: there are none, or this
-    // runtime does not share them.
-    virtual bool find_segments(const std::byte* address, std::size_t bytes, int device,
-                               std::vector<VmmSegment>& segments) const = 0;
-    // Does the memory of this id still begin there? For segments, and for what export_memory() exports.
-    virtual bool is_there(const VmmSegment& memory, int device) const = 0;
-    // A file descriptor for another process, to be closed by the caller. -1: it cannot be exported.
-    virtual int export_segment(const VmmSegment& segment) const = 0;
-    // For copies by `device`.
-    virtual Status import_segment(int descriptor, int device, VmmHandle& handle) const = 0;
-    virtual void release_segment(VmmHandle handle) const = 0;
-    // Addresses for the segments of others; nullptr: the cause has been logged.
-    virtual std::byte* reserve_addresses(std::size_t bytes) const = 0;
-    virtual void free_addresses(std::byte* base, std::size_t bytes) const = 0;
-    virtual Status map_segment(VmmHandle handle, int device, std::byte* at,
-                               std::size_t bytes) const = 0;
-    // False: it stays, as copies may still use it.
-    virtual bool unmap_segment(std::byte* at, std::size_t bytes) const = 0;
+    // Memory that an application maps itself.
+    virtual const VmmRuntime& vmm() const = 0;
 
     // nullptr: the cause has been logged. To give memory back is to wait for all copies: while a
     // queue has one that does not end within its bound, the memory stays.
@@ -126,7 +103,7 @@ public:
 // A module exports a function of this name. nullptr: there is no device, or (`is_broken`) the runtime
 // does not say whether there is, and may the next time; `reason` tells. `log` takes what goes wrong
 // later.
-inline constexpr const char* entry_point = "hier_gpu_open_8";
+inline constexpr const char* entry_point = "hier_gpu_open_9";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);
 

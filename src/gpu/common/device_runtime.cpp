@@ -44,8 +44,7 @@ hipError_t copy_by_default_stream(const Copy& c)
 }  // namespace
 
 DeviceRuntime::DeviceRuntime(int devices, int version)
-    : devices_(devices), shares_segments_(platform_shares_segments(version)),
-      name_(version_text(version))
+    : devices_(devices), name_(version_text(version)), vmm_(platform_shares_segments(version))
 {
 }
 
@@ -70,6 +69,16 @@ Status DeviceRuntime::inspect(const void* address, Allocation& allocation) const
     const CapturePass pass;
     const hipError_t error = inspect_pointer(address, allocation);
     return error == hipSuccess ? Status::ok : failed_with(error, "asking what a pointer is");
+}
+
+bool DeviceRuntime::is_there(const std::byte* base, std::uint64_t id, int device) const
+{
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    VmmSegment now{};
+    if (error == hipSuccess) error = inspect_segment(base, now);
+    if (error != hipSuccess) (void)hipGetLastError();
+    return error == hipSuccess && now.base == base && now.id == id;
 }
 
 bool DeviceRuntime::export_memory(const Allocation& allocation, IpcHandle& handle) const
@@ -197,10 +206,10 @@ Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
 
 // The one name that a module exports.
 extern "C" __attribute__((visibility("default"))) hier::gpu::Runtime*
-hier_gpu_open_8(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
+hier_gpu_open_9(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
                 bool& is_broken);
 
-extern "C" hier::gpu::Runtime* hier_gpu_open_8(void (*log)(int level, const char* line),
+extern "C" hier::gpu::Runtime* hier_gpu_open_9(void (*log)(int level, const char* line),
                                                char* reason, std::size_t reason_bytes,
                                                bool& is_broken)
 {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "gpu/common/device_vmm_runtime.hpp"
 #include "gpu/common/platform.hpp"
 
 namespace hier::gpu {
@@ -17,20 +18,11 @@ public:
     int current_device() const override;
     std::string pci_address(int device) const override;
     Status inspect(const void* address, Allocation& allocation) const override;
+    bool is_there(const std::byte* base, std::uint64_t id, int device) const override;
     bool export_memory(const Allocation& allocation, IpcHandle& handle) const override;
     Status map(const IpcHandle& handle, int device, std::byte*& base) const override;
     void unmap(std::byte* base, int device) const override;
-    bool find_segments(const std::byte* address, std::size_t bytes, int device,
-                       std::vector<VmmSegment>& segments) const override;
-    bool is_there(const VmmSegment& memory, int device) const override;
-    int export_segment(const VmmSegment& segment) const override;
-    Status import_segment(int descriptor, int device, VmmHandle& handle) const override;
-    void release_segment(VmmHandle handle) const override;
-    std::byte* reserve_addresses(std::size_t bytes) const override;
-    void free_addresses(std::byte* base, std::size_t bytes) const override;
-    Status map_segment(VmmHandle handle, int device, std::byte* at,
-                       std::size_t bytes) const override;
-    bool unmap_segment(std::byte* at, std::size_t bytes) const override;
+    const VmmRuntime& vmm() const override { return vmm_; }
     std::byte* allocate_device(int device, std::size_t bytes) const override;
     void free_device(int device, std::byte* memory) const override;
     std::byte* allocate_pinned(int device, std::size_t bytes) const override;
@@ -48,8 +40,8 @@ public:
 
 private:
     int devices_;
-    bool shares_segments_;
     std::string name_;
+    DeviceVmmRuntime vmm_;
 };
 
 }  // namespace hier::gpu

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that an application has mapped itself, from process to process.
+#include "gpu/common/device_vmm_runtime.hpp"
+
 #include <cstdint>
 
-#include "gpu/common/device_runtime.hpp"
 #include "gpu/common/report.hpp"
 #include "gpu/common/stream_queue.hpp"
 
@@ -18,8 +18,8 @@ hipMemGenericAllocationHandle_t native(VmmHandle handle)
 
 }  // namespace
 
-bool DeviceRuntime::find_segments(const std::byte* address, std::size_t bytes, int device,
-                                  std::vector<VmmSegment>& segments) const
+bool DeviceVmmRuntime::find_segments(const std::byte* address, std::size_t bytes, int device,
+                                     std::vector<VmmSegment>& segments) const
 {
     segments.clear();
     if (!shares_segments_) return false;
@@ -38,17 +38,7 @@ bool DeviceRuntime::find_segments(const std::byte* address, std::size_t bytes, i
     return error == hipSuccess && !segments.empty();
 }
 
-bool DeviceRuntime::is_there(const VmmSegment& memory, int device) const
-{
-    const DeviceScope scope(device);
-    hipError_t error = scope.error();
-    VmmSegment now{};
-    if (error == hipSuccess) error = inspect_segment(memory.base, now);
-    if (error != hipSuccess) (void)hipGetLastError();
-    return error == hipSuccess && now.base == memory.base && now.id == memory.id;
-}
-
-int DeviceRuntime::export_segment(const VmmSegment& segment) const
+int DeviceVmmRuntime::export_segment(const VmmSegment& segment) const
 {
     const CapturePass pass;
     hipMemGenericAllocationHandle_t handle{};
@@ -64,7 +54,7 @@ int DeviceRuntime::export_segment(const VmmSegment& segment) const
     return -1;
 }
 
-Status DeviceRuntime::import_segment(int descriptor, int device, VmmHandle& handle) const
+Status DeviceVmmRuntime::import_segment(int descriptor, int device, VmmHandle& handle) const
 {
     hipMemGenericAllocationHandle_t imported{};
     const DeviceScope scope(device);
@@ -80,13 +70,13 @@ Status DeviceRuntime::import_segment(int descriptor, int device, VmmHandle& hand
     return Status::ok;
 }
 
-void DeviceRuntime::release_segment(VmmHandle handle) const
+void DeviceVmmRuntime::release_segment(VmmHandle handle) const
 {
     const CapturePass pass;
     if (hipMemRelease(native(handle)) != hipSuccess) (void)hipGetLastError();
 }
 
-std::byte* DeviceRuntime::reserve_addresses(std::size_t bytes) const
+std::byte* DeviceVmmRuntime::reserve_addresses(std::size_t bytes) const
 {
     const CapturePass pass;
     void* base = nullptr;
@@ -96,14 +86,14 @@ std::byte* DeviceRuntime::reserve_addresses(std::size_t bytes) const
     return nullptr;
 }
 
-void DeviceRuntime::free_addresses(std::byte* base, std::size_t bytes) const
+void DeviceVmmRuntime::free_addresses(std::byte* base, std::size_t bytes) const
 {
     const CapturePass pass;
     if (hipMemAddressFree(base, bytes) != hipSuccess) (void)hipGetLastError();
 }
 
-Status DeviceRuntime::map_segment(VmmHandle handle, int device, std::byte* at,
-                                  std::size_t bytes) const
+Status DeviceVmmRuntime::map_segment(VmmHandle handle, int device, std::byte* at,
+                                     std::size_t bytes) const
 {
     const DeviceScope scope(device);
     hipError_t error = scope.error();
@@ -121,7 +111,7 @@ Status DeviceRuntime::map_segment(VmmHandle handle, int device, std::byte* at,
     return refused_with(error, "access to a segment of a peer's memory", is_told);
 }
 
-bool DeviceRuntime::unmap_segment(std::byte* at, std::size_t bytes) const
+bool DeviceVmmRuntime::unmap_segment(std::byte* at, std::size_t bytes) const
 {
     if (!StreamQueue::finish_all()) return false;
     const CapturePass pass;

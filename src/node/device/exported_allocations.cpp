@@ -37,8 +37,8 @@ void ExportedAllocations::look_for_freed()
         if (at == exports_.end()) at = exports_.begin();
         looked_at_ = at->first;
         const auto& [memory, device, told] = at->second;
-        auto* const base = reinterpret_cast<std::byte*>(memory.base);
-        if (gpu::runtime()->is_there({base, memory.length, memory.id}, device)) continue;
+        const auto* const base = reinterpret_cast<const std::byte*>(memory.base);
+        if (gpu::runtime()->is_there(base, memory.id, device)) continue;
         for (const auto& [process, peer] : told) notices_.add(peer, memory);
         exports_.erase(at);
     }

@@ -83,7 +83,7 @@ PeerVmmSegments::Window* PeerVmmSegments::map(std::uint64_t process, const Range
     for (auto segment = first; window != nullptr && segment != last; ++segment) {
         const auto& [base, known] = *segment;
         if (window->mapped.contains(base)) continue;
-        if (failed(gpu::runtime()->map_segment(
+        if (failed(gpu::runtime()->vmm().map_segment(
                 known.handle, device, window->base + (base - window->start), known.length)))
             return nullptr;
         window->mapped[base] = known.length;
@@ -149,7 +149,7 @@ void PeerVmmSegments::import(Segments& segments, const NodeSocket::Entry& entry,
                              int device)
 {
     Known known{entry.length, entry.id, {}};
-    if (!failed(gpu::runtime()->import_segment(descriptor, device, known.handle)))
+    if (!failed(gpu::runtime()->vmm().import_segment(descriptor, device, known.handle)))
         segments[entry.base] = known;
 }
 
@@ -159,12 +159,12 @@ void PeerVmmSegments::drop(std::uint64_t process, const NodeSocket::Entry& entry
     for (Window& w : windows_) {
         if (w.process != process) continue;
         erase_overlapping(w.mapped, entry, [&](std::uint64_t base, std::uint64_t length) {
-            if (!gpu::runtime()->unmap_segment(w.base + (base - w.start), length))
+            if (!gpu::runtime()->vmm().unmap_segment(w.base + (base - w.start), length))
                 w.is_broken = true;
         });
     }
     erase_overlapping(processes_[process], entry, [](std::uint64_t, const Known& known) {
-        gpu::runtime()->release_segment(known.handle);
+        gpu::runtime()->vmm().release_segment(known.handle);
     });
 }
 
@@ -178,7 +178,7 @@ PeerVmmSegments::Window* PeerVmmSegments::find_window(std::uint64_t process, std
         return &*w;
     }
     close_oldest();
-    std::byte* const base = gpu::runtime()->reserve_addresses(window_bytes);
+    std::byte* const base = gpu::runtime()->vmm().reserve_addresses(window_bytes);
     if (base == nullptr) return nullptr;
     return &windows_.emplace_front(Window{process, start, device, base, 0, false, {}});
 }
@@ -186,10 +186,10 @@ PeerVmmSegments::Window* PeerVmmSegments::find_window(std::uint64_t process, std
 PeerVmmSegments::Iterator PeerVmmSegments::close(Iterator window)
 {
     for (const auto& [base, length] : window->mapped) {
-        if (!gpu::runtime()->unmap_segment(window->base + (base - window->start), length))
+        if (!gpu::runtime()->vmm().unmap_segment(window->base + (base - window->start), length))
             window->is_broken = true;
     }
-    if (!window->is_broken) gpu::runtime()->free_addresses(window->base, window_bytes);
+    if (!window->is_broken) gpu::runtime()->vmm().free_addresses(window->base, window_bytes);
     return windows_.erase(window);
 }
 
@@ -208,7 +208,8 @@ void PeerVmmSegments::clear()
     for (Iterator w = windows_.begin(); w != windows_.end();)
         w = w->users == 0 ? close(w) : std::next(w);
     for (const auto& [process, segments] : processes_) {
-        for (const auto& [base, known] : segments) gpu::runtime()->release_segment(known.handle);
+        for (const auto& [base, known] : segments)
+            gpu::runtime()->vmm().release_segment(known.handle);
     }
     processes_.clear();
 }

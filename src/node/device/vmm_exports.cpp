@@ -32,7 +32,7 @@ bool VmmExports::share(const Region& region, std::span<const NodeSocket::Address
     const std::lock_guard lock(mutex_);
     shares_++;
     if (NodeSocket::instance().address().process == 0 ||
-        !gpu::runtime()->find_segments(region.base, region.length, device, segments_) ||
+        !gpu::runtime()->vmm().find_segments(region.base, region.length, device, segments_) ||
         !PeerVmmSegments::fit(entry_of(segments_.front()), entry_of(segments_.back())))
         return false;
     VmmDigest all;
@@ -89,7 +89,7 @@ bool VmmExports::tell(std::span<const gpu::VmmSegment> segments, const NodeSocke
     for (std::size_t i = 0; i < segments.size(); i++) {
         Export& known = exports_.at(segments[i].base);
         if (known.told.contains(peer.process)) continue;
-        if (descriptors[i] < 0) descriptors[i] = gpu::runtime()->export_segment(segments[i]);
+        if (descriptors[i] < 0) descriptors[i] = gpu::runtime()->vmm().export_segment(segments[i]);
         known.is_refused = descriptors[i] < 0;
         if (known.is_refused) return false;
         entries.push_back(entry_of(segments[i]));
@@ -127,7 +127,8 @@ void VmmExports::look_after()
         if (at == exports_.end()) at = exports_.begin();
         const Export& known = at->second;
         looked_at_ = known.segment.base;
-        if (!gpu::runtime()->is_there(known.segment, known.device)) retire(at);
+        if (!gpu::runtime()->is_there(known.segment.base, known.segment.id, known.device))
+            retire(at);
     }
     retired_.send();
 }

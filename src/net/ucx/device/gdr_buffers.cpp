@@ -65,7 +65,7 @@ bool GdrBuffers::may_try()
 Region GdrBuffers::as_one(Region region)
 {
     Allocation& memory = region.memory;
-    if (!runtime_.find_segments(region.base, region.length, memory.device, segments_))
+    if (!runtime_.vmm().find_segments(region.base, region.length, memory.device, segments_))
         return region;
     VmmDigest digest;
     for (const gpu::VmmSegment& segment : segments_)
