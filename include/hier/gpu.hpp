@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 
+#include "hier/gpu_memory.hpp"
 #include "hier/gpu_queue.hpp"
 #include "hier/gpu_vmm.hpp"
 #include "hier/memory.hpp"
@@ -65,20 +66,11 @@ public:
     virtual Status map(const IpcHandle& handle, int device, std::byte*& base) const = 0;
     virtual void unmap(std::byte* base, int device) const = 0;
 
+    // Memory that the core asks for.
+    virtual const MemoryRuntime& memory() const = 0;
     // Memory that an application maps itself.
     virtual const VmmRuntime& vmm() const = 0;
 
-    // nullptr: the cause has been logged. To give memory back is to wait for all copies: while a
-    // queue has one that does not end within its bound, the memory stays.
-    virtual std::byte* allocate_device(int device, std::size_t bytes) const = 0;
-    virtual void free_device(int device, std::byte* memory) const = 0;
-    // Memory of the host that all devices reach; `device` is any that is in use.
-    virtual std::byte* allocate_pinned(int device, std::size_t bytes) const = 0;
-    virtual void free_pinned(int device, std::byte* memory) const = 0;
-    // The same for memory, page-aligned, that is there already.
-    virtual Status register_host(int device, void* memory, std::size_t bytes) const = 0;
-    // False: it has to stay where it is, as copies may still use it.
-    virtual bool unregister_host(int device, void* memory) const = 0;
     // Waits for all copies. False: one does not end within its bound, and may use its memory for ever.
     virtual bool finish_copies() const = 0;
 

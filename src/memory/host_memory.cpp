@@ -35,10 +35,10 @@ void HostMemory::release(const Block& block)
     if (block.data == nullptr) return;
     switch (block.owner) {
     case Owner::runtime:
-        gpu::runtime()->free_pinned(block.device, block.data);
+        gpu::runtime()->memory().free_pinned(block.device, block.data);
         break;
     case Owner::registered:
-        if (gpu::runtime()->unregister_host(block.device, block.data))
+        if (gpu::runtime()->memory().unregister_host(block.device, block.data))
             munmap(block.data, block.bytes);
         break;
     case Owner::nobody:
@@ -56,7 +56,7 @@ HostMemory::Block HostMemory::reserve_near(int device, std::size_t bytes)
     std::byte* const pages = map_pages(bytes);
     if (pages == nullptr) return {};
     if (!place_memory(pages, bytes, numa) ||
-        failed(gpu::runtime()->register_host(device, pages, bytes))) {
+        failed(gpu::runtime()->memory().register_host(device, pages, bytes))) {
         munmap(pages, bytes);
         return {};
     }
@@ -65,7 +65,7 @@ HostMemory::Block HostMemory::reserve_near(int device, std::size_t bytes)
 
 HostMemory::Block HostMemory::reserve_by_runtime(int device, std::size_t bytes)
 {
-    return {gpu::runtime()->allocate_pinned(device, bytes), bytes, device, Owner::runtime};
+    return {gpu::runtime()->memory().allocate_pinned(device, bytes), bytes, device, Owner::runtime};
 }
 
 HostMemory::Block HostMemory::reserve_pages(int device, std::size_t bytes)

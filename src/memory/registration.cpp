@@ -9,7 +9,7 @@ bool Registration::ensure(int device, void* memory, std::size_t bytes)
 {
     if (memory_ != nullptr) return true;
     if (is_refused_) return false;
-    is_refused_ = failed(gpu::runtime()->register_host(device, memory, bytes));
+    is_refused_ = failed(gpu::runtime()->memory().register_host(device, memory, bytes));
     if (is_refused_) return false;
     memory_ = memory;
     device_ = device;
@@ -19,7 +19,7 @@ bool Registration::ensure(int device, void* memory, std::size_t bytes)
 bool Registration::release()
 {
     const bool is_given_back =
-        memory_ == nullptr || gpu::runtime()->unregister_host(device_, memory_);
+        memory_ == nullptr || gpu::runtime()->memory().unregister_host(device_, memory_);
     memory_ = nullptr;
     return is_given_back;
 }

@@ -32,8 +32,8 @@ public:
     void* allocate(std::size_t bytes) noexcept override
     {
         const std::size_t size = std::max<std::size_t>(bytes, 1);
-        return kind_ == MemoryKind::device ? runtime_.allocate_device(device_, size)
-                                           : runtime_.allocate_pinned(device_, size);
+        return kind_ == MemoryKind::device ? runtime_.memory().allocate_device(device_, size)
+                                           : runtime_.memory().allocate_pinned(device_, size);
     }
 
     void release(void* pointer) noexcept override
@@ -42,8 +42,8 @@ public:
             return;
         }
         auto* const memory = static_cast<std::byte*>(pointer);
-        kind_ == MemoryKind::device ? runtime_.free_device(device_, memory)
-                                    : runtime_.free_pinned(device_, memory);
+        kind_ == MemoryKind::device ? runtime_.memory().free_device(device_, memory)
+                                    : runtime_.memory().free_pinned(device_, memory);
     }
 
     void write(void* to, const std::byte* from_host, std::size_t bytes) override

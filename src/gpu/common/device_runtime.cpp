@@ -121,59 +121,7 @@ void DeviceRuntime::unmap(std::byte* base, int device) const
     if (hipIpcCloseMemHandle(base) != hipSuccess) (void)hipGetLastError();
 }
 
-std::byte* DeviceRuntime::allocate_device(int device, std::size_t bytes) const
-{
-    void* memory = nullptr;
-    const DeviceScope scope(device);
-    hipError_t error = scope.error();
-    if (error == hipSuccess) error = hipMalloc(&memory, bytes);
-    if (error != hipSuccess) (void)failed_with(error, "allocating device memory");
-    return error == hipSuccess ? static_cast<std::byte*>(memory) : nullptr;
-}
-
-void DeviceRuntime::free_device(int device, std::byte* memory) const
-{
-    if (!StreamQueue::finish_all()) return;
-    const DeviceScope scope(device);
-    (void)hipFree(memory);
-}
-
-std::byte* DeviceRuntime::allocate_pinned(int device, std::size_t bytes) const
-{
-    void* memory = nullptr;
-    const DeviceScope scope(device);
-    hipError_t error = scope.error();
-    if (error == hipSuccess) error = hipHostMalloc(&memory, bytes, hipHostMallocDefault);
-    if (error != hipSuccess) (void)failed_with(error, "allocating pinned memory");
-    return error == hipSuccess ? static_cast<std::byte*>(memory) : nullptr;
-}
-
-void DeviceRuntime::free_pinned(int device, std::byte* memory) const
-{
-    if (!StreamQueue::finish_all()) return;
-    const DeviceScope scope(device);
-    (void)hipHostFree(memory);
-}
-
 bool DeviceRuntime::finish_copies() const { return StreamQueue::finish_all(); }
-
-Status DeviceRuntime::register_host(int device, void* memory, std::size_t bytes) const
-{
-    const DeviceScope scope(device);
-    hipError_t error = scope.error();
-    if (error == hipSuccess) error = hipHostRegister(memory, bytes, hipHostRegisterDefault);
-    static std::atomic<bool> is_told{false};
-    return error == hipSuccess ? Status::ok
-                               : refused_with(error, "registering host memory", is_told);
-}
-
-bool DeviceRuntime::unregister_host(int device, void* memory) const
-{
-    if (!StreamQueue::finish_all()) return false;
-    const DeviceScope scope(device);
-    (void)hipHostUnregister(memory);
-    return true;
-}
 
 Status DeviceRuntime::flush_rdma(int device) const
 {

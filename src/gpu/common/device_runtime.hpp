@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "gpu/common/device_memory_runtime.hpp"
 #include "gpu/common/device_vmm_runtime.hpp"
 #include "gpu/common/platform.hpp"
 
@@ -22,14 +23,9 @@ public:
     bool export_memory(const Allocation& allocation, IpcHandle& handle) const override;
     Status map(const IpcHandle& handle, int device, std::byte*& base) const override;
     void unmap(std::byte* base, int device) const override;
+    const MemoryRuntime& memory() const override { return memory_; }
     const VmmRuntime& vmm() const override { return vmm_; }
-    std::byte* allocate_device(int device, std::size_t bytes) const override;
-    void free_device(int device, std::byte* memory) const override;
-    std::byte* allocate_pinned(int device, std::size_t bytes) const override;
-    void free_pinned(int device, std::byte* memory) const override;
     bool finish_copies() const override;
-    Status register_host(int device, void* memory, std::size_t bytes) const override;
-    bool unregister_host(int device, void* memory) const override;
     std::unique_ptr<Queue> make_queue(int device, std::chrono::milliseconds bound) const override;
     Status copy_plainly(std::span<const Copy> copies) const override;
     bool needs_acquire() const override { return platform_needs_acquire; }
@@ -41,6 +37,7 @@ public:
 private:
     int devices_;
     std::string name_;
+    DeviceMemoryRuntime memory_;
     DeviceVmmRuntime vmm_;
 };
 

@@ -40,7 +40,7 @@ const LentMemory::Block* LentMemory::take(int device, std::size_t bytes)
     }
     if (found == nullptr) {
         found = &blocks_.emplace_back(Block{device, bytes, nullptr, {}, false});
-        found->base = gpu::runtime()->allocate_device(device, bytes);
+        found->base = gpu::runtime()->memory().allocate_device(device, bytes);
         if (found->base == nullptr) {
             blocks_.pop_back();
             return nullptr;
@@ -69,7 +69,8 @@ std::size_t LentMemory::lent()
 void LentMemory::clear()
 {
     const std::lock_guard lock(mutex_);
-    for (const Block& block : blocks_) gpu::runtime()->free_device(block.device, block.base);
+    for (const Block& block : blocks_)
+        gpu::runtime()->memory().free_device(block.device, block.base);
     blocks_.clear();
 }
 

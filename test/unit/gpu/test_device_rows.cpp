@@ -16,7 +16,7 @@ using namespace hier::test;
 
 std::byte* pinned_memory(std::size_t bytes)
 {
-    return gpu::runtime()->allocate_pinned(gpu::used_device(), bytes);
+    return gpu::runtime()->memory().allocate_pinned(gpu::used_device(), bytes);
 }
 
 // So many rows from the device and back again to another place: "" if all is right, and nothing else was written.
@@ -60,7 +60,7 @@ struct Rows {
         for (std::size_t row = 0; row < count; row++) {
             if (get(to + row * pitch, bytes) != line(row)) return "row " + std::to_string(row);
         }
-        gpu::runtime()->free_pinned(gpu::used_device(), packed);
+        gpu::runtime()->memory().free_pinned(gpu::used_device(), packed);
         return made == 2 * copies ? "" : std::to_string(made) + " copies";
     }
 };

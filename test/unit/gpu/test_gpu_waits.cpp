@@ -35,9 +35,12 @@ hier_config config_of(int timeout)
 
 std::byte* allocate_pinned(std::size_t size)
 {
-    return gpu::runtime()->allocate_pinned(gpu::used_device(), size);
+    return gpu::runtime()->memory().allocate_pinned(gpu::used_device(), size);
 }
-void free_pinned(std::byte* memory) { gpu::runtime()->free_pinned(gpu::used_device(), memory); }
+void free_pinned(std::byte* memory)
+{
+    gpu::runtime()->memory().free_pinned(gpu::used_device(), memory);
+}
 
 // A process of its own with device memory, and pinned memory to copy it to.
 struct Process {

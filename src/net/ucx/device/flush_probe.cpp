@@ -15,7 +15,7 @@ FlushProbe::FlushProbe(UcxWorker& worker, const gpu::Runtime& runtime, int devic
     : runtime_(runtime), device_(device)
 {
     constexpr std::size_t bytes = 64;
-    word_ = runtime.allocate_device(device, bytes);
+    word_ = runtime.memory().allocate_device(device, bytes);
     if (word_ == nullptr) throw SetupError("no device memory for a word");
     try {
         std::vector<std::byte> packed;
@@ -30,7 +30,7 @@ FlushProbe::FlushProbe(UcxWorker& worker, const gpu::Runtime& runtime, int devic
         check(key_.unpack(endpoint_, packed.data()), "unpacking a word's key");
     } catch (const SetupError&) {
         memory_.reset();
-        runtime_.free_device(device_, word_);
+        runtime_.memory().free_device(device_, word_);
         throw;
     }
     // None that the memory may have from somebody before.
@@ -41,7 +41,7 @@ FlushProbe::~FlushProbe()
 {
     key_.reset();
     memory_.reset();
-    runtime_.free_device(device_, word_);
+    runtime_.memory().free_device(device_, word_);
 }
 
 }  // namespace hier
