@@ -14,7 +14,7 @@ std::unique_ptr<NodeSegment> make_segment(const Group& group, bool have_devices)
 {
     if (group.size() == 1) return nullptr;
     return std::make_unique<NodeSegment>(
-        group, have_devices ? DeviceCells::shared_bytes(group.size()) : 0);
+        group, have_devices ? DeviceCellLayout::shared_bytes(group.size()) : 0);
 }
 
 }  // namespace

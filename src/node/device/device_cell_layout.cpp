@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node/device/device_cell_layout.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace hier {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+std::size_t DeviceCellLayout::shared_bytes(int ranks)
+{
+    return index(ranks) * index(ranks) * sizeof(Ring);
+}
+
+DeviceCellLayout::Ring& DeviceCellLayout::ring(int from, int to) const
+{
+    return reinterpret_cast<Ring*>(context_.segment->more())[from * context_.size() + to];
+}
+
+std::size_t DeviceCellLayout::cell_bytes() const
+{
+    const std::size_t cells = index(context_.size() - 1) * cells_per_peer;
+    return std::bit_floor(std::min<std::size_t>(4 << 20, max_bytes / cells));
+}
+
+std::size_t DeviceCellLayout::lent_bytes() const
+{
+    return index(context_.size() - 1) * cells_per_peer * cell_bytes();
+}
+
+std::size_t DeviceCellLayout::offset(int from, int to) const
+{
+    const int place = (from - to + context_.size()) % context_.size() - 1;
+    return index(place) * cells_per_peer * cell_bytes();
+}
+
+}  // namespace hier
