@@ -6,28 +6,18 @@
 #include "gpu/runtime.hpp"
 
 namespace hier {
-namespace {
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
 
 CopyEngines::CopyEngines(NodeContext& context, const PeerBuffers* buffers)
     : context_(context), buffers_(buffers),
-      delivered_(buffers != nullptr ? index(context.size()) : 0)
+      signals_(context, buffers != nullptr ? context.size() : 0)
 {
-}
-
-CopyEngines::~CopyEngines()
-{
-    if (!signals_.release()) context_.segment->keep();
 }
 
 Status CopyEngines::begin()
 {
     const Binding& binding = context_.binding;
-    std::fill(delivered_.begin(), delivered_.end(), 0);
-    unknown_peers_ = delivered_.empty() ? 0 : static_cast<int>(delivered_.size()) - 1;
+    signals_.begin();
+    unknown_peers_ = buffers_ != nullptr ? context_.size() - 1 : 0;
     failure_ = Status::ok;
     is_settling_ = false;
     context_.device = is_of_device(binding.receive.memory) ? binding.receive.memory.device
@@ -108,17 +98,6 @@ bool CopyEngines::should_hold() const
     return std::chrono::steady_clock::now() - held_since_ < patience;
 }
 
-std::atomic<std::uint64_t>& CopyEngines::signal_to(int peer) const
-{
-    return context_.segment->flag(peer, context_.rank()).by_device;
-}
-
-bool CopyEngines::register_signals()
-{
-    const SharedMemory& memory = context_.segment->memory();
-    return signals_.ensure(context_.device, memory.data(), memory.size());
-}
-
 void CopyEngines::submit(Completions& completions)
 {
     if (!gathered_.items.empty() && !should_hold()) start(completions);
@@ -129,17 +108,21 @@ void CopyEngines::start(Completions& completions)
     auto& items = gathered_.items;
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.op < b.op; });
     copies_.clear();
-    words_.clear();
+    signals_.clear_words();
     bool has_peers = false;
     for (const Item& item : items) {
         copies_.push_back(item.copy);
         completions.started(item.op);
         has_peers = has_peers || item.peer >= 0;
     }
-    gathered_.is_told = has_peers && context_.queue->stores_words() && register_signals();
-    if (gathered_.is_told) add_words();
+    gathered_.signalled_by_device = has_peers && signals_.are_stored_by_device();
+    for (const Item& item : items) {
+        if (gathered_.signalled_by_device && item.peer >= 0)
+            signals_.add(item.peer, item.copy.lane);
+    }
     batches_.reserve(batches_.size() + 1);  // what has been started is not to be lost
-    const Status status = keep_hung(context_.queue->start(copies_, words_, gathered_.ticket));
+    const Status status =
+        keep_hung(context_.queue->start(copies_, signals_.words(), gathered_.ticket));
     if (failed(status)) {  // progress() tells
         failure_ = status;
         items.clear();
@@ -147,24 +130,6 @@ void CopyEngines::start(Completions& completions)
     }
     batches_.push_back(std::move(gathered_));
     gathered_ = spare_batch();
-}
-
-// One for each peer, with the count of all that is gathered for it.
-void CopyEngines::add_words()
-{
-    for (const Item& item : gathered_.items) {
-        if (item.peer < 0) continue;
-        const std::uint64_t signal =
-            Signal::encode(context_.binding.sequence, ++delivered_[index(item.peer)]);
-        const auto at = &signal_to(item.peer);
-        const auto known = std::find_if(words_.begin(), words_.end(),
-                                        [&](const gpu::Word& w) { return w.at == at; });
-        if (known == words_.end()) {
-            words_.push_back({at, signal, item.copy.lane});
-        } else {
-            known->value = signal;
-        }
-    }
 }
 
 Status CopyEngines::keep_hung(Status status)
@@ -185,22 +150,13 @@ void CopyEngines::report(Completions& completions)
         Batch batch = std::move(batches_[i]);
         batches_.erase(batches_.begin() + static_cast<std::ptrdiff_t>(i));
         for (const Item& item : batch.items) {
-            if (item.peer >= 0 && !batch.is_told && status == Status::ok) {
-                const std::uint32_t count = ++delivered_[index(item.peer)];
-                signal_to(item.peer).store(Signal::encode(context_.binding.sequence, count),
-                                           std::memory_order_release);
-            }
+            if (item.peer >= 0 && !batch.signalled_by_device && status == Status::ok)
+                signals_.store(item.peer);
             completions.complete(item.op, status);
         }
         batch.items.clear();
         spare_.push_back(std::move(batch));
     }
-}
-
-std::uint32_t CopyEngines::arrived(int peer) const
-{
-    const NodeFlag& flag = context_.segment->flag(context_.rank(), peer);
-    return Signal::count(flag.by_device.load(std::memory_order_acquire), context_.binding.sequence);
 }
 
 Status CopyEngines::progress(Completions& completions)

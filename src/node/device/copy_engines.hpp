@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
-#include "memory/registration.hpp"
+#include "node/device/engine_signals.hpp"
 #include "node/device/peer_buffers.hpp"
 #include "node/node_path.hpp"
 
@@ -21,7 +21,6 @@ class CopyEngines final : public NodePath {
 public:
     // `buffers`: of the peers; nullptr: the rank is alone on its node, and only copies.
     CopyEngines(NodeContext& context, const PeerBuffers* buffers);
-    ~CopyEngines() override;
 
     // Chooses the device of the call.
     Status begin() override;
@@ -32,7 +31,7 @@ public:
     void expect_one_less() { unknown_peers_--; }
     // Starts what is gathered, unless it waits for peers.
     void submit(Completions& completions);
-    std::uint32_t arrived(int peer) const override;
+    std::uint32_t arrived(int peer) const override { return signals_.arrived(peer); }
     Status progress(Completions& completions) override;
     bool idle() override;
     // Transport::settle()
@@ -50,36 +49,30 @@ private:
     };
     struct Batch {
         std::uint64_t ticket;
-        bool is_told;  // the device stores the signals
+        bool signalled_by_device;
         std::vector<Item> items;
     };
 
     bool is_here(Place place) const;
-    std::atomic<std::uint64_t>& signal_to(int peer) const;
     void gather(const Item& item);
     Status start_alone(const Item& item);
     Batch spare_batch();
     // May what is gathered wait for peers that are about to enter the call?
     bool should_hold() const;
     void start(Completions& completions);
-    void add_words();
     Status keep_hung(Status status);
     void report(Completions& completions);
-    // Lets the device store signals. False: report() does.
-    bool register_signals();
 
     NodeContext& context_;
     const PeerBuffers* buffers_;
-    std::vector<std::uint32_t> delivered_;  // by peer, in this call
+    EngineSignals signals_;
     Batch gathered_{};
     std::chrono::steady_clock::time_point held_since_;
     int unknown_peers_ = 0;  // not in this call yet, as far as we have seen
     std::vector<gpu::Copy> copies_;
     std::vector<Batch> batches_;  // started
-    std::vector<gpu::Word> words_;
     std::vector<Batch> spare_;
     Status failure_ = Status::ok;
-    Registration signals_;   // of the segment's
     bool has_hung_ = false;  // a copy may go on, however long
     bool is_settling_ = false;
     std::uint64_t settled_ = 0;  // ticket
