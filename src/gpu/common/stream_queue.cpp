@@ -9,11 +9,6 @@
 #include "hier/hier.h"
 
 namespace hier::gpu {
-namespace {
-
-constexpr std::size_t max_streams = 64;
-
-}  // namespace
 
 StreamQueue::StreamQueue(int device, std::chrono::milliseconds bound)
     : device_(device), bound_(bound)
@@ -23,15 +18,7 @@ StreamQueue::StreamQueue(int device, std::chrono::milliseconds bound)
     context_ = current_context();
     if (error == hipSuccess) error = open(0);
     if (error == hipSuccess) error = platform_try(streams_[0].handle, bound, tried_with_);
-    if (error == hipSuccess && can_store_words(device)) {
-        void* words = nullptr;
-        error = hipHostMalloc(&words, max_streams * sizeof *words_, hipHostMallocDefault);
-        if (error == hipSuccess) {
-            words_ = static_cast<std::atomic<std::uint64_t>*>(words);
-            for (std::size_t i = 0; i < max_streams; i++)
-                new (&words_[i]) std::atomic<std::uint64_t>(0);
-        }
-    }
+    if (error == hipSuccess) error = marks_.open(device);
     if (error == hipSuccess) {
         prepared_ = make_prepared_copy();
         enlist();
@@ -65,20 +52,15 @@ StreamQueue::~StreamQueue()
     for (const Stream& s : streams_) {
         if (s.handle != nullptr) (void)hipStreamDestroy(s.handle);
     }
-    marks_.clear();
-    for (auto& spare : spare_events_) spare.clear();
     prepared_.reset();
     tried_with_.reset();
-    if (words_ != nullptr) (void)hipHostFree(words_);
+    marks_.close();
 }
 
 // It stays as it is.
 void StreamQueue::abandon()
 {
-    for (Mark& mark : marks_) (void)mark.event.release();
-    for (auto& spare : spare_events_) {
-        for (Event& event : spare) (void)event.release();
-    }
+    marks_.abandon();
     (void)prepared_.release();
     (void)tried_with_.release();
 }
@@ -127,17 +109,16 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
     }
     forget();
     for (const Copy& c : copies) {
-        const std::size_t stream = std::min(stream_of(c.lane), max_streams - 1);
+        const std::size_t stream = std::min(stream_of(c.lane), StreamMarks::max_streams - 1);
         const hipError_t error = open(stream);
         if (error != hipSuccess) return failed_start("no stream for copies", error);
         streams_[stream].copies.push_back(c);
     }
     for (const Word& w : words)
-        streams_[std::min(stream_of(w.lane), max_streams - 1)].words.push_back(w);
+        streams_[std::min(stream_of(w.lane), StreamMarks::max_streams - 1)].words.push_back(w);
     // All memory that is needed: what has been started has to be marked.
-    marks_.reserve(marks_.size() + streams_.size());
+    marks_.reserve(streams_.size());
     for (Stream& s : streams_) s.words.reserve(s.words.size() + 1);
-    for (auto& spare : spare_events_) spare.reserve(spare.size() + 1);
     ticket = ++last_ticket_;
     // Those to peers first: the copies inside the device are issued while these run. One that is
     // prepared takes less than to issue several to peers, during which it runs.
@@ -150,10 +131,8 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
         hipError_t error = is_started ? hipSuccess : copy_all(s.handle, s.copies);
         s.copies.clear();
         if (error != hipSuccess) return failed_start("starting copies", error);
-        Mark m{ticket, i, 0, {}, copies.empty()};
-        error = mark(i, m);
+        error = marks_.add(ticket, i, s.handle, s.words, copies.empty());
         if (error != hipSuccess) return failed_start("marking the end of copies", error);
-        marks_.push_back(std::move(m));
     }
     return Status::ok;
 }
@@ -169,45 +148,6 @@ bool StreamQueue::start_prepared()
            prepared_->start(s.handle, s.copies[0]);
 }
 
-hipError_t StreamQueue::mark(std::size_t stream, Mark& mark)
-{
-    Stream& s = streams_[stream];
-    if (words_ != nullptr) {
-        mark.value = ++s.marks;
-        s.words.push_back({&words_[stream], mark.value, 0});
-        const hipError_t error = store_words(s.handle, s.words);
-        s.words.clear();
-        return error;
-    }
-    std::vector<Event>& spare = spare_events_[mark.is_barrier ? 1 : 0];
-    if (spare.empty()) {
-        hipEvent_t event = nullptr;
-        const hipError_t error = hipEventCreateWithFlags(
-            &event, mark.is_barrier ? hipEventDefault : hipEventDisableTiming);
-        if (error != hipSuccess) return error;
-        spare.emplace_back(event);
-    }
-    mark.event = std::move(spare.back());
-    spare.pop_back();
-    return hipEventRecord(mark.event.get(), s.handle);
-}
-
-Status StreamQueue::look(const Mark& mark)
-{
-    // A stream that has failed stores no more words.
-    constexpr unsigned looks_per_query = 4096;
-    if (words_ != nullptr) {
-        if (words_[mark.stream].load(std::memory_order_acquire) >= mark.value) return Status::ok;
-        if (++looks_ % looks_per_query != 0) return Status::in_progress;
-    }
-    const CapturePass pass;
-    const hipError_t error = words_ != nullptr ? hipStreamQuery(streams_[mark.stream].handle)
-                                               : hipEventQuery(mark.event.get());
-    if (error == hipErrorNotReady) return Status::in_progress;
-    if (error != hipSuccess) failure_ = failed_with(error, "copies");
-    return failure_;
-}
-
 Status StreamQueue::reached(std::uint64_t ticket)
 {
     const std::lock_guard lock(mutex_);
@@ -216,17 +156,11 @@ Status StreamQueue::reached(std::uint64_t ticket)
 
 Status StreamQueue::reached_locked(std::uint64_t ticket)
 {
-    for (auto mark = marks_.begin(); mark != marks_.end();) {
-        if (mark->ticket != ticket) {
-            ++mark;
-            continue;
-        }
-        const Status status = failed(failure_) ? failure_ : look(*mark);
-        if (status != Status::ok) return status;
-        if (mark->event) spare_events_[mark->is_barrier ? 1 : 0].push_back(std::move(mark->event));
-        mark = marks_.erase(mark);
-    }
-    return Status::ok;
+    if (failed(failure_)) return marks_.has(ticket) ? failure_ : Status::ok;
+    const hipError_t error = marks_.look(ticket);
+    if (error == hipErrorNotReady) return Status::in_progress;
+    if (error != hipSuccess) failure_ = failed_with(error, "copies");
+    return failure_;
 }
 
 }  // namespace hier::gpu

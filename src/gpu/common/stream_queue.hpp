@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "gpu/common/platform.hpp"
+#include "gpu/common/stream_marks.hpp"
 
 namespace hier::gpu {
-
-struct EventDestroy {
-    using pointer = hipEvent_t;
-    void operator()(hipEvent_t event) const { (void)hipEventDestroy(event); }
-};
-using Event = std::unique_ptr<hipEvent_t, EventDestroy>;
 
 class StreamQueue final : public Queue {
 public:
@@ -29,30 +24,18 @@ public:
                  std::uint64_t& ticket) override;
     Status reached(std::uint64_t ticket) override;
     Status wait(std::uint64_t ticket) override;
-    bool stores_words() const override { return words_ != nullptr; }
+    bool stores_words() const override { return marks_.are_words(); }
 
 private:
     struct Stream {
         hipStream_t handle = nullptr;
-        std::uint64_t marks = 0;   // stored so far, where the device stores words
         std::vector<Copy> copies;  // of the call that is being started
         std::vector<Word> words;
-    };
-    // Behind the copies that one call gave to one stream.
-    struct Mark {
-        std::uint64_t ticket;
-        std::size_t stream;
-        std::uint64_t value;  // that the stream's word reaches
-        Event event;          // where the device stores no words
-        bool is_barrier;      // of no copies
     };
 
     hipError_t open(std::size_t stream);
     void forget();
     bool start_prepared();
-    hipError_t mark(std::size_t stream, Mark& mark);
-    // ok, in_progress or an error.
-    Status look(const Mark& mark);
     Status failed_start(const char* what, hipError_t error);
     Status reached_locked(std::uint64_t ticket);
     void abandon();
@@ -75,12 +58,7 @@ private:
     bool is_stuck_ = false;                     // something has run for longer
     std::mutex mutex_;
     std::vector<Stream> streams_;
-    std::vector<Mark> marks_;  // not yet seen to be reached
-    // For copies, and for barriers. ROCm 10 takes an event without times for the last one of its stream
-    // where nothing came between, and then nothing is made visible: these have times.
-    std::vector<Event> spare_events_[2];
-    std::atomic<std::uint64_t>* words_ = nullptr;  // pinned, one for each stream
-    unsigned looks_ = 0;
+    StreamMarks marks_;
     std::uint64_t last_ticket_ = 0;
     Status failure_ = Status::ok;  // of a copy: it may be any that has been started
 };
