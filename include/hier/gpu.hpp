@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The core needs this of a GPU runtime. One source (src/gpu/) gives it, built once for ROCm and
-// once for CUDA; each is a module of its own, which is opened where its runtime is installed
-// (src/gpu/runtime.hpp).
+// The interface between the core and a GPU runtime. One source in src/gpu implements it. The build
+// makes a module of this source for ROCm and another one for CUDA. src/gpu/runtime.hpp opens the
+// module of the runtime that the process uses.
 //
-// The functions may be called by any thread, with any device current, and leave the current device
-// as it was. An error has been logged when its Status comes back.
+// Any thread may call these functions, with any device current. They leave the current device as it
+// was. If a function returns an error, the error has been logged.
 #pragma once
 
 #include <array>
@@ -30,15 +30,15 @@ struct IpcHandle {
 
 enum class Platform : std::uint8_t { rocm, cuda };
 
-// How a device, its copy engines included, comes to see the bytes that a NIC has written into its
-// memory. A signal proves only that the data was sent.
+// How a device and its copy engines come to see the bytes that a NIC has written into the device's
+// memory. A signal only proves that the data was sent.
 enum class RdmaFlush : std::uint8_t {
-    none,        // it sees that of itself
+    none,        // nothing has to be done
     by_runtime,  // Runtime::flush_rdma()
     by_read,     // the NIC has to read from that memory
 };
 
-// Those of a thread, of which the first is the current one.
+// The contexts of a thread. The first one is current.
 struct Contexts {
     std::array<void*, 8> all{};
     std::size_t count = 0;
@@ -54,15 +54,17 @@ public:
     virtual int current_device() const = 0;
     virtual std::string pci_address(int device) const = 0;  // 0000:1b:00.0; empty: unknown
 
-    // Tells what `address` belongs to. Host memory that the runtime does not know is no error.
+    // Tells in which memory `address` lies. Host memory that the runtime does not know is no error.
     virtual Status inspect(const void* address, Allocation& allocation) const = 0;
 
-    // Does the memory with this id still begin at `base`? It is an exported allocation or a VMM segment.
+    // Does the memory with this id still begin at `base`? The memory is an exported allocation or a
+    // VMM segment.
     virtual bool is_there(const std::byte* base, std::uint64_t id, int device) const = 0;
 
-    // For another process of this node. False: this kind of memory cannot be exported.
+    // Makes the handle by which other processes of this node map an allocation. False: this kind of
+    // memory cannot be exported.
     virtual bool export_memory(const Allocation& allocation, IpcHandle& handle) const = 0;
-    // Maps another process's allocation for copies by `device`; gives where it begins here.
+    // Maps another process's allocation for copies by `device`. Sets `base` to its address here.
     virtual Status map(const IpcHandle& handle, int device, std::byte*& base) const = 0;
     virtual void unmap(std::byte* base, int device) const = 0;
 
@@ -71,30 +73,31 @@ public:
     // Memory that an application maps itself.
     virtual const VmmRuntime& vmm() const = 0;
 
-    // Waits for all copies. False: one does not end within its bound, and may use its memory for ever.
+    // Waits for all copies. False: a copy has exceeded its bound, and may use its memory for ever.
     virtual bool finish_copies() const = 0;
 
-    // `bound`: how long it is waited for; 0: for ever.
+    // `bound`: the longest wait for a copy; 0: no limit.
     virtual std::unique_ptr<Queue> make_queue(int device,
                                               std::chrono::milliseconds bound) const = 0;
-    // Blocking, without a queue: for what a queue fails to do. Slow, and without a bound.
+    // Does copies that a queue has failed to do. Blocks without a limit, and is slow.
     virtual Status copy_plainly(std::span<const Copy> copies) const = 0;
-    // Must device memory that others have written be made visible to kernels by a ticket of this
-    // rank's own queue (start() without copies), once all of it has arrived?
+    // Do kernels see what peers have written only after a ticket of this rank's own queue? The
+    // ticket is one of start() without copies, taken when all bytes have arrived.
     virtual bool needs_acquire() const = 0;
 
-    // Takes what contexts the calling thread has, and gives them back. None where that means nothing.
+    // Takes the contexts of the calling thread away, and gives them back. ROCm has no contexts.
     virtual Contexts leave_contexts() const = 0;
     virtual void enter_contexts(const Contexts& contexts) const = 0;
 
     virtual RdmaFlush rdma_flush(int device) const = 0;
-    // by_runtime: makes visible what has landed so far. Waits for some us.
+    // Only where the flush is by_runtime. Makes visible what has landed so far. Blocks for some us.
     virtual Status flush_rdma(int device) const = 0;
 };
 
-// A module exports a function of this name. nullptr: there is no device, or (`is_broken`) the runtime
-// does not say whether there is, and may the next time; `reason` tells. `log` takes what goes wrong
-// later.
+// The name of the function that a module exports. Its number changes with this interface. The
+// function returns nullptr if there is no device, and `reason` says why. If the runtime did not say
+// whether there is a device, `is_broken` is set, and a later call may have an answer. `log` takes
+// later messages.
 inline constexpr const char* entry_point = "hier_gpu_open_9";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);

@@ -8,10 +8,10 @@
 
 namespace hier::gpu {
 
-// What Runtime says of threads, devices and errors holds here too.
+// The rules of Runtime on threads, devices and errors hold here too.
 //
-// Every function that gives memory back waits for all copies first. If one of them does not end within
-// its queue's bound, the memory is not given back, because the copy may still use it.
+// Every function that gives memory back waits for all copies first. If one of them does not end
+// within its queue's bound, the memory is not given back, because the copy may still use it.
 class MemoryRuntime {
 public:
     virtual ~MemoryRuntime() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What kind of memory a buffer is, and how a GPU runtime knows it.
+// Kinds of memory, and allocations of a GPU runtime.
 #pragma once
 
 #include <cstddef>
@@ -9,24 +9,25 @@ namespace hier {
 
 enum class MemoryKind : std::uint8_t {
     host,     // pageable, or not known to the GPU runtime
-    pinned,   // of the host, page-locked by the GPU runtime
-    managed,  // moved between host and device by the GPU runtime
+    pinned,   // host memory that the GPU runtime has page-locked
+    managed,  // the GPU runtime moves its pages between host and device
     device,
 };
 
-// What an address belongs to.
+// The memory that an address belongs to.
 struct Allocation {
     MemoryKind kind = MemoryKind::host;
-    std::int32_t device = -1;   // of device and managed memory; -1: none, or the CPU has its pages
-    std::byte* base = nullptr;  // device memory: the whole allocation
-    std::size_t length = 0;     // bytes from `base`
-    std::uint64_t id = 0;  // of this allocation alone, even when its address comes back; 0: none
-    bool is_exportable =
-        true;  // false: another library's, so the runtime cannot show it to processes
+    // The device of device memory, and of managed memory whose pages are there. -1: none.
+    std::int32_t device = -1;
+    std::byte* base = nullptr;  // where the allocation begins; known of device memory
+    std::size_t length = 0;     // of the allocation
+    // Never used again, even if another allocation comes to the same address. 0: unknown.
+    std::uint64_t id = 0;
+    bool is_exportable = true;  // false: another library has allocated it
 };
 
-// Copied by a device's engines. The CPU would fetch managed memory from there page by page, as a
-// device would from the CPU.
+// Do copy engines copy this memory? Managed memory is copied where its pages are. The other side
+// would fetch them one by one.
 inline bool is_of_device(const Allocation& memory)
 {
     return memory.kind == MemoryKind::device ||

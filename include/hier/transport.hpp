@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A transport moves slices between buffers of the ranks of one group: a node, or a rail. It knows no
-// collective and no algorithm.
+// A transport moves slices between the buffers of the ranks of one group: a node, or a rail. It
+// knows no collective and no algorithm.
 //
-// One object serves one level of one team. Peers are named by their index in that group. All calls
-// come from one thread at a time, and none of them waits.
+// One object serves one level of one team. Peers are named by their index in the group. One thread
+// at a time calls the functions, and none of them waits.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,11 @@ namespace hier {
 struct Region {
     std::byte* base = nullptr;
     std::size_t length = 0;
-    Allocation memory = {};  // that it lies in
+    Allocation memory = {};  // the allocation that `base` lies in
 };
 
-// Do `bytes` bytes from `offset` on lie within `length`? The first two may be another process's words.
+// Do `bytes` bytes from `offset` on lie within `length`? The first two may come from another
+// process, so their sum may overflow.
 inline bool fits(std::size_t offset, std::size_t bytes, std::size_t length)
 {
     return offset <= length && bytes <= length - offset;
@@ -33,39 +34,38 @@ inline bool contains(const Region& outer, const Region& inner)
     return inner.base >= outer.base && inner.base + inner.length <= outer.base + outer.length;
 }
 
-// What one call works on.
+// The buffers and the mode of one call.
 struct Binding {
-    std::uint64_t sequence;  // of the call on its team, from 1, equal on all ranks; < 2^40
-    Region send;             // Place::send; in place the part of `receive` that the rank sends
+    std::uint64_t sequence;  // number of the call in its team, from 1, equal on all ranks; < 2^40
+    Region send;             // Place::send; in place: the part of `receive` that this rank sends
     Region receive;          // Place::receive
-    Region bounce = {};      // Place::bounce, as long as `receive`; none where the network reaches
-                             // `receive` itself
-    bool eager = false;      // rail peers put without waiting until this rank is in the call
-    bool publish = false;    // puts on the node go to all of its ranks and wait for none
-    std::size_t chunks = 1;  // that a shard is cut into between nodes; equal on all ranks
+    Region bounce = {};      // Place::bounce, as long as `receive`; none if it is not needed
+    bool eager = false;      // rail peers put before they know that this rank is in the call
+    bool publish = false;    // a put on the node goes to all its ranks and waits for none of them
+    std::size_t chunks = 1;  // of a shard between nodes; equal on all ranks
 
     std::byte* at(Place place, std::size_t offset) const { return region(place).base + offset; }
     const Region& region(Place place) const
     {
         return place == Place::send ? send : place == Place::bounce ? bounce : receive;
     }
-    // Where rail peers write.
+    // The buffer that rail peers write to.
     const Region& rail_target() const { return bounce.base != nullptr ? bounce : receive; }
 };
 
 struct Transfer {
-    int peer;  // index in the group; Op::every_peer: in a published call
+    int peer;  // index in the group; Op::every_peer in a published call
     Slice slice;
-    Place from;           // which of our buffers is read
-    Place to;             // copy: which of our buffers is written
-    std::uint32_t count;  // signal this many arrivals at the peer, after the data
-    std::uint32_t op;     // handed back on completion
+    Place from;           // the buffer of ours that is read
+    Place to;             // for a copy: the buffer of ours that is written
+    std::uint32_t count;  // how many arrivals to signal to the peer, behind the data
+    std::uint32_t op;     // the completion names it
 };
 
 // Where asynchronous operations report.
 class Completions {
 public:
-    // Of transfers that the transport gathers: it has handed this one on only now.
+    // For a transfer that the transport has gathered: only now has it been started.
     virtual void started(std::uint32_t) {}
     virtual void complete(std::uint32_t op, Status status) = 0;
 
@@ -77,59 +77,59 @@ class Transport {
 public:
     virtual ~Transport() = default;
 
-    // Takes the buffers of the next collective: registers what needs it. peer_failed: somebody has
-    // raised a failure. Every begin is followed by one end.
+    // Takes the buffers of the next call, and registers them if need be. peer_failed: a rank has
+    // raised a failure. One end() follows every begin().
     virtual Status begin(const Binding& binding) = 0;
-    // Lets `peer` (Op::every_peer: all of the group) write into the receive buffer, and so tells it
-    // that this rank is in the call.
+    // Lets `peer` write into the receive buffer. Op::every_peer means all peers. The peer also
+    // learns that this rank is in the call.
     virtual Status announce(int peer) = 0;
-    // Tells `peer` (likewise) that this rank is in the call, in which nobody announces.
+    // Tells `peer` or every peer that this rank is in a call in which nobody announces.
     virtual Status enter(int peer) = 0;
-    // Has `peer` let us write? in_progress: not yet. mismatch: it has, for a buffer of another size.
+    // Has `peer` let us write? in_progress: not yet. mismatch: its buffer has another size.
     virtual Status announced(int peer) = 0;
-    // Is `peer` known to be in the call, in which nobody announces? Its word, its puts and its
-    // heartbeat count. in_progress, mismatch: as above.
+    // Is `peer` known to be in a call in which nobody announces? Its entry word, its puts and its
+    // heartbeat prove that. in_progress, mismatch: as above.
     virtual Status entered(int peer) = 0;
-    // Starts a transfer. ok: done at once; in_progress: `op` is completed later. Done means that
-    // the source may be reused.
+    // Starts a transfer. ok: the transfer is done. in_progress: `op` is completed later. Done means
+    // that the source may be used again.
     virtual Status put(const Transfer& transfer) = 0;
-    // As put, between our own buffers. Only on the node level.
+    // Like put(), but between our own buffers. Only on the node level.
     virtual Status copy(const Transfer& transfer) = 0;
-    // Starts what put() and copy() may have gathered.
+    // Starts the transfers that put() and copy() have gathered.
     virtual void submit(Completions&) {}
-    // As put; done when all puts and announcements to `peer` land without our help: whoever then
-    // makes no more calls delays nobody.
+    // Completes like put(), when all puts and announcements to `peer` land without our help. After
+    // that, a rank that makes no more calls delays nobody.
     virtual Status drain(int peer, std::uint32_t op) = 0;
     // The puts of `peer` that have arrived in this collective.
     virtual std::uint32_t arrived(int peer) = 0;
-    // Is the connection to `peer` known to be broken? Nothing more comes from there, then.
+    // Is the connection to `peer` known to be broken? Then nothing more comes from this peer.
     virtual bool is_lost(int) { return false; }
-    // Moves things on and reports completions. Returns the first error that any rank of the group
-    // has raised.
+    // Moves transfers on and reports completions. Returns the first error that any rank of the
+    // group has raised.
     virtual Status progress(Completions& completions) = 0;
-    // Nothing of ours is reading or writing the bound buffers.
+    // True if none of our transfers reads or writes the buffers of the call.
     virtual bool idle() = 0;
-    // After everything has arrived: makes it visible to whatever the application does next.
-    // in_progress: ask again.
+    // Called when all data has arrived. Makes the data visible to whatever the application does
+    // next. in_progress: call again.
     virtual Status settle() { return Status::ok; }
     virtual void end() = 0;
-    // A sign of life of ranks that wait for one which has not entered the call: `heartbeat` grows
-    // while there is any such rank, and every rank hands on the highest that it has heard. heard() is
-    // the highest of the group's others in this call, 0 for none.
+    // A sign of life. `heartbeat` grows while some rank waits for another one to enter the call.
+    // Every rank tells the group the highest heartbeat that it has heard. heard() is the highest
+    // one of the other ranks of the group in this call, 0 for none.
     virtual void tell(std::uint32_t heartbeat) = 0;
     virtual std::uint32_t heard() = 0;
-    // Tells the group that the team has failed; they see it in begin() and progress().
+    // Tells the group that the team has failed. The other ranks see that in begin() and progress().
     virtual void raise(Status status) = 0;
-    // After raise(), once idle: tells the group, behind all data, that this rank will write into
-    // none of its buffers any more.
+    // Called after raise(), once idle() is true. Tells the group, behind all data, that this rank
+    // will not write into anybody's buffers any more.
     virtual void stop() = 0;
-    // After raise(): may `peer`, of which `count` puts are due in this collective, still write into
-    // the receive buffer?
+    // Called after raise(). May `peer` still write into the receive buffer? `count` puts of the
+    // peer are due in this call.
     virtual bool may_write(int peer, std::uint32_t count) = 0;
 };
 
-// A signal is one 64-bit word that only grows: the collective's sequence number and the arrivals so
-// far in it.
+// A signal is one 64-bit word that only grows. It holds the sequence number of a call and the
+// number of arrivals in that call so far.
 struct Signal {
     static constexpr int count_bits = 24;
     static constexpr std::uint32_t max_count = (1u << count_bits) - 1;
