@@ -31,8 +31,8 @@ std::string directory_of_this()
     return slash == std::string::npos ? "." : name.substr(0, slash);
 }
 
-// Beside the component; for programs of the build tree, where the component is. The variable, for
-// tests and benches, names the only place.
+// Looks beside the component. Programs of the build tree find the component's directory from their
+// own. Tests and benches name the only directory by the variable.
 void* find(const std::string& name, std::string& reason)
 {
     const std::string here = directory_of_this();
@@ -45,7 +45,8 @@ void* find(const std::string& name, std::string& reason)
         void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         const char* cause = dlerror();
         if (module != nullptr && dlsym(module, entry_point) != nullptr) return module;
-        // It stays: were it closed, every search would load it anew, and runtime() search for ever.
+        // The module stays open. If it were closed, every search would load it again, and runtime()
+        // would take that for a reason to search again.
         if (module != nullptr) cause = "it has another version";
         if (!reason.empty() || cause == nullptr) continue;
         const bool is_named = std::string_view(cause).starts_with(path);
@@ -65,7 +66,6 @@ bool is_loaded(const char* library)
 
 std::span<const Module> modules() { return all; }
 
-// Has this process loaded a library of such a name, of whatever version?
 bool uses(const char* family)
 {
     return dl_iterate_phdr(
@@ -80,7 +80,7 @@ bool uses(const char* family)
 
 AsksForContext find_loaded_cuda()
 {
-    void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);  // it stays from now on
+    void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);  // keeps it loaded
     if (library == nullptr || uses("libamdhip64.so")) return nullptr;
     return reinterpret_cast<AsksForContext>(dlsym(library, "cuCtxGetCurrent"));
 }

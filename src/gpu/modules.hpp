@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The files that know a GPU runtime, one each, beside the component.
+// The modules for GPU runtimes: files beside the component, one for each runtime.
 #pragma once
 
 #include <span>
@@ -12,25 +12,26 @@ namespace hier::gpu {
 struct Module {
     int choice;  // a HIER_GPU_*
     const char* file;
-    const char* library;  // that it is built for; empty: it is not built
-    const char* family;   // how the names of the runtime's libraries begin
+    const char* library;  // the library that it is built for; empty: this module is not built
+    const char* family;   // the beginning of the names of the runtime's libraries
 };
 std::span<const Module> modules();
 
-// Has this process loaded a library of such a name, of whatever version?
+// Has this process loaded a library whose name begins like this, in any version?
 bool uses(const char* family);
 
-// CUDA's driver, where it is the only runtime that the process has loaded: cuCtxGetCurrent.
+// cuCtxGetCurrent, if CUDA's driver is the only runtime that the process has loaded. Otherwise
+// null.
 using AsksForContext = int (*)(void**);
 AsksForContext find_loaded_cuda();
 
 struct Attempt {
     Runtime* runtime = nullptr;
     bool has_module = false;
-    bool is_broken = false;  // there may be device memory all the same
+    bool is_broken = false;  // there may be device memory, but nobody can tell
     std::string reason;      // why there is no runtime
 };
-// `only_loaded`: unless the process has loaded the library, too.
+// `only_loaded`: opens the module only if the process has loaded the module's library.
 Attempt open_module(const Module& module, bool only_loaded);
 
 }  // namespace hier::gpu

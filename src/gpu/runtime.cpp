@@ -23,13 +23,12 @@ std::atomic<int> chosen{HIER_GPU_AUTO};
 std::atomic<int> last_device{-1};
 // The last search found that the process uses a runtime that cannot say what memory is.
 std::atomic<bool> found_broken{false};
-// Not destroyed at exit: in a child of fork() the runtime may not be touched, and elsewhere it may have
-// been torn down before (ROCm from 6.2 on does that).
+// Not destroyed at exit. In a child of fork() the runtime may not be touched. In other processes it
+// may have been torn down earlier, as ROCm from 6.2 on does.
 std::map<int, std::unique_ptr<Queue>>& queues = *new std::map<int, std::unique_ptr<Queue>>;
 std::atomic<bool> may_peers_write{true};
 std::atomic<std::chrono::milliseconds> wait_bound{std::chrono::milliseconds(0)};
 
-// How many libraries this process has loaded so far.
 unsigned long long libraries_loaded()
 {
     unsigned long long count = 0;
@@ -42,7 +41,7 @@ unsigned long long libraries_loaded()
     return count;
 }
 
-// One line a process; under the lock.
+// Logs one line in the life of the process. The caller holds the lock.
 void tell_once(const std::string& what, const std::string& reasons)
 {
     static bool told = false;
@@ -56,7 +55,7 @@ Runtime* search(bool only_loaded, std::string& reasons)
     const int choice = chosen;
     if (opened != nullptr || choice == HIER_GPU_NONE) return opened;
     bool any_is_broken = false;
-    std::string lost;  // a runtime that is used, and has no module
+    std::string lost;  // a runtime that the process uses, without a module for it
     for (const Module& c : modules()) {
         if (choice != HIER_GPU_AUTO && choice != c.choice) continue;
         const bool must_be_loaded = only_loaded && choice == HIER_GPU_AUTO;
@@ -96,11 +95,12 @@ bool peers_may_write() { return may_peers_write.load(std::memory_order_relaxed);
 static Runtime* runtime_among(unsigned long long loaded)
 {
     static std::atomic<unsigned long long> loaded_at_last_search{0};
-    // The last search may have opened one since the first look.
+    // Another thread's search may have opened a runtime since runtime() looked.
     if (loaded_at_last_search == loaded) return opened;
     std::string reasons;
     Runtime* const found = search(true, reasons);
-    loaded_at_last_search = loaded;  // not before: other threads would take the answer for known
+    // Stored last, because other threads then take the answer for known.
+    loaded_at_last_search = loaded;
     return found;
 }
 
@@ -116,8 +116,8 @@ Runtime* find_runtime(std::string& reason)
     return search(false, reason);
 }
 
-// CUDA has been loaded and not been used yet: no memory is its, and to ask it for devices would settle
-// what CUDA_VISIBLE_DEVICES says.
+// Is CUDA loaded, but not used yet? Then no memory belongs to CUDA. To ask for devices would be
+// wrong, because CUDA reads CUDA_VISIBLE_DEVICES only once, at that moment.
 static bool is_cuda_untouched(unsigned long long loaded)
 {
     constexpr int not_initialized = 3;  // CUDA_ERROR_NOT_INITIALIZED
@@ -133,8 +133,8 @@ static bool is_cuda_untouched(unsigned long long loaded)
     return ask != nullptr && ask(&context) == not_initialized;
 }
 
-// No runtime says what the memory is. It is not the host's if the CPU does not reach it. (A module may
-// have been put in its place since, a runtime may have recovered.)
+// No runtime has said what the memory is. If the CPU cannot read it, it is not host memory. Then
+// the search is worth repeating: a module may have been installed, or a runtime may have recovered.
 static Status inspect_without(const void* address, const Runtime*& r)
 {
     if (!found_broken || is_readable(address)) return Status::ok;
@@ -159,14 +159,14 @@ Status Inspector::inspect(const void* address, Allocation& allocation) const
 {
     allocation = {};
     if (is_untouched_) return Status::ok;
-    // The look at an address before may have found one.
+    // An earlier call of inspect() may have found a runtime since.
     const Runtime* r = runtime_ != nullptr ? runtime_ : opened.load();
     if (r == nullptr) {
         const Status status = inspect_without(address, r);
         if (r == nullptr) return status;
     }
     const Status status = r->inspect(address, allocation);
-    // (Pinned memory has the device that was current when it was made, often the first.)
+    // The device of pinned memory is the one that was current at its allocation, often the first.
     int none = -1;
     if (allocation.kind == MemoryKind::pinned)
         last_device.compare_exchange_strong(none, allocation.device, std::memory_order_relaxed);
@@ -197,8 +197,9 @@ Queue* queue(int device)
 
 namespace {
 
-// One side of several copies. Types join what they like, and each allocation has to be seen before it is
-// copied: on CUDA that is when what the application has written there is waited for.
+// The targets or the sources of several copies. A datatype may join several allocations. Each one
+// must be inspected before it is copied, because on CUDA that waits for the application's own
+// copies.
 class Side {
 public:
     Status see_first(const void* address)
@@ -211,7 +212,7 @@ public:
     Status see(const void* base, std::size_t row_bytes, std::size_t rows, std::size_t pitch)
     {
         if (!is_of_device(first_))
-            return Status::ok;  // the staging, or a type in the host's memory
+            return Status::ok;  // staging memory, or a datatype in host memory
         const auto* at = static_cast<const std::byte*>(base);
         const std::size_t span = rows > 1 ? (rows - 1) * pitch + row_bytes : 1;
         Status status = see(at);
@@ -262,7 +263,8 @@ static Status copy_by_queue(std::span<const Copy> copies)
     return q->wait(ticket);
 }
 
-// These stage a call whose other ranks may be in it already: nothing is given up easily.
+// Tries again without a queue. The copies stage a call that other ranks may have entered already,
+// so an error here would fail the call on all ranks.
 Status copy_now(std::span<const Copy> copies)
 {
     if (copies.empty()) return Status::ok;

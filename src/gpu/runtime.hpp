@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The GPU runtime of this process: the module of the runtime that the application uses. None of
-// this makes a context on a device that the application has not used.
+// The GPU runtime of this process: the module for the runtime that the application uses. None of
+// these functions makes a context on a device that the application has not used.
 #pragma once
 
 #include <string>
@@ -9,43 +9,43 @@
 
 namespace hier::gpu {
 
-// A HIER_GPU_*; before anything else.
+// `choice` is a HIER_GPU_*. Call this before any other function here.
 void choose_runtime(int choice);
-// nullptr: there is none (yet). Asks again when the process has loaded libraries since.
+// nullptr: there is no runtime so far. Searches again if the process has loaded libraries since.
 Runtime* runtime();
-// As above, and looks for a runtime that the process has not loaded. `reason`: why there is none.
+// Like runtime(), but also tries runtimes that are not loaded. `reason`: why there is none.
 Runtime* find_runtime(std::string& reason);
 
-// Tells what addresses belong to. Memory that no runtime knows belongs to the host.
+// Tells in which memory addresses lie. Memory that no runtime knows is host memory.
 class Inspector {
 public:
-    // Looks for the runtime once, for several addresses.
+    // Looks for the runtime once. Then inspect() can be called for several addresses.
     Inspector();
     Status inspect(const void* address, Allocation& allocation) const;
 
 private:
     const Runtime* runtime_;
-    bool is_untouched_ = false;  // CUDA is loaded, and no memory is its own yet
+    bool is_untouched_ = false;  // CUDA is loaded, but not used yet: no memory is CUDA's
 };
 
 inline Status inspect(const void* address, Allocation& allocation)
 {
     return Inspector().inspect(address, allocation);
 }
-// The device of the last memory that inspect() found to belong to one, on this thread or another,
-// or else of the first pinned memory; -1: none yet.
+// The device of the last device memory that inspect() has seen, in any thread. Before any, the
+// device of the first pinned memory. -1: neither so far.
 int used_device();
 // The process's queue of this device. nullptr: the cause has been logged.
 Queue* queue(int device);
-// How long copies are waited for, by queues that are made from then on; 0: for ever.
+// Sets the longest wait for copies of the queues that are made from now on. 0: no limit.
 void limit_waits(std::chrono::milliseconds bound);
-// May other ranks of the node write into this one's device memory? Yes, unless said otherwise.
+// May other ranks of the node write into this rank's device memory? The default is yes.
 void let_peers_write(bool may);
 bool peers_may_write();
-// Blocking, within that bound, each from or into memory of one and the same device.
+// Blocks, up to the limit of limit_waits(). All copies read or write memory of the same device.
 Status copy_now(std::span<const Copy> copies);
 
-// While it lives, this thread has no context, if that is wanted.
+// While the object lives, this thread has no context, if that is wanted.
 class ContextPause {
 public:
     explicit ContextPause(bool is_wanted);
@@ -58,7 +58,7 @@ private:
     Contexts contexts_;
 };
 
-// Gives up what the process holds; nothing is running any more.
+// Destroys the queues of the process. No copy may run any more.
 void release_runtime();
 
 }  // namespace hier::gpu

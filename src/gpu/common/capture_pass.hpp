@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Graphs that the application captures while we work.
+// Permission to work while the application captures a graph.
 #pragma once
 
 #ifdef HIER_CUDA
@@ -9,9 +9,10 @@
 
 namespace hier::gpu {
 
-// While one thread captures a graph in the strictest mode (the default one), whatever another thread
-// calls that waits, asks whether something is done or makes memory fails and ends the capture, but
-// for threads that have said that they may. The calling one has, for the life of this.
+// A thread may capture a graph in the strictest mode, which is the default. Then calls of other
+// threads that wait, query or allocate fail, and they end the capture. A thread can declare that
+// its calls have nothing to do with the capture. The calling thread does so for the life of this
+// object.
 class CapturePass {
 public:
     CapturePass() { is_given_ = hipThreadExchangeStreamCaptureMode(&mode_) == hipSuccess; }

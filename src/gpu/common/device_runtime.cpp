@@ -11,7 +11,7 @@
 namespace hier::gpu {
 namespace {
 
-// 12080 and 50221153 are CUDA 12.8 and ROCm 5.2.
+// 12080 is CUDA 12.8, and 50221153 is ROCm 5.2.
 std::string version_text(int version)
 {
     const bool is_cuda = version < 1000000;
@@ -20,8 +20,9 @@ std::string version_text(int version)
     return std::string(platform_name) + ' ' + std::to_string(major) + '.' + std::to_string(minor);
 }
 
-// Uses the default stream of the memory's device. (CUDA returns from a copy out of pageable memory
-// before the data has landed, ROCm from a copy inside a device before it is done.)
+// Uses the default stream of the memory's device. A wait for this stream is needed: CUDA returns
+// from a copy out of pageable memory before the data has landed, and ROCm from a copy inside a
+// device.
 hipError_t copy_by_default_stream(const Copy& c)
 {
     Allocation memory;
@@ -83,8 +84,8 @@ bool DeviceRuntime::is_there(const std::byte* base, std::uint64_t id, int device
 
 bool DeviceRuntime::export_memory(const Allocation& allocation, IpcHandle& handle) const
 {
-    hipIpcMemHandle_t
-        exported{};  // ROCm leaves its last bytes as they are, and handles are compared
+    // Zeroed, because handles are compared, and ROCm does not write the last bytes.
+    hipIpcMemHandle_t exported{};
     static_assert(sizeof exported == sizeof handle.bytes);
     const DeviceScope scope(allocation.device);
     hipError_t error = scope.error();
@@ -112,12 +113,12 @@ Status DeviceRuntime::map(const IpcHandle& handle, int device, std::byte*& base)
     return Status::ok;
 }
 
-// To give memory back is to wait for copies. The memory stays if one of them does not end.
+// Waits for all copies first. The memory stays mapped if a copy does not end.
 void DeviceRuntime::unmap(std::byte* base, int device) const
 {
     if (!StreamQueue::finish_all()) return;
     const DeviceScope scope(device);
-    // Fails where the application has taken its device down already, and then there is nothing left.
+    // This fails if the application has already reset its device. Then no mapping is left.
     if (hipIpcCloseMemHandle(base) != hipSuccess) (void)hipGetLastError();
 }
 
@@ -152,7 +153,6 @@ Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
 
 }  // namespace hier::gpu
 
-// The one name that a module exports.
 extern "C" __attribute__((visibility("default"))) hier::gpu::Runtime*
 hier_gpu_open_9(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
                 bool& is_broken);
@@ -162,9 +162,9 @@ extern "C" hier::gpu::Runtime* hier_gpu_open_9(void (*log)(int level, const char
                                                bool& is_broken)
 {
     using namespace hier::gpu;
-    // For as long as the process: others may still use it at exit.
+    // Lives as long as the process, because others may still use the runtime at exit.
     static Runtime* opened = nullptr;
-    set_report(log);  // whose it was may be gone
+    set_report(log);  // the last caller's log may be gone
     if (opened != nullptr) return opened;
     const char* cause = nullptr;
     int devices = 0, version = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HIP's names, on CUDA too: only those that src/gpu uses. (HIP's own headers for NVIDIA lag behind
-// CUDA's releases.)
+// HIP's names for CUDA's functions, as far as src/gpu uses them. HIP has headers for NVIDIA too,
+// but they lag behind CUDA's releases.
 #pragma once
 
 #ifdef HIER_CUDA
@@ -59,5 +59,5 @@ constexpr auto hipErrorOutOfMemory = cudaErrorMemoryAllocation;
 #define hipStreamSynchronize cudaStreamSynchronize
 #else
 #include <hip/hip_runtime_api.h>
-#undef __noinline__  // HIP's macro: of libstdc++ 16 it is an attribute's name
+#undef __noinline__  // HIP's macro; libstdc++ 16 has an attribute of this name
 #endif

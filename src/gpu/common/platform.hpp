@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ROCm and CUDA differ in these: see platform_rocm.cpp and platform_cuda.cpp.
+// Where ROCm and CUDA differ. platform_rocm.cpp and the files in src/gpu/cuda implement this.
 #pragma once
 
 #include <chrono>
@@ -14,22 +14,23 @@
 namespace hier::gpu {
 
 extern const char* const platform_name;
-// Does memory that peers wrote have to be made visible to kernels that start afterwards?
+// See Runtime::needs_acquire().
 extern const bool platform_needs_acquire;
 
 extern const Platform platform;
 
-// False, with a cause, where the platform cannot be used.
+// False: the platform cannot be used, and `cause` says why.
 bool platform_open(const char*& cause);
-// A pointer that the runtime does not know belongs to the host.
+// A pointer that the runtime does not know is one to host memory.
 hipError_t inspect_pointer(const void* address, Allocation& allocation);
 
-// Does this version of the runtime let processes share what an application has mapped itself?
+// Does this version of the runtime let processes share VMM segments?
 bool platform_shares_segments(int version);
-// A segment of the current device.
+// The VMM segment or allocation of the current device that `address` lies in.
 hipError_t inspect_segment(const std::byte* address, VmmSegment& segment);
 
-// The context that the calling thread had, put back at the end. With a pass.
+// Makes `device` current in the calling thread, with a CapturePass. Puts the thread's own context
+// back at the end.
 class DeviceScope {
 public:
     explicit DeviceScope(int device);
@@ -40,54 +41,54 @@ public:
 
 private:
     CapturePass pass_;
-    std::intptr_t saved_ = -1;  // CUDA: the context; ROCm: the device, -1: it need not change
+    std::intptr_t saved_ = -1;  // CUDA: the context; ROCm: the device, or -1: no change
     hipError_t error_ = hipSuccess;
 };
 
-// The number of the device's context, which a reset of the device ends, with all that was made in it
-// and must not be touched any more; 0: it has none. Makes none.
+// The number of the device's context. 0: the device has none, and none is made. A reset of the
+// device ends the context. All that was made in this context must not be touched any more.
 std::uint64_t context_of(int device);
-// The same of the current device; quick.
+// The number of the current context. This is quick.
 std::uint64_t current_context();
 
-// The calling thread's.
+// See Runtime::leave_contexts().
 Contexts take_contexts();
 void give_contexts(const Contexts& contexts);
 
-// Waits for all that the stream has been given, `bound` at most, 0 standing for ever. False: it is
-// still running. A copy that has failed is over, too.
+// Waits until the stream has done all its work, up to `bound`; 0: no limit. False: the stream still
+// runs. A stream whose copy has failed does not run any more.
 bool finish(hipStream_t stream, std::chrono::milliseconds bound);
 
 using TrialMemory = std::unique_ptr<void, void (*)(void*)>;
 
-// Finds out, once in a process and by a trial where need be, which copies can be used. `stream` is
-// one of the current device. hipErrorNotReady: the trial has not ended within the bound. `used`: its
-// memory, to be given back when the application is done with the device: hipFree waits for its kernels.
+// Finds out which copies can be used, once in a process, by a trial if need be. `stream` belongs to
+// the current device. hipErrorNotReady: the trial has exceeded the bound. `used` is the memory of
+// the trial. Free it late, because hipFree waits for the application's kernels.
 hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound, TrialMemory& used);
 
-// The stream that takes the copies of a lane, from 0.
+// The number of the stream that takes the copies of a lane, from 0.
 std::size_t stream_of(int lane);
 
 // Asynchronous, in one stream. No compute unit takes part where the runtime allows that.
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies);
-// The rows of one.
+// One copy that has several rows.
 hipError_t copy_rows(hipStream_t stream, const Copy& copy);
 
-// A copy that recurs, kept ready for one stream because that makes it quicker to start.
+// A copy that recurs. It is kept ready for one stream, which makes its start quicker.
 class PreparedCopy {
 public:
     virtual ~PreparedCopy() = default;
-    // Asynchronous. False: it has not been started, and has to be like any other.
+    // Asynchronous. False: the copy has not been started, and the caller starts it like any other.
     virtual bool start(hipStream_t stream, const Copy& copy) = 0;
 };
-// For the current device. nullptr: it would not be quicker.
+// For the current device. nullptr: prepared copies would not be quicker.
 std::unique_ptr<PreparedCopy> make_prepared_copy();
 
 bool can_store_words(int device);
-// Behind everything that the stream has been given, by no kernel.
+// Stores the words when the stream has done all its work so far. No kernel does that.
 hipError_t store_words(hipStream_t stream, std::span<const Word> words);
 
 RdmaFlush rdma_flush_of(int device);
-hipError_t flush_rdma_writes();  // into the current device
+hipError_t flush_rdma_writes();  // of the current device
 
 }  // namespace hier::gpu

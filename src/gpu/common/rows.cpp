@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies of rows: what a derived datatype leaves of an array.
+// Copies of rows. A derived datatype that selects parts of an array makes them.
 #include <algorithm>
 
 #include "gpu/common/platform.hpp"
@@ -21,8 +21,8 @@ Copy some_of(const Copy& copy, std::size_t first, std::size_t rows)
     return some;
 }
 
-// Do the first and the last byte lie in the same allocation? Datatypes may join several. No driver says
-// how it copies rows in several allocations, or in a device's memory and the host's.
+// Do the first and the last byte lie in the same allocation? A datatype may join several. No driver
+// documents how it copies rows that lie in several allocations.
 bool is_in_one(const void* base, std::size_t span)
 {
     Allocation first, last;
@@ -45,11 +45,11 @@ hipError_t one_by_one(hipStream_t stream, const Copy& copy)
 
 }  // namespace
 
-// One by one, too, where the runtime does not take them as they are: with pitches beyond what it
-// takes, for one.
+// Copies the rows one by one if the runtime refuses to copy them at once, as it does for large
+// pitches.
 hipError_t copy_rows(hipStream_t stream, const Copy& copy)
 {
-    constexpr std::size_t at_once = 128 << 20;  // bytes: of more an MI355X has hung
+    constexpr std::size_t at_once = 128 << 20;  // bytes; a larger copy has hung an MI355X
     if (copy.bytes == 0 || copy.bytes > at_once ||
         !is_in_one(copy.to, (copy.rows - 1) * copy.to_pitch + copy.bytes) ||
         !is_in_one(copy.from, (copy.rows - 1) * copy.from_pitch + copy.bytes))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Marks behind copies, by which a queue learns that the copies are done. Every call of start() leaves
-// one mark in each stream that it uses.
+// Marks behind copies, by which a queue learns that the copies are done. Every call of start()
+// leaves one mark in each stream that it uses.
 //
-// If the device can store words, each stream has a word in pinned memory that counts its marks, and a
-// look at a mark costs one read of memory. Otherwise a mark is an event.
+// If the device can store words, each stream has a word in pinned memory that counts its marks, and
+// a look at a mark costs one read of memory. Otherwise a mark is an event.
 #pragma once
 
 #include <array>
@@ -29,17 +29,19 @@ public:
     hipError_t open(int device);
     // Once all marks are reached: destroys what open() and add() made.
     void close();
-    // Destroys nothing. Copies still run, or a reset of the device has ended all that was made there.
+    // Destroys nothing. Copies still run, or a reset of the device has ended all that was made
+    // there.
     void abandon();
 
     bool are_words() const { return words_ != nullptr; }
     // One add() for each of so many streams will then allocate nothing.
     void reserve(std::size_t streams);
-    // The device stores `words` too, which are of this stream. A barrier has no copies before it.
+    // Adds a mark behind all that the stream has been given. The device stores `words` too, which
+    // belong to this stream. A barrier is a mark without copies.
     hipError_t add(std::uint64_t ticket, std::size_t stream, hipStream_t handle,
                    std::vector<Word>& words, bool is_barrier);
-    // Looks at the marks of this ticket, and drops those that are reached. hipErrorNotReady: there are
-    // others. Any other error is that of a copy.
+    // Looks at the marks of this ticket, and drops those that are reached. hipErrorNotReady: there
+    // are others. Any other error is that of a copy.
     hipError_t look(std::uint64_t ticket);
     bool has(std::uint64_t ticket) const;
 
@@ -48,8 +50,8 @@ private:
         std::uint64_t ticket;
         std::size_t stream;
         hipStream_t handle;
-        std::uint64_t value;  // that the stream's word reaches
-        Event event;          // where the device stores no words
+        std::uint64_t value;  // the stream's word has it when the copies are done
+        Event event;          // if the device stores no words
         bool is_barrier;
     };
 
@@ -60,9 +62,9 @@ private:
     std::atomic<std::uint64_t>* words_ = nullptr;      // pinned, one for each stream
     std::array<std::uint64_t, max_streams> values_{};  // by stream: of the last mark
     unsigned looks_ = 0;
-    // Events that are free: for copies, and for barriers. ROCm 10 takes an event without times for the
-    // last one of its stream if nothing came in between, and then makes nothing visible. So events of
-    // barriers have times.
+    // Events that are free: for copies, and for barriers. ROCm 10 takes an event without times for
+    // the last one of its stream if nothing came in between, and then makes nothing visible. So
+    // events of barriers have times.
     std::array<std::vector<Event>, 2> spare_events_;
 };
 

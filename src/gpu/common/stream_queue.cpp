@@ -44,7 +44,7 @@ StreamQueue::~StreamQueue()
     }
     const DeviceScope scope(device_);
     if (!is_over) {
-        // Destroying any of this would wait, as would what gives memory back.
+        // To destroy a stream or an event, or to give memory back, would wait for the copies.
         leave_streams();
         abandon();
         return;
@@ -57,7 +57,7 @@ StreamQueue::~StreamQueue()
     marks_.close();
 }
 
-// It stays as it is.
+// Destroys nothing.
 void StreamQueue::abandon()
 {
     marks_.abandon();
@@ -65,7 +65,7 @@ void StreamQueue::abandon()
     (void)tried_with_.release();
 }
 
-// Streams of the highest priority do not wait behind the application's.
+// The highest priority, so that copies do not wait behind the application's streams.
 hipError_t StreamQueue::open(std::size_t stream)
 {
     if (stream >= streams_.size()) streams_.resize(stream + 1);
@@ -77,7 +77,7 @@ hipError_t StreamQueue::open(std::size_t stream)
                                                              hipStreamNonBlocking, greatest);
 }
 
-// Also drops the copies of a call that ran out of memory halfway.
+// An earlier call that ran out of memory may have left copies here.
 void StreamQueue::forget()
 {
     for (Stream& s : streams_) {
@@ -86,7 +86,8 @@ void StreamQueue::forget()
     }
 }
 
-// A copy that was started all the same must have ended before its buffers are given up.
+// Some copies of this call may have been started. They must end before the caller gives up the
+// buffers.
 Status StreamQueue::failed_start(const char* what, hipError_t error)
 {
     const Status status = failed_with(error, what);
@@ -116,16 +117,17 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
     }
     for (const Word& w : words)
         streams_[std::min(stream_of(w.lane), StreamMarks::max_streams - 1)].words.push_back(w);
-    // All memory that is needed: what has been started has to be marked.
+    // Allocates before the first copy starts, because every copy that starts needs a mark.
     marks_.reserve(streams_.size());
     for (Stream& s : streams_) s.words.reserve(s.words.size() + 1);
     ticket = ++last_ticket_;
-    // Those to peers first: the copies inside the device are issued while these run. One that is
-    // prepared takes less than to issue several to peers, during which it runs.
+    // Copies to peers go first, and run while the copies inside the device are issued. A prepared
+    // copy goes ahead of several copies to peers: it is issued quickly, and runs while they are
+    // issued.
     const bool is_ahead = copies.size() > 2 && start_prepared();
     for (std::size_t i = streams_.size(); i-- > 0;) {
         Stream& s = streams_[i];
-        // A call without copies waits for nothing but the device's turn.
+        // A call without copies is a barrier: one mark, in stream 0.
         if (s.copies.empty() && !(copies.empty() && i == 0)) continue;
         const bool is_started = i == stream_of(Copy::inside) && (is_ahead || start_prepared());
         hipError_t error = is_started ? hipSuccess : copy_all(s.handle, s.copies);
@@ -137,7 +139,7 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
     return Status::ok;
 }
 
-// A larger copy takes so long that the time to issue it does not show.
+// A larger copy takes so long that the time to issue it does not matter.
 bool StreamQueue::start_prepared()
 {
     constexpr std::size_t most = 4 << 20;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A Queue made of streams, one or several lanes each.
+// A Queue that is made of streams. A stream takes the copies of one lane or of several.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@ namespace hier::gpu {
 
 class StreamQueue final : public Queue {
 public:
-    // Throws std::runtime_error.
+    // Throws std::runtime_error if there are no streams.
     StreamQueue(int device, std::chrono::milliseconds bound);
     ~StreamQueue() override;
-    // Waits for all queues, for each within its bound, and within none where that has been exceeded
-    // before. False: something is still running.
+    // Waits for all queues, for each one up to its bound. A queue that has exceeded its bound
+    // before is not waited for. False: some copy still runs.
     static bool finish_all();
 
     Status start(std::span<const Copy> copies, std::span<const Word> words,
@@ -29,7 +29,7 @@ public:
 private:
     struct Stream {
         hipStream_t handle = nullptr;
-        std::vector<Copy> copies;  // of the call that is being started
+        std::vector<Copy> copies;  // of the start() that is running
         std::vector<Word> words;
     };
 
@@ -39,9 +39,9 @@ private:
     Status failed_start(const char* what, hipError_t error);
     Status reached_locked(std::uint64_t ticket);
     void abandon();
-    // The application has reset the device.
+    // Has the application reset the device?
     bool is_lost() const { return context_of(device_) != context_; }
-    // stream_waits.cpp
+    // In stream_waits.cpp:
     bool is_idle() const;
     bool finish();
     bool finish_locked();
@@ -53,14 +53,14 @@ private:
     int device_;
     std::chrono::milliseconds bound_;
     std::uint64_t context_ = 0;
-    TrialMemory tried_with_{nullptr, nullptr};  // platform_try()
-    std::unique_ptr<PreparedCopy> prepared_;    // inside the device
-    bool is_stuck_ = false;                     // something has run for longer
+    TrialMemory tried_with_{nullptr, nullptr};  // of platform_try()
+    std::unique_ptr<PreparedCopy> prepared_;    // for copies inside the device
+    bool is_stuck_ = false;                     // a copy has exceeded the bound
     std::mutex mutex_;
     std::vector<Stream> streams_;
     StreamMarks marks_;
     std::uint64_t last_ticket_ = 0;
-    Status failure_ = Status::ok;  // of a copy: it may be any that has been started
+    Status failure_ = Status::ok;  // of any copy that has been started; nobody knows which
 };
 
 }  // namespace hier::gpu

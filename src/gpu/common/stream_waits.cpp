@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waiting for streams, never for longer than a queue's bound: lost completions have been seen.
+// Waits for streams. No wait is longer than the queue's bound, because lost completions have been
+// seen.
 #include <sched.h>
 
 #include <algorithm>
@@ -24,11 +25,11 @@ struct Queues {
 
 Queues& queues()
 {
-    static Queues& made = *new Queues;  // for as long as the process
+    static Queues& made = *new Queues;  // lives as long as the process
     return made;
 }
 
-// False: `is_over` has not become true within `bound`, 0 standing for no bound.
+// False: `is_over` has not become true within `bound`. 0: no limit.
 template <class F> bool await(std::chrono::milliseconds bound, F is_over)
 {
     const auto end = Clock::now() + bound;
@@ -43,7 +44,7 @@ bool is_running(hipStream_t stream)
 {
     const CapturePass pass;
     const hipError_t error = hipStreamQuery(stream);
-    // (Not ready is no error that is kept: the next call ends it, or the runtime never notes it.)
+    // "Not ready" needs no such call: the runtime does not keep it, or the next call ends it.
     if (error != hipSuccess && error != hipErrorNotReady) (void)hipGetLastError();
     return error == hipErrorNotReady;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA's driver, which the module opens itself: it loads where there is none. And HIP's names for what
-// only the driver has or does as it should.
+// CUDA's driver. The module opens the driver itself, so that the module also loads where there is
+// none. Some functions here have HIP's names: those that only the driver has, or that only it does
+// right.
 #pragma once
 
 #include <cuda.h>
@@ -106,7 +107,7 @@ inline hipError_t hipMemUnmap(void* at, std::size_t bytes)
 {
     return runtime_error(driver.memory_unmap(reinterpret_cast<CUdeviceptr>(at), bytes));
 }
-// The runtime has these, too, but there a thread without a context gets that of device 0, which takes
+// The runtime has these too. But there a thread without a context gets one on device 0, which takes
 // 0.1 s and half a GB.
 inline hipError_t hipEventQuery(hipEvent_t event)
 {

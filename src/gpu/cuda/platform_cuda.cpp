@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA: the driver tells of pointers and stores words; it is there wherever the runtime works.
+// CUDA: pointers, contexts and flushes, by the driver.
 #include <dlfcn.h>
 
 #include <array>
@@ -24,8 +24,9 @@ template <class F> bool find(void* library, const char* name, F& function)
     return function != nullptr;
 }
 
-// From now on a copy in the current context is done when it returns. Copies that are on their way are
-// waited for. Drivers that cannot do it wait at every call.
+// Makes every later copy of the application in the current context complete before it returns, and
+// waits for earlier ones. With a driver that cannot do the former, every call of this function
+// waits.
 hipError_t complete_copies_of_context()
 {
     constexpr unsigned sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS
@@ -56,28 +57,31 @@ hipError_t complete_copies_of(const Allocation& allocation, bool& by_context)
     const unsigned yes = 1;
     const CUresult result = driver.pointer_set_attribute(
         &yes, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, reinterpret_cast<CUdeviceptr>(allocation.base));
-    // Refused for what the application has mapped itself; taken, and without effect, for a pool's.
+    // CUDA refuses this for VMM segments, and accepts it without effect for memory of a pool.
     by_context =
         result != CUDA_SUCCESS || allocation.kind == MemoryKind::managed || is_of_pool(allocation);
     hipError_t error = by_context ? complete_copies_of_context() : hipSuccess;
-    if (allocation.device < 0) return error;  // managed memory of no device
+    if (allocation.device < 0) return error;  // managed memory whose pages are with the CPU
     const DeviceScope scope(allocation.device);
     if (error == hipSuccess) error = scope.error();
     if (error == hipSuccess && by_context) error = complete_copies_of_context();
     return error != hipSuccess ? error : runtime_error(driver.stream_synchronize(CU_STREAM_LEGACY));
 }
 
-// cudaMemcpy out of pageable memory, or inside a device, comes back before its data is there, and
-// our streams do not wait for the default stream. At the first sight of an allocation we do, and
-// from then on the driver completes such copies: those of this allocation, or else all those of the
-// contexts that they may come from, the device's and whichever is current when we are called.
+// Waits for the application's copies into an allocation that is seen for the first time.
+//
+// cudaMemcpy out of pageable memory, or inside a device, returns before its data is there. Our
+// streams do not wait for the default stream. So the first sight of an allocation waits for that
+// stream, and then makes the driver complete later copies before they return: copies of this
+// allocation or, if that is impossible, all copies of two contexts. These are the device's context
+// and the current one.
 hipError_t adopt(const Allocation& allocation)
 {
-    // Two in one place would evict each other, and wait, at every call.
+    // If two allocations shared a slot, every call would wait for both of them again.
     static std::array<std::atomic<std::uint64_t>, 1 << 16> known{};
     auto& slot = known[allocation.id % known.size()];
     const std::uint64_t seen = slot.load(std::memory_order_relaxed);
-    const std::uint64_t by_itself = allocation.id * 2 + 2;  // no id is the slots' first value
+    const std::uint64_t by_itself = allocation.id * 2 + 2;  // never 0, the first value of the slots
     if (seen == by_itself) return hipSuccess;
     if (seen == by_itself + 1) return complete_copies_of_context();
     bool by_context = false;
@@ -139,7 +143,7 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     const CUresult result =
         driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(),
                                       reinterpret_cast<CUdeviceptr>(address));
-    // CUDA has not been used yet in this process, or not any more: so this is not CUDA's memory.
+    // CUDA is not used yet in this process, or not used any more. So this is not CUDA's memory.
     if (result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_DEINITIALIZED)
         return hipSuccess;
     if (result != CUDA_SUCCESS || kind == 0) return runtime_error(result);
@@ -155,7 +159,7 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
 
 bool platform_shares_segments(int) { return true; }
 
-// (Of what the application has mapped inspect_pointer() tells the addresses that it has reserved.)
+// inspect_pointer() will not do: it gives the reserved range, and not the segment in it.
 hipError_t inspect_segment(const std::byte* address, VmmSegment& segment)
 {
     const auto at = reinterpret_cast<CUdeviceptr>(address);
@@ -168,7 +172,7 @@ hipError_t inspect_segment(const std::byte* address, VmmSegment& segment)
     if (result == CUDA_SUCCESS)
         result =
             driver.pointer_get_attributes(attributes.size(), attributes.data(), values.data(), at);
-    // An export would give all that the pool has there, and not only what was allocated of it.
+    // To export memory of a pool would export all of the pool's memory there.
     if (result == CUDA_SUCCESS && pool != nullptr) return hipErrorInvalidValue;
     segment.base = reinterpret_cast<std::byte*>(base);
     segment.id = id;
@@ -211,7 +215,8 @@ std::uint64_t number_of(CUcontext context)
 
 }  // namespace
 
-// cudaDeviceReset ends the primary context, which may come back at the same address.
+// A number, not the context's address: after cudaDeviceReset a new context may have the same
+// address.
 std::uint64_t context_of(int device)
 {
     const CapturePass pass;
@@ -230,10 +235,11 @@ std::uint64_t current_context() { return number_of(nullptr); }
 
 hipError_t platform_try(hipStream_t, std::chrono::milliseconds, TrialMemory&) { return hipSuccess; }
 
-// Only the owner reads what lands: its kernels, and its copy engines, which push it on. (And, in a
-// ring, the NIC that brought it, whose reads do not pass its writes.) Beside a CPU that shares its page
-// tables (Grace), data may come to the GPU by PCI and signals to the CPU by another way: no order that
-// the GPU keeps says anything of these.
+// Writes must be ordered for the owner alone, because only the owner's kernels and copy engines
+// read what lands. In a ring the NIC reads it too, but its reads do not pass its writes.
+//
+// A CPU that shares its page tables with the GPU (Grace) is an exception. There the data may reach
+// the GPU by PCI and the signal may reach the CPU on another way, so the GPU's order does not help.
 RdmaFlush rdma_flush_of(int device)
 {
     int ordering = 0, options = 0, shares_tables = 0;

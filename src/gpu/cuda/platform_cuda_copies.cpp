@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA: what its streams are given to do.
+// CUDA: copies, and words behind them.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,10 +14,12 @@
 namespace hier::gpu {
 namespace {
 
-// Copies of at most this size are given to the driver together: that is issued several times as
-// fast as one by one, and it takes them up side by side. Larger ones keep the staggered order that
-// the plan chose, each with the whole port to itself; but where every peer has links of its own, one
-// copy at a time would leave the others' idle. (By reasoning: no such board was at hand.)
+// Copies of at most this size go to the driver in one batch. A batch is issued several times as
+// fast, and its copies run side by side. Larger copies go one by one, in the plan's staggered
+// order, so that each one has the whole port.
+//
+// If every peer has links of its own, one copy at a time would leave the other links idle. Then all
+// copies go in a batch. That is by reasoning only: no such board was at hand.
 std::size_t max_batched() { return has_direct_links() ? SIZE_MAX : 16 << 20; }
 
 hipError_t copy_each(hipStream_t stream, std::span<const Copy> copies)
@@ -39,8 +41,8 @@ bool uses_host_pointers(int device)
 }
 
 #if CUDART_VERSION >= 12080
-// The driver may be older than the runtime, which then has none. And a batch takes registered memory
-// of the host by the device's address of it, which is another one under WSL (copies one by one do not).
+// There are no batches if the driver is older than the runtime. A batch also needs the device's
+// address of registered host memory, which differs from the host's address under WSL.
 bool has_batches()
 {
     int version = 0, devices = 0;
@@ -59,9 +61,9 @@ hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
     std::array<std::size_t, most> bytes{};
     cudaMemcpyAttributes attributes{};
     attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-    // Copy engines between devices. (Inside one, CUDA makes it a kernel all the same.)
+    // Asks for copy engines. Inside a device CUDA uses a kernel in spite of that.
     attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;
-    std::size_t all = 0;  // from this index on
+    std::size_t all = 0;  // the attributes hold from this index on
     const std::size_t count = std::min(copies.size(), most);
     for (std::size_t i = 0; i < count; i++) {
         to[i] = copies[i].to;
@@ -91,7 +93,7 @@ hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
 
 }  // namespace
 
-// Behind a switch, one stream for all peers is the fastest: each copy gets the whole port.
+// One stream for all peers, which is the fastest behind a switch: each copy gets the whole port.
 std::size_t stream_of(int lane)
 {
     if (lane < 0) return static_cast<std::size_t>(-lane) - 1;
@@ -120,7 +122,7 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
         if (error != hipSuccess && is_batch) {
             const char* const reason = hipGetErrorString(error);
             (void)hipGetLastError();
-            error = copy_each(stream, some);  // some of them once more, with the same bytes
+            error = copy_each(stream, some);  // some may be done twice, with the same bytes
             if (error == hipSuccess && batches.exchange(false))
                 report(HIER_LOG_INFO, "CUDA refuses copies in batches (%s): one by one", reason);
         }

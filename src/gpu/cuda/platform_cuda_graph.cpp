@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA: a copy inside a device is a kernel, and takes the CPU some 4 us to issue; as the only node of a
-// graph that was made before, 2 (H200, CUDA 13.0).
+// CUDA: a copy inside a device is a kernel, and the CPU needs some 4 us to issue it. If the copy is
+// the only node of a graph that exists already, the CPU needs 2 us (H200, CUDA 13.0).
 #include <cuda_runtime_api.h>
 
 #include "gpu/common/platform.hpp"
@@ -39,7 +39,7 @@ public:
     }
 
 private:
-    // A graph that has been launched goes on as it was.
+    // A graph that runs already does not change.
     hipError_t set(const Copy& copy)
     {
         constexpr auto kind = cudaMemcpyDeviceToDevice;
@@ -55,13 +55,13 @@ private:
         return error != hipSuccess ? error : cudaGraphInstantiate(&executable_, graph_, 0);
     }
 
-    static constexpr int max_refusals = 8;  // each takes time
+    static constexpr int max_refusals = 8;  // each attempt costs time
 
     cudaGraph_t graph_ = nullptr;
     cudaGraphNode_t node_ = nullptr;
     cudaGraphExec_t executable_ = nullptr;
     Copy last_{};
-    bool is_refused_ = false;  // that one, as memory of a pool is
+    bool is_refused_ = false;  // last_ was, as copies of a pool's memory are
     int refusals_ = 0;
 };
 

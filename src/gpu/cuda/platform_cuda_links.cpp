@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA: how GPUs are linked, by NVML, whose library comes with the driver and whose header need not be
-// there when this is built.
+// CUDA: how GPUs are linked. NVML's library comes with the driver. NVML's header may be missing
+// where this is built, so the few names in use are declared here.
 #include <dlfcn.h>
 
 #include "gpu/common/platform.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a device that HIP has not allocated, as that of OpenMP's offloading: the layer below, HSA,
-// knows it.
+// Device memory that HIP has not allocated, such as memory of OpenMP's offloading. HSA, the layer
+// below HIP, knows this memory.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace hier::gpu {
 
-// The length that HIP gives to it; its base and its device are then as wrong. (From HIP 5.5 on. Up to
-// 5.6, where devices reach all memory by themselves (XNACK), the host's has it too.)
+// HIP gives this length to such memory, from HIP 5.5 on. The base and the device are then wrong
+// too. Up to HIP 5.6 host memory has this length as well, if devices reach all memory by themselves
+// (XNACK).
 inline constexpr std::size_t foreign_length = SIZE_MAX;
 
-// Asks HSA. The memory is a device's, without a number and not to be exported, or the host's.
+// Asks HSA. The answer is device memory that has no id and cannot be exported, or host memory.
 hipError_t inspect_foreign(const void* address, Allocation& allocation);
 
 }  // namespace hier::gpu

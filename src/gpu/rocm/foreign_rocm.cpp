@@ -17,7 +17,8 @@ struct Hsa {
     decltype(&hsa_agent_get_info) agent_info = nullptr;
 };
 
-// From the library that HIP is linked with. A name is also looked for in what a library needs.
+// Finds HSA's functions through HIP's library, because dlsym also searches the libraries that HIP
+// needs.
 const Hsa& hsa()
 {
     static const Hsa found = [] {
@@ -30,7 +31,7 @@ const Hsa& hsa()
         };
         find("hsa_amd_pointer_info", functions.pointer_info);
         find("hsa_agent_get_info", functions.agent_info);
-        dlclose(hip);  // this module needs it, so it stays
+        dlclose(hip);  // this module is linked with HIP, so the library stays
         return functions;
     }();
     return found;
@@ -42,7 +43,8 @@ bool ask(hsa_agent_t agent, int what, void* value)
            HSA_STATUS_SUCCESS;
 }
 
-// By its place on the bus. Some versions of HIP give the same place for all parts of one GPU.
+// Compares places on the PCI bus. Some versions of HIP give all parts of one GPU the same place, so
+// an equal place but for the function counts too.
 int device_of(hsa_agent_t agent)
 {
     std::uint32_t domain = 0, place = 0;
@@ -74,7 +76,7 @@ hipError_t inspect_foreign(const void* address, Allocation& allocation)
     info.size = sizeof info;
     if (hsa().pointer_info(address, &info, nullptr, nullptr, nullptr) != HSA_STATUS_SUCCESS)
         return hipErrorInvalidValue;
-    // (What is locked is the host's.)
+    // Locked memory is host memory.
     if (info.type == HSA_EXT_POINTER_TYPE_UNKNOWN || info.type == HSA_EXT_POINTER_TYPE_LOCKED)
         return hipSuccess;
     hsa_device_type_t owner{};

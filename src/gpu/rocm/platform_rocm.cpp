@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ROCm. What the runtimes do, and since when, is from their sources (5.2 to 7).
+// ROCm. All remarks on versions come from the sources of ROCm 5.2 to 7.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -13,7 +13,7 @@ namespace hier::gpu {
 
 const char* const platform_name = "ROCm";
 const Platform platform = Platform::rocm;
-// Sources differ on whether what a peer's SDMA wrote is visible to a kernel that starts next.
+// Sources disagree whether a kernel that starts next sees what a peer's SDMA has written.
 const bool platform_needs_acquire = true;
 
 bool platform_open(const char*&) { return true; }
@@ -28,8 +28,8 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     const hipError_t range =
         hipMemGetAddressRange(reinterpret_cast<hipDeviceptr_t*>(&base), &length, pointer);
     if (range != hipSuccess) (void)hipGetLastError();
-    // (The next question would make HIP keep it as device 0's, and a process may hang at its end then:
-    // rocm-systems' issue 7099.)
+    // hipPointerGetAttributes would make HIP keep such memory as device 0's. Then the process may
+    // hang at its end (rocm-systems, issue 7099).
     if (range == hipSuccess && length == foreign_length)
         return inspect_foreign(address, allocation);
     const hipError_t error = hipPointerGetAttributes(&attributes, address);
@@ -57,13 +57,13 @@ hipError_t inspect_pointer(const void* address, Allocation& allocation)
     if (range != hipSuccess) return range;
     allocation.base = static_cast<std::byte*>(base);
     allocation.length = length;
-    // 32 bits of it are written.
+    // HIP writes only 32 bits.
     return hipPointerGetAttribute(&allocation.id, HIP_POINTER_ATTRIBUTE_BUFFER_ID, pointer);
 }
 
-// Before 7.14 hipMemRetainAllocationHandle crashes on other memory (HIP's change log); up to 10.0 a copy
-// to an imported segment can crash in hsa_amd_pointer_info, which asks for an owner that it does not
-// have (rocm-systems' pull request 11592).
+// Before 7.14 hipMemRetainAllocationHandle crashes on other memory, says HIP's change log. Up to
+// 10.0 a copy to an imported segment can crash, because hsa_amd_pointer_info asks for the owner of
+// a segment that has none (rocm-systems, pull request 11592).
 bool platform_shares_segments(int version) { return version >= 100100000; }
 
 hipError_t inspect_segment(const std::byte* address, VmmSegment& segment)
@@ -83,30 +83,31 @@ DeviceScope::DeviceScope(int device)
         saved_ = current;
         error_ = hipSetDevice(device);
     }
-    if (error_ != hipSuccess) (void)hipGetLastError();  // not every caller looks
+    if (error_ != hipSuccess) (void)hipGetLastError();  // not every caller asks for error()
 }
 
 DeviceScope::~DeviceScope()
 {
     const int device = static_cast<int>(saved_);
     if (device < 0 || hipSetDevice(device) == hipSuccess) return;
-    // No caller can put it right, so none is told.
+    // Tries once more. No caller could put this right, so none gets the error.
     const hipError_t error = hipSetDevice(device);
     (void)hipGetLastError();
     if (error != hipSuccess) (void)failed_with(error, "switching back to the application's device");
 }
 
-// Every thread has a device, so there is nothing to take.
+// A thread has a device and no contexts.
 Contexts take_contexts() { return {}; }
 void give_contexts(const Contexts&) {}
 
-// A use after hipDeviceReset is an error, not a crash.
+// On ROCm a use after hipDeviceReset is an error, not a crash. So contexts need no numbers.
 std::uint64_t context_of(int) { return 1; }
 std::uint64_t current_context() { return 1; }
 
 namespace {
 
-// hipMemcpyDeviceToDeviceNoCU: SDMA and no blit kernel. Old headers do not know the value.
+// hipMemcpyDeviceToDeviceNoCU: a copy by SDMA, without a kernel. Old headers do not have this
+// value.
 const hipMemcpyKind no_compute_unit = [] {
     hipMemcpyKind kind;
     const unsigned value = 1024;
@@ -116,14 +117,14 @@ const hipMemcpyKind no_compute_unit = [] {
 }();
 std::atomic<bool> has_no_compute_unit{false};
 
-// From 6.1 on there is the kind; but up to 6.3 a plain copy to a peer takes its own engine and never a
-// kernel, and a forced one a general engine. Some builds of 7.15 leave a forced copy undone, without
-// an error, when no engine is free for it (rocm-systems' pull requests 9100, 9652, 11318): no trial at
-// the start can tell.
+// Is a copy that forces SDMA better than a plain one? The kind exists from 6.1 on. But up to 6.3 a
+// plain copy to a peer takes the peer's own engine and never a kernel. A forced copy takes a
+// general engine. Some builds of 7.15 leave a forced copy undone, without an error, if no engine is
+// free (rocm-systems, pull requests 9100, 9652, 11318). No trial at the start can find that out.
 bool is_better_forced(int version) { return version >= 60400000 && version < 71500000; }
 
-// The memory of the trial: two blocks of a device, and one of the host's, pinned, so that nothing waits
-// but where it is said.
+// The memory of the trial: two blocks of a device, and a pinned block of the host. With pageable
+// memory a copy would wait.
 class Scratch {
 public:
     static constexpr std::size_t words = 16 << 10, bytes = words * sizeof(std::uint32_t);
@@ -152,7 +153,7 @@ public:
     void* host = nullptr;
 };
 
-// Copies a pattern there, across and back.
+// Copies a pattern to the device, from one block to the other, and back.
 hipError_t try_no_compute_unit(hipStream_t stream, std::chrono::milliseconds bound, Scratch& memory,
                                bool& works)
 {
@@ -186,7 +187,7 @@ hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound, Tri
     static bool tried = false, is_stuck = false;
     const std::lock_guard lock(mutex);
     if (tried) return hipSuccess;
-    if (is_stuck) return hipErrorNotReady;  // once is long enough
+    if (is_stuck) return hipErrorNotReady;  // does not wait a second time
     int version = 0;
     hipError_t error = hipRuntimeGetVersion(&version);
     if (error != hipSuccess) return error;
@@ -203,8 +204,8 @@ hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound, Tri
     return hipSuccess;
 }
 
-// Every peer has a link and a copy engine of its own, and the copies of a stream follow one
-// another.
+// One stream for each peer. Every peer has a link and a copy engine of its own, and the copies of
+// one stream follow one another.
 std::size_t stream_of(int lane)
 {
     return static_cast<std::size_t>(lane < 0 ? -lane - 1 : lane + 2);
@@ -223,7 +224,7 @@ bool is_on_device(const void* address)
 
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
 {
-    // A copy of 256 MiB in one piece has hung an MI355X.
+    // One copy of 256 MiB has hung an MI355X.
     constexpr std::size_t largest = 128 << 20;
     for (const Copy& c : copies) {
         if (c.rows > 1) {
@@ -251,7 +252,8 @@ bool can_store_words(int) { return false; }
 
 hipError_t store_words(hipStream_t, std::span<const Word>) { return hipErrorInvalidValue; }
 
-// The runtime has no call for it, only (hipDeviceAttributeHdpMemFlushCntl) a register's address.
+// The runtime has no call for a flush, only the address of a register
+// (hipDeviceAttributeHdpMemFlushCntl).
 RdmaFlush rdma_flush_of(int) { return RdmaFlush::by_read; }
 
 hipError_t flush_rdma_writes() { return hipErrorInvalidValue; }
