@@ -12,8 +12,8 @@
 namespace hier {
 namespace {
 
-// Null where there are none. After a fork the parent's next write might move a page away from where
-// devices see it.
+// Null: no pages. They are not inherited by fork(), because the parent's next write might then move
+// a page away from where devices see it.
 std::byte* map_pages(std::size_t bytes)
 {
     void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -47,8 +47,8 @@ void HostMemory::release(const Block& block)
     }
 }
 
-// A runtime's own allocations are near the calling thread (CUDA) or the device (ROCm), but no document
-// promises that.
+// CUDA allocates near the calling thread, and ROCm near the device. But no document promises that,
+// so this function maps and binds the pages itself.
 HostMemory::Block HostMemory::reserve_near(int device, std::size_t bytes)
 {
     const int numa = position_of_pci(gpu::runtime()->pci_address(device)).numa;
@@ -85,12 +85,13 @@ void HostMemory::replace(const Block& block)
     current_ = block;
 }
 
-// nullptr: there is none, and what there was is as before, or (if it would not have stayed) given back.
+// nullptr: there is no pinned memory of this size. Then the old block is as before, or it has been
+// given back because it was too large to stay.
 std::byte* HostMemory::reserve_pinned(int device, std::size_t bytes)
 {
     const auto enough = std::find_if(outgrown_.begin(), outgrown_.end(),
                                      [&](const Block& b) { return b.bytes >= bytes; });
-    if (enough != outgrown_.end()) {  // the last attempt to pin more has failed
+    if (enough != outgrown_.end()) {  // the last attempt to pin more memory has failed
         release(current_);
         current_ = *enough;
         outgrown_.erase(enough);
@@ -107,7 +108,8 @@ std::byte* HostMemory::reserve_pinned(int device, std::size_t bytes)
 
 std::byte* HostMemory::reserve(int device, std::size_t bytes)
 {
-    if (is_pinned() && device < 0) device = current_.device;  // not by turns one and the other
+    // Memory that is pinned once stays pinned, and does not alternate with pageable memory.
+    if (is_pinned() && device < 0) device = current_.device;
     if (bytes <= current_.bytes && (device < 0 || is_pinned())) return current_.data;
     std::byte* const pinned = device < 0 ? nullptr : reserve_pinned(device, bytes);
     if (pinned != nullptr) return pinned;

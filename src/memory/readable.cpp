@@ -9,8 +9,8 @@
 
 namespace hier {
 
-// The kernel reads the set, which is one word, before it finds fault with the first argument. (As
-// abseil does it; process_vm_readv may be forbidden.)
+// The kernel reads the signal set, which is one word, before it refuses the first argument. abseil
+// does the same. process_vm_readv would do too, but may be forbidden.
 bool is_readable(const void* address)
 {
     constexpr std::uintptr_t word = sizeof(std::uint64_t);

@@ -3,7 +3,7 @@
 
 namespace hier {
 
-// Can the CPU read there? Asks the kernel, without touching it.
+// Can the CPU read at this address? Asks the kernel, without a read of its own.
 bool is_readable(const void* address);
 
 }  // namespace hier

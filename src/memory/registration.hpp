@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of the host that a GPU runtime has been told of, so that its copies of it take no detour.
+// Host memory that a GPU runtime has been told of, so that its copies take no detour.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,10 @@ namespace hier {
 
 class Registration {
 public:
-    // By the runtime of this device; asks once. False: it was refused, and copies are slower.
+    // Registers the memory for copies by `device`, at the first call only. False: the runtime has
+    // refused, and copies are slower.
     bool ensure(int device, void* memory, std::size_t bytes);
-    // False: the memory has to stay where it is, as copies may still use it.
+    // False: the memory has to stay where it is, because copies may still use it.
     bool release();
 
 private:

@@ -17,8 +17,9 @@ std::uintptr_t page_bytes()
     return bytes;
 }
 
-// The kernel's words on pages, which know those that AMD's driver has moved to a device; where
-// they cannot be read, mincore(), which takes these for the CPU's.
+// Tells which pages the CPU has. /proc/self/pagemap also knows the pages that AMD's driver has
+// moved to a device. If that file cannot be read, mincore() answers, which takes such pages for the
+// CPU's.
 class PageMap {
 public:
     PageMap() : file_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A digest of the segments that some bytes lie in. It changes when any segment is another one.
+// A digest of the VMM segments that some bytes lie in. The digest changes when a segment is
+// replaced.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ public:
     std::uint64_t value() const { return value_; }
 
 private:
-    std::uint64_t value_ = 0xcbf29ce484222325u;  // FNV-1a, by the word
+    std::uint64_t value_ = 0xcbf29ce484222325u;  // FNV-1a, word by word
 };
 
 }  // namespace hier
