@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A path that puts take inside a node, and what all paths of a node share. NodeTransport owns the
-// paths and what they share, and chooses the path of each put.
+// A path that puts take inside a node, and the state that all paths of a node share. NodeTransport
+// owns the paths and this state, and chooses the path of each put.
 #pragma once
 
 #include "hier/gpu.hpp"
@@ -9,13 +9,13 @@
 
 namespace hier {
 
-// Written by NodeTransport, but for the device, which CopyEngines chooses.
+// CopyEngines writes the device and the queue. NodeTransport writes the rest.
 struct NodeContext {
     NodeSegment* segment = nullptr;  // none for a rank that is alone on its node
     Binding binding{};               // of the call
     bool raised = false;             // this rank has raised a failure
-    // The device whose engines copy in this call, and its queue. -1 and nullptr: this rank has used
-    // no device so far.
+    // The device whose engines copy in this call, and the queue of this device. -1 and nullptr:
+    // this rank has used no device so far.
     int device = -1;
     gpu::Queue* queue = nullptr;
 
@@ -32,12 +32,12 @@ struct NodeContext {
     }
 };
 
-// The calls are those of Transport. A path hears only of the calls that may use it.
+// The functions are those of Transport. A path takes part only in calls that may use it.
 class NodePath {
 public:
     virtual ~NodePath() = default;
 
-    // The context has the binding of the call.
+    // The context already has the binding of the call.
     virtual Status begin() = 0;
     virtual Status put(const Transfer& transfer) = 0;
     virtual std::uint32_t arrived(int peer) const = 0;  // by this path

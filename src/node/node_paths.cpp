@@ -9,11 +9,11 @@
 namespace hier {
 namespace {
 
-// Every communicator has them where most puts go by CMA.
+// Small, because every communicator has such cells, even if most of its puts go by CMA.
 constexpr CellShape small_cells = {4, 16 << 10};
 constexpr CellShape shared_core_cells = {4, 64 << 10};
 
-// nullptr: shared memory is to be used.
+// nullptr: puts go through shared memory.
 std::unique_ptr<CmaPath> make_cma(const NodeContext& context, const Group& group,
                                   const std::vector<int>& pids, int intra)
 {
@@ -28,7 +28,7 @@ std::unique_ptr<CmaPath> make_cma(const NodeContext& context, const Group& group
     return nullptr;
 }
 
-// nullptr: there is no room for them, and CMA does without.
+// nullptr: there is no room for cells, and CMA takes all puts.
 std::unique_ptr<ShmCells> make_cells(const NodeContext& context, const Group& group, int numa,
                                      CellShape shape, bool are_needed)
 {
@@ -41,7 +41,7 @@ std::unique_ptr<ShmCells> make_cells(const NodeContext& context, const Group& gr
     }
 }
 
-// nullptr: there is no room for it.
+// nullptr: there is no room.
 std::unique_ptr<NodePublish> make_publish(const NodeContext& context, const Group& group, int numa)
 {
     try {

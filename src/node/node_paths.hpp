@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The paths of one node, made as its ranks and its system allow.
+// Makes the paths that the ranks of a node and its system allow.
 #pragma once
 
 #include <memory>
@@ -20,17 +20,17 @@ namespace hier {
 
 struct NodeRanks {
     std::vector<int> pids;
-    bool have_devices = false;  // any of them uses a GPU runtime
-    bool share_cores = false;   // there are more of them than cores
-    int numa = -1;              // where this rank's cells are to be; -1: anywhere
+    bool have_devices = false;  // any rank uses a GPU runtime
+    bool share_cores = false;   // the host has more ranks than cores
+    int numa = -1;              // the NUMA node for this rank's cells; -1: anywhere
 };
 
-// A null pointer is a path that the node does not have.
+// A null pointer stands for a path that the node does not have.
 struct NodePaths {
     std::unique_ptr<CmaPath> cma;
     std::unique_ptr<ShmCells> cells;
     std::unique_ptr<NodePublish> publish;
-    // Where ranks use GPUs. A rank that is alone on its node has engines only.
+    // These exist if any rank uses a GPU. A rank that is alone on its node has engines only.
     std::unique_ptr<DeviceCells> device_cells;
     std::unique_ptr<ReceiveOffer> offer;
     std::unique_ptr<PeerBuffers> buffers;

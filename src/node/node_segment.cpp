@@ -34,19 +34,20 @@ SharedMemory share(const Group& group, std::size_t bytes)
     return share(group, bytes, SharedMemory::create_named);
 }
 
-// The rank that made the segment has it in its own NUMA node. Pages move when only one process has
-// mapped them. A write to each page maps it, and no other rank touches these before they are used.
+// The segment's pages are on the NUMA node of the rank that made it. A page can move if only one
+// process has mapped it. The writes below map the pages here, and no other rank touches them before
+// their use.
 void place_pages(void* zeros, std::size_t bytes, int numa)
 {
     if (numa < 0) return;
-    constexpr std::size_t page = 4096;  // or more
+    constexpr std::size_t page = 4096;  // the smallest size
     auto* const memory = static_cast<volatile std::byte*>(zeros);
     for (std::size_t i = 0; i < bytes; i += page) memory[i] = {};
     (void)place_memory(zeros, bytes, numa);
 }
 
-// Fresh shared memory is zero, which is the first value of every word: no constructor has to run in
-// it.
+// No constructor has to run in fresh shared memory. It is zero, which is the first value of every
+// word.
 NodeSegment::NodeSegment(const Group& group, std::size_t more)
     : rank_(group.rank()), size_(group.size()), memory_(share(group, own_bytes(size_) + more))
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory that the ranks of a node share. It says which ranks are ready, how much has arrived, and
-// whether the team has failed.
+// The memory that the ranks of a node share. Its words say which ranks are ready, how much has
+// arrived, and whether the team has failed.
 //
 //   failure | slot of rank 0, 1, ...  | flags of receiver 0: from 0, 1, ... | of receiver 1 ...
 //
-// Every word has one writer, except `failure`. Words hold sequence numbers, grow, and are never
-// reset.
+// Every word has one writer, except `failure`. The words hold sequence numbers. They grow and are
+// never reset.
 #pragma once
 
 #include <atomic>
@@ -21,10 +21,10 @@ inline constexpr std::size_t cache_line = 64;
 
 // How the others may write into a rank's receive buffer.
 enum class WritePath : std::uint64_t {
-    by_cpu,           // process_vm_writev to its address
+    by_cpu,           // process_vm_writev to the buffer's address
     by_cells,         // only through cells of shared memory
     by_device,        // by copy engines, or through cells
-    by_segments,      // the same, where it is mapped by the application (peer_vmm_segments.hpp)
+    by_segments,      // the same, into VMM segments (peer_vmm_segments.hpp)
     by_device_cells,  // by copy engines into cells of device memory, or through cells
 };
 
@@ -35,20 +35,20 @@ constexpr bool is_direct(WritePath path)
            path == WritePath::by_segments;
 }
 
-// Published by its rank: the receive buffer of call `ready`.
+// A rank publishes in its slot where its receive buffer of call `ready` is.
 struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> ready;
     std::atomic<std::uint64_t> entered;    // the rank is in this call, and has ended the one before
     std::atomic<std::uint64_t> heartbeat;  // a Signal
-    std::atomic<std::uint64_t> stopped;    // not 0: has failed, writes into no buffer any more
+    std::atomic<std::uint64_t> stopped;    // not 0: has failed, and writes into no buffer any more
     std::uint64_t address;
     std::uint64_t length;
     WritePath path;
-    ExportedMemory memory;     // by_device: that `address` lies in; by_device_cells: the cells
-    std::uint64_t vmm_digest;  // by_segments: a VmmDigest
+    ExportedMemory memory;  // for by_device the buffer's allocation; for by_device_cells the cells
+    std::uint64_t vmm_digest;  // for by_segments; a VmmDigest
 };
 
-// Signals of a sender to a receiver, each way of writing with a count of its own.
+// Signals of a sender to a receiver. The CPU and the device have a count each.
 struct alignas(cache_line) NodeFlag {
     std::atomic<std::uint64_t> by_cpu;
     std::atomic<std::uint64_t> by_device;
@@ -56,8 +56,8 @@ struct alignas(cache_line) NodeFlag {
 
 class NodeSegment {
 public:
-    // Collective over the node's group; throws on all its ranks or on none. `more`: bytes of zeros
-    // for what else the ranks share.
+    // Collective over the node's group. Throws on all its ranks or on none. `more`: bytes of zeros
+    // for the other things that the ranks share.
     explicit NodeSegment(const Group& group, std::size_t more = 0);
 
     int rank() const { return rank_; }
@@ -80,10 +80,11 @@ private:
     SharedMemory memory_;
 };
 
-// Collective: the memory that group rank 0 creates, mapped by all.
+// Collective. Group rank 0 creates the memory, and all ranks map it.
 SharedMemory share(const Group& group, std::size_t bytes);
 
-// Zeros of shared memory that this rank is to fill go to a NUMA node; -1: they stay.
+// Moves shared memory, which this rank will fill and which is zero, to a NUMA node. -1: does
+// nothing.
 void place_pages(void* zeros, std::size_t bytes, int numa);
 
 }  // namespace hier

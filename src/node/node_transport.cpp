@@ -31,7 +31,7 @@ NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, int int
     active_ = others_;
 }
 
-// All paths begin even where one fails: end() ends them all.
+// Every path begins, even if another one fails, because end() ends them all.
 Status NodeTransport::begin(const Binding& binding)
 {
     context_.binding = binding;
@@ -55,8 +55,8 @@ Status NodeTransport::announce(int)
     slot.length = binding.receive.length;
     slot.ready.store(binding.sequence, std::memory_order_release);
     slot.entered.store(binding.sequence, std::memory_order_release);
-    // A rank that fails sees that this one is in the call, or this one sees the failure before it
-    // writes.
+    // With the fence in raise(): either a rank that fails sees that this rank is in the call, or
+    // this rank sees the failure before it writes.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return Status::ok;
 }
@@ -68,7 +68,7 @@ Status NodeTransport::enter(int)
     return Status::ok;
 }
 
-// A rank that publishes says so in the memory that it publishes in.
+// A rank that publishes needs no entry word: its first block proves that it is in the call.
 Status NodeTransport::entered(int peer)
 {
     const Status status = paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
@@ -82,7 +82,7 @@ Status NodeTransport::announced(int peer)
     const NodeSlot& slot = segment_->slot(peer);
     const Binding& binding = context_.binding;
     const std::uint64_t sequence = slot.ready.load(std::memory_order_acquire);
-    // For a peer with fewer bytes the call may be published.
+    // A peer whose buffer is smaller may take this for a published call. Then it never announces.
     if (sequence < binding.sequence)
         return paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
     if (sequence == binding.sequence && slot.length != binding.receive.length) {
@@ -148,8 +148,7 @@ std::uint32_t NodeTransport::arrived(int peer)
     return count;
 }
 
-// Copy engines report first, so that the peers hear of copies that are done although a rank has
-// failed.
+// Copy engines report first. So peers hear of copies that are done, even after a rank has failed.
 Status NodeTransport::progress(Completions& completions)
 {
     Status status = paths_.engines ? paths_.engines->progress(completions) : Status::ok;
@@ -201,7 +200,7 @@ void NodeTransport::raise(Status status)
     context_.raised = true;
     if (segment_) {
         segment_->failure().store(static_cast<int>(status), std::memory_order_relaxed);
-        std::atomic_thread_fence(std::memory_order_seq_cst);  // announce()
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // see announce()
     }
     for (NodePath* path : others_) path->raise();
 }
@@ -217,14 +216,14 @@ void NodeTransport::stop()
 bool NodeTransport::may_write(int peer, std::uint32_t count)
 {
     if (!segment_) return false;
-    // Through cells no rank writes into another one's buffer.
+    // Through cells no rank writes into another rank's buffer.
     const bool is_open = paths_.offer ? is_direct(segment_->slot(segment_->rank()).path)
                                       : paths_.cma && !context_.binding.publish;
     const auto is_in = [&](int rank) {
         return segment_->slot(rank).ready.load(std::memory_order_acquire) >=
                context_.binding.sequence;
     };
-    // A rank that enters later sees that this one has failed.
+    // A rank that enters later sees that this rank has failed, and writes nothing.
     return is_open && is_in(segment_->rank()) && is_in(peer) &&
            segment_->slot(peer).stopped.load(std::memory_order_acquire) == 0 &&
            arrived(peer) < count;

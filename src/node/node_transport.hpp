@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The node level of a team. It owns what the ranks of the node share: the segment with the
-// announcements and the failure word, and the binding of the call. The paths that puts take are
-// parts of it (node_paths.hpp). PathChoice says which one a put takes.
+// The node level of a team. NodeTransport owns the segment that the ranks of the node share, with
+// the announcements and the failure word. NodeTransport also owns the binding of the call, and the
+// paths that puts take (node_paths.hpp). PathChoice chooses the path of a put.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace hier {
 
 class NodeTransport final : public Transport {
 public:
-    // Collective over the node's group; throws on all its ranks or on none. `intra` is a
+    // Collective over the node's group. Throws on all its ranks or on none. `intra` is a
     // HIER_INTRA_*.
     NodeTransport(const Group& group, const NodeRanks& ranks, int intra);
     NodeTransport(const NodeTransport&) = delete;  // the paths refer to the context
@@ -46,17 +46,18 @@ public:
     const char* name() const { return paths_.name.c_str(); }
     // May the buffers of a call be memory that the CPU cannot reach?
     bool takes_device_memory() const { return paths_.engines != nullptr; }
-    // How much a rank may put in a call that is published (NodePublish::space_for); 0: none is.
+    // How much a rank may put in a published call (NodePublish::space_for). 0: no call is
+    // published.
     std::size_t publish_space() const;
 
 private:
-    // Such a call is asked for often, so it goes to its path without a virtual call.
+    // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
 
     std::unique_ptr<NodeSegment> segment_;  // none for a rank that is alone on its node
     NodeContext context_;
     NodePaths paths_;
-    // The paths of a call that is published, and of any other. Copy engines come first.
+    // The paths of a published call, and those of any other call. Copy engines come first.
     std::vector<NodePath*> published_, others_;
     std::span<NodePath* const> active_;  // in this call
 };

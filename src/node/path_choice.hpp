@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which path the puts to a peer take in a call. Where ranks use GPUs:
+// Chooses the path of the puts to a peer in a call. If ranks use GPUs, the memory decides:
 //
 //                         into host memory           into device memory
 //   from host memory      CMA or cells               copy engine, else cells
 //   from device memory    cells                      copy engine, else cells
 //
 // The receiver says how its buffer may be written (NodeSlot::path), and the sender decides. No two
-// ranks have to agree on anything. Memory that the application has mapped itself is shared segment
-// by segment (peer_vmm_segments.hpp). Copy engines push into memory that cannot be exported by way of some
-// that can (device_cells.hpp). Cells (shm_cells.hpp) work for every pair, also where a rank has used
-// no device yet and where memory cannot be mapped.
+// ranks have to agree on anything.
+//
+// - Memory that the application maps is shared segment by segment (peer_vmm_segments.hpp).
+// - Copy engines reach memory that cannot be exported through device cells (device_cells.hpp).
+// - Cells of shared memory (shm_cells.hpp) work for every pair. They serve ranks that have used no
+//   device yet, and memory that cannot be mapped.
 //
 // Between CMA and cells the first put to a peer decides for the rest of the call, so that puts are
-// counted in their order. Large ones go by CMA, with one copy. Small ones go through cells, which
-// need no system call. Median us of a call on one node (Xeons; 8 cells of 64 KiB),
-// bytes a rank:
+// counted in their order. Large puts go by CMA, with one copy. Small puts go through cells, without
+// a system call. The table has the median of a call in us, on one node of Xeons with 8 cells of 64
+// KiB. Its columns are bytes a rank.
 //
-//                              4 KiB   16 KiB   64 KiB   256 KiB   1 MiB
-//   8 ranks on cores of their own, cells    10       19       80       472    1608
-//                                  CMA      16       32       82       305    1193
-//   4 ranks on 2 cores,            cells    12       17       41       112     690
-//                                  CMA      24       32       60       156     719
-//   8 ranks on 2 cores,            cells    27       40       86       334    3228
-//                                  CMA     118      119      214       819    5057
+//                                         4 KiB   16 KiB   64 KiB   256 KiB   1 MiB
+//   8 ranks on cores of their own, cells     10       19       80       472    1608
+//                                  CMA       16       32       82       305    1193
+//   4 ranks on 2 cores,            cells     12       17       41       112     690
+//                                  CMA       24       32       60       156     719
+//   8 ranks on 2 cores,            cells     27       40       86       334    3228
+//                                  CMA      118      119      214       819    5057
 //
-// Where ranks share cores, the rank that copies out is the one that needs the bytes next.
+// If ranks share cores, cells win up to larger sizes: the rank that copies the bytes out of a cell
+// is the rank that needs them next.
 #pragma once
 
 #include <cstddef>
@@ -46,20 +49,20 @@ enum class PutPath : std::uint8_t {
 
 class PathChoice {
 public:
-    // First puts of up to so many bytes go through cells; where ranks share cores.
+    // If the first put to a peer has at most this many bytes, puts go through cells.
     static constexpr std::size_t max_through_cells = 16 << 10;
-    static constexpr std::size_t max_on_shared_cores = 512 << 10;
+    static constexpr std::size_t max_on_shared_cores = 512 << 10;  // if ranks share cores
 
-    // Of a rank that is alone on its node.
+    // For a rank that is alone on its node.
     PathChoice() = default;
     PathChoice(int ranks, bool has_cma, bool has_cells, bool has_devices,
                std::size_t max_bytes_through_cells);
 
     void begin();
-    // Where ranks use GPUs: how `peer` says that it may be written, and whether it has.
+    // `peer` has said how its buffer may be written. Only if ranks use GPUs.
     void know(int peer, WritePath path);
     bool is_known(int peer) const { return at(peer) != PutPath::unknown; }
-    // open: the caller tries CMA and reports.
+    // open: the caller tries CMA and then calls report().
     PutPath choose(int peer, std::size_t bytes, bool is_from_device)
     {
         PutPath& path = at(peer);
@@ -77,8 +80,8 @@ private:
     PutPath& at(int peer) { return paths_[static_cast<std::size_t>(peer)]; }
     PutPath at(int peer) const { return paths_[static_cast<std::size_t>(peer)]; }
 
-    PutPath by_cpu_ = PutPath::cells;    // to a peer that may be written by the CPU
-    PutPath at_first_ = PutPath::cells;  // to all peers, at the beginning of a call
+    PutPath by_cpu_ = PutPath::cells;    // to a peer whose buffer the CPU may write
+    PutPath at_first_ = PutPath::cells;  // to every peer, when a call begins
     std::size_t max_bytes_ = 0;
     std::vector<PutPath> paths_;  // by peer, in this call
 };

@@ -28,8 +28,11 @@ constexpr const char* processes = "/proc/";
         format("cannot %s shared memory %s: %s", what, address.path.data(), std::strerror(cause)));
 }
 
-// 0, or the errno. Beyond this limit, which goes for such memory, too, the kernel would send a signal
-// before it refuses. In steps, because on older kernels a signal ends each without effect.
+// Returns 0 or an errno. RLIMIT_FSIZE holds for such memory too. Beyond this limit the kernel would
+// send a signal before it refuses, so the limit is checked first.
+//
+// The memory is reserved in steps. On older kernels a signal ends a step without any effect, and a
+// step that is short enough gets done between two signals.
 int reserve(int descriptor, std::size_t bytes)
 {
     rlimit most{};
@@ -88,7 +91,7 @@ SharedMemory SharedMemory::open(const Address& address, std::size_t bytes)
                              ? ::open(path, O_RDWR | O_CLOEXEC)
                              : shm_open(path, O_RDWR | O_CLOEXEC, 0);
     if (opened.descriptor_ < 0) refuse("open", address);
-    // A /proc may be that of other process ids.
+    // /proc may belong to another namespace of process ids.
     struct stat found {};
     if (fstat(opened.descriptor_, &found) != 0) refuse("look at", address);
     if (found.st_dev != address.device || found.st_ino != address.inode)
@@ -98,7 +101,8 @@ SharedMemory SharedMemory::open(const Address& address, std::size_t bytes)
     return opened;
 }
 
-// Reserved now: where there is no room, that must be an error here, not a SIGBUS at the first touch.
+// Reserves the memory now, so that lack of room is an error here and not a SIGBUS at the first
+// touch.
 void SharedMemory::reserve_and_map(std::size_t bytes, const char* where)
 {
     const int cause = reserve(descriptor_, bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that the processes of a node share. It lives as long as any of them maps it.
+// Memory that the processes of a node share. The memory lives as long as any process maps it.
 #pragma once
 
 #include <array>
@@ -11,20 +11,21 @@ namespace hier {
 
 class SharedMemory {
 public:
-    // Other processes map the memory by it.
+    // By the address other processes map the memory.
     struct Address {
         std::array<char, 64> path{};
-        std::uint64_t device = 0, inode = 0;  // of what has to be there
+        std::uint64_t device = 0, inode = 0;  // of the file that the path must lead to
     };
 
     SharedMemory() = default;
-    // Both make a new object, zeroed, with its memory reserved. Throw SetupError.
-    // Anonymous: a memfd, found by /proc. It takes nothing of /dev/shm, which is 64 MB in many
-    // containers and which others need, too.
+    // Both functions make new memory, zeroed and reserved. They throw SetupError.
+    //
+    // A memfd, which other processes find by /proc. A memfd takes nothing of /dev/shm, which has
+    // only 64 MB in many containers and which others need too.
     static SharedMemory create_anonymous(std::size_t bytes);
-    // Under a name in /dev/shm.
+    // A name in /dev/shm.
     static SharedMemory create_named(std::size_t bytes);
-    // Maps one that another process made. Throws SetupError.
+    // Maps memory that another process has made. Throws SetupError.
     static SharedMemory open(const Address& address, std::size_t bytes);
 
     SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
@@ -36,9 +37,10 @@ public:
     const Address& address() const { return address_; }
     std::byte* data() const { return data_; }
     std::size_t size() const { return size_; }
-    // Once all have mapped it: nothing stays behind, however the processes end.
+    // Removes the name. Call this when all processes have mapped the memory. Then nothing stays
+    // behind, however the processes end.
     void withdraw();
-    // Stays mapped until the process ends.
+    // Leaves the memory mapped until the process ends.
     void keep() { data_ = nullptr; }
 
 private:
@@ -48,8 +50,8 @@ private:
     Address address_;
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;
-    int descriptor_ = -1;    // until it is withdrawn
-    bool has_name_ = false;  // that this process has made
+    int descriptor_ = -1;    // until withdraw()
+    bool has_name_ = false;  // this process has made a name in /dev/shm
 };
 
 }  // namespace hier

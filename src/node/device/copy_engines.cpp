@@ -38,7 +38,7 @@ Status CopyEngines::put(const Transfer& transfer)
     return Status::in_progress;
 }
 
-// In the memory of the queue's device?
+// Is this buffer in the memory of the queue's device?
 bool CopyEngines::is_here(Place place) const
 {
     const Allocation& memory = context_.binding.region(place).memory;
@@ -54,7 +54,7 @@ Status CopyEngines::copy(const Transfer& transfer)
               -1,
               {context_.binding.at(transfer.to, transfer.slice.target), context_.source(transfer),
                transfer.slice.length, lane}};
-    // The network waits for these.
+    // The network waits for copies to and from the bounce buffer, so they start at once.
     if (lane != gpu::Copy::inside) return start_alone(item);
     item.copy.recurs = is_here(transfer.from) && is_here(transfer.to);
     gather(item);
@@ -89,8 +89,8 @@ void CopyEngines::gather(const Item& item)
 bool CopyEngines::should_hold() const
 {
     if (unknown_peers_ == 0) return false;
-    // Two ranks that push into one get half the rate each: an eighth of the time of all pushes, at
-    // some 400 GB/s, is worth waiting for.
+    // Two ranks that push into the same third one get half the rate each. To avoid that, an eighth
+    // of the time of all pushes is a fair wait. The rate is taken as 400 GB/s.
     constexpr std::size_t bytes_per_us = 400'000 / 8;
     std::size_t bytes = 0;
     for (const Item& item : gathered_.items) bytes += item.copy.bytes;
@@ -120,10 +120,10 @@ void CopyEngines::start(Completions& completions)
         if (gathered_.signalled_by_device && item.peer >= 0)
             signals_.add(item.peer, item.copy.lane);
     }
-    batches_.reserve(batches_.size() + 1);  // what has been started is not to be lost
+    batches_.reserve(batches_.size() + 1);  // so that no copy that has been started is lost
     const Status status =
         keep_hung(context_.queue->start(copies_, signals_.words(), gathered_.ticket));
-    if (failed(status)) {  // progress() tells
+    if (failed(status)) {  // progress() reports it
         failure_ = status;
         items.clear();
         return;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copy engines push slices straight into the peers' device memory, and copy inside a rank's own.
+// Copy engines push slices straight into the peers' device memory, and copy inside a rank's own
+// memory.
 //
-// Each rank pushes (G-1)*S bytes out of its device and gets as many. No kernel is launched here; the
-// runtime may use one for the copy inside a device. Copies that may run are given to the device in
-// one call and in the plan's staggered order, so that at no time two ranks push into the same one.
-// For that they wait, for a bounded time, until all peers are in the call.
+// On a node of G ranks each rank pushes (G-1)*S bytes out of its device and gets as many. No kernel
+// is launched here. The runtime may use a kernel for the copy inside a device.
+//
+// All copies that can run go to the device in one call and in the plan's staggered order. So no two
+// ranks push into the same third one at a time. For that, copies wait for a bounded time until all
+// peers are in the call.
 #pragma once
 
 #include <chrono>
@@ -19,32 +22,32 @@ namespace hier {
 
 class CopyEngines final : public NodePath {
 public:
-    // `buffers`: of the peers; nullptr: the rank is alone on its node, and only copies.
+    // `buffers`: those of the peers. nullptr: the rank is alone on its node, and only copies.
     CopyEngines(NodeContext& context, const PeerBuffers* buffers);
 
     // Chooses the device of the call.
     Status begin() override;
     Status put(const Transfer& transfer) override;
-    // As put(), between the rank's own buffers.
+    // Like put(), between the rank's own buffers.
     Status copy(const Transfer& transfer);
-    // One more peer is in the call: fewer are waited for.
+    // One more peer is in the call.
     void expect_one_less() { unknown_peers_--; }
-    // Starts what is gathered, unless it waits for peers.
+    // Starts the gathered copies, unless they wait for peers.
     void submit(Completions& completions);
     std::uint32_t arrived(int peer) const override { return signals_.arrived(peer); }
     Status progress(Completions& completions) override;
     bool idle() override;
-    // Transport::settle()
+    // See Transport::settle().
     Status settle();
     void end() override;
     void raise() override { gathered_.items.clear(); }
-    // A copy may go on, however long.
+    // Has a copy exceeded its bound? It may go on for ever.
     bool has_hung() const { return has_hung_; }
 
 private:
     struct Item {
         std::uint32_t op;
-        int peer;  // that is told; -1: none
+        int peer;  // gets a signal; -1: nobody does
         gpu::Copy copy;
     };
     struct Batch {
@@ -57,7 +60,7 @@ private:
     void gather(const Item& item);
     Status start_alone(const Item& item);
     Batch spare_batch();
-    // May what is gathered wait for peers that are about to enter the call?
+    // Should the gathered copies wait for peers that are about to enter the call?
     bool should_hold() const;
     void start(Completions& completions);
     Status keep_hung(Status status);
@@ -68,12 +71,12 @@ private:
     EngineSignals signals_;
     Batch gathered_{};
     std::chrono::steady_clock::time_point held_since_;
-    int unknown_peers_ = 0;  // not in this call yet, as far as we have seen
+    int unknown_peers_ = 0;  // peers that have not been seen in this call
     std::vector<gpu::Copy> copies_;
     std::vector<Batch> batches_;  // started
     std::vector<Batch> spare_;
     Status failure_ = Status::ok;
-    bool has_hung_ = false;  // a copy may go on, however long
+    bool has_hung_ = false;
     bool is_settling_ = false;
     std::uint64_t settled_ = 0;  // ticket
 };

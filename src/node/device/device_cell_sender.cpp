@@ -36,8 +36,8 @@ std::size_t DeviceCellSender::fragments_left(const Outgoing& out) const
     return std::min(left, Layout::max_at_once);
 }
 
-// Starts as many fragments as may go at once, or none. A fragment that went alone would free its cell
-// alone, so the next fragment would go alone as well, and so on for ever.
+// Starts as many fragments as may go at once, or none. A fragment that went alone would free its
+// cell alone, so the next fragment would go alone as well, and so on for ever.
 Status DeviceCellSender::push(int peer)
 {
     Outgoing& out = outgoing_[index(peer)];

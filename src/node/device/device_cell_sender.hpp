@@ -40,8 +40,9 @@ private:
         std::byte* cells = nullptr;
         std::vector<Put> puts;
         std::size_t next = 0;  // the put that is being pushed
-        std::size_t done = 0;  // bytes of it
-        // Fragments from the first collective on. The ring's sent() counts those that the peer knows of.
+        std::size_t done = 0;  // bytes of this put
+        // Fragments from the first collective on. The ring's sent() counts those that the peer
+        // knows of.
         std::uint64_t pushed = 0;
         std::array<Fragment, Layout::cells_per_peer> fragments;
     };

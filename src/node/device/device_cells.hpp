@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A path into device memory that cannot be exported: memory of a pool, or memory that the application
-// maps. The receiver lends each peer some cells of device memory that can be exported, and copies from
-// there into its receive buffer.
+// A path into device memory that cannot be exported: memory of a pool, or memory that the
+// application maps. The receiver lends each peer some cells of device memory that can be exported,
+// and copies from there into its receive buffer.
 //
 //   sender's engine           receiver's cells for it        receiver's engine
 //   put, in fragments    -->  [ 0 | 1 | ... | 7 ]       -->  receive buffer
 //                             (entry_ring.hpp)
 //
 // Fragments take the cells in turn. Each side starts copies, comes back later, and then tells the
-// other side that they are done. A side starts as many copies at once as it can, because between two
-// starts a copy engine idles for some us (CUDA). But one side takes only half of the cells at once, so
-// that the other side always has work. The driver makes the copy inside the device, as for the own block.
+// other side that they are done. A side starts as many copies at once as it can, because between
+// two starts a copy engine idles for some us (CUDA). But one side takes only half of the cells at
+// once, so that the other side always has work. The driver makes the copy inside the device, as for
+// the own block.
 #pragma once
 
 #include "node/device/device_cell_receiver.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The signals behind the puts of copy engines. The device stores them behind its copies, where it can.
-// Otherwise the CPU stores each one when it sees that the copy is done.
+// The signals behind the puts of copy engines. The device stores them behind its copies, where it
+// can. Otherwise the CPU stores each one when it sees that the copy is done.
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,8 @@ public:
     void begin();
     // Can the device of the call store signals? Registers the segment with it at the first use.
     bool are_stored_by_device();
-    // The words for the device: add() says that one more put goes to `peer` by this lane. There is one
-    // word for each peer, with the count of all its puts.
+    // The words for the device: add() says that one more put goes to `peer` by this lane. There is
+    // one word for each peer, with the count of all its puts.
     void clear_words() { words_.clear(); }
     void add(int peer, int lane);
     std::span<const gpu::Word> words() const { return words_; }

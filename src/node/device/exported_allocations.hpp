@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allocations of this process that its peers map as a whole (peer_mappings.hpp), and which peers were
-// told of which. Freed memory becomes free only when no process has it mapped, and only its owner
-// knows that it was freed.
+// Allocations of this process that peers map as a whole (peer_mappings.hpp), with the peers that
+// have been told of each. A driver gives freed memory back only when no process has it mapped, and
+// only the owner knows that the memory was freed.
 #pragma once
 
 #include <map>
@@ -17,8 +17,9 @@ class ExportedAllocations {
 public:
     static ExportedAllocations& instance();
 
-    // Before the peers are told where `memory` is. If it is new, peers that may have mapped freed memory
-    // hear of that first. They may have to give it up in order to map this one.
+    // Call this before the peers are told where `memory` is. If the memory is new, peers that may
+    // have mapped freed memory hear of that first. They may have to unmap it in order to map the
+    // new memory.
     void note(const ExportedMemory& memory, int device, std::span<const NodeSocket::Address> peers);
     std::size_t size();
 
@@ -31,7 +32,7 @@ private:
 
     void look_for_freed();
 
-    // At a time: to ask takes a driver up to a microsecond.
+    // Looks in one call. A driver takes up to a microsecond for each.
     static constexpr std::size_t max_looks = PeerMappings::most;
 
     std::mutex mutex_;

@@ -15,7 +15,8 @@ LentMemory& LentMemory::instance()
     return memory;
 }
 
-// A block that cannot be exported stays and is tried again. To free it could mean to wait for kernels.
+// A block that cannot be exported stays and is tried again, because to free it might wait for
+// kernels.
 bool LentMemory::export_block(Block& block)
 {
     if (block.exported.owner != 0) return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory of this process that others may map, for the life of the process. No memory is freed
-// while a peer has it mapped. A peer that has mapped a block finds it unchanged when it is lent again.
+// Device memory of this process that others may map. A block lives as long as the process, so no
+// memory is freed while a peer has it mapped. A mapping of a block stays good when the block is
+// lent again.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +24,10 @@ public:
 
     static LentMemory& instance();
 
-    // A block of that many bytes or more. nullptr: there is none; the cause has been logged.
+    // Lends a block of at least so many bytes. nullptr: there is none, and the cause has been
+    // logged.
     const Block* take(int device, std::size_t bytes);
-    // No peer writes into it any more.
+    // Call this when no peer writes into the block any more.
     void give_back(const std::byte* base);
     void clear();
     // The number of blocks that are lent.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// News of memory that is gone, for the processes that have not heard yet.
+// News of memory that is gone, for processes that have not heard them yet.
 #pragma once
 
 #include <map>
@@ -14,9 +14,10 @@ public:
     explicit MemoryNotices(NodeSocket::What what) : what_(what) {}
 
     void add(const NodeSocket::Address& peer, const NodeSocket::Entry& memory);
-    // A process whose queue is full is told the next time. A process that is gone is dropped.
+    // A process whose socket is full gets its news the next time. A process that is gone is
+    // dropped.
     void send();
-    // Is there anything that this process has still to be told?
+    // Are there news for this process?
     bool has(std::uint64_t process) const { return due_.contains(process); }
 
 private:

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t header_bytes = offsetof(NodeSocket::Message, entries);
 constexpr std::size_t descriptor_bytes = CMSG_SPACE(NodeSocket::most * sizeof(int));
 
-// In the abstract namespace.
+// The name is in the abstract namespace, which a leading zero byte means.
 socklen_t name_socket(std::uint64_t process, sockaddr_un& name)
 {
     name = {};
@@ -36,7 +36,7 @@ void close_all(std::vector<int>& descriptors)
     descriptors.clear();
 }
 
-// Takes the descriptors out of a message. True: a process of this user has sent it.
+// Takes the descriptors out of a message. True: a process of this user has sent the message.
 bool unpack(msghdr& header, std::vector<int>& descriptors)
 {
     bool is_ours = false;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What processes of a node tell each other of device memory: what an application has mapped segment by
-// segment, with the file descriptors by which the others map it, and what has been freed. A datagram
-// socket of the process, in Linux's abstract namespace. Nothing blocks.
+// Messages between the processes of a node about their device memory. A process tells the others
+// which VMM segments it has mapped, with a file descriptor for each, and which memory has been
+// freed.
+//
+// Every process has a datagram socket in Linux's abstract namespace. Nothing blocks.
 #pragma once
 
 #include <array>
@@ -14,26 +16,26 @@ namespace hier {
 class NodeSocket {
 public:
     struct Address {
-        std::uint64_t process;  // of no other process; 0: it has no socket
-        std::uint64_t network;  // the namespace in which it has it
+        std::uint64_t process;  // a number of this process alone; 0: it has no socket
+        std::uint64_t network;  // the network namespace of the socket
     };
     struct Entry {
-        std::uint64_t base;  // in the process that maps it
+        std::uint64_t base;  // in the owner
         std::uint64_t length;
         std::uint64_t id;
     };
     enum class What : std::uint32_t {
         mapped,    // segments, with a descriptor for each
-        unmapped,  // segments that are no more
-        lost,      // what had been sent has not arrived, or is gone
-        freed,     // whole allocations that are no more
+        unmapped,  // segments that are gone
+        lost,      // the sender lacks a message that it should have got
+        freed,     // whole allocations that are gone
     };
     static constexpr std::size_t most = 128;  // in one message; Linux sends 253 descriptors
     struct Message {
         std::uint64_t process;  // the sender
         What what;
         std::uint32_t count;
-        std::int32_t owner;  // its process id
+        std::int32_t owner;  // the sender's process id
         std::int32_t reserved;
         std::array<Entry, most> entries;
     };
@@ -49,8 +51,8 @@ public:
     }
     enum class Sent {
         yes,
-        not_now,    // the other's queue is full
-        to_nobody,  // the process is gone, or could never be reached
+        not_now,    // the other socket is full
+        to_nobody,  // the process is gone, or cannot be reached at all
     };
     Sent try_send(const Address& to, What what, std::span<const Entry> entries,
                   std::span<const int> descriptors);
@@ -59,14 +61,15 @@ public:
     {
         return try_send(to, what, entries, descriptors) == Sent::yes;
     }
-    // False: there is none. `descriptors`, which are the caller's, are as many as the entries, or
-    // none: there was no room for them. Messages of other users are dropped, some at a time.
+    // False: there is no message. The caller owns `descriptors`. There is one for each entry, or
+    // none if this process could not take them. Messages of other users are dropped, some in each
+    // call.
     bool receive(Message& message, std::vector<int>& descriptors);
 
 private:
     NodeSocket();
 
-    int socket_ = -1;  // open as long as the process
+    int socket_ = -1;  // stays open as long as the process lives
     Address address_{};
 };
 

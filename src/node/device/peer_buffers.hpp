@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The peers' receive buffers in device memory, mapped here for one call.
+// The receive buffers of peers in device memory, mapped here for one call.
 #pragma once
 
 #include <vector>
@@ -17,9 +17,10 @@ public:
     PeerBuffers(const NodeContext& context, DeviceCells& cells,
                 std::vector<NodeSocket::Address> processes);
 
-    // How `peer`, which has announced, can be written from here. Maps its memory if need be.
+    // How can the buffer of `peer` be written from here? Maps it if need be. The peer has
+    // announced.
     WritePath reach(int peer);
-    // by_device, by_segments: where its receive buffer is here.
+    // Where the peer's receive buffer is mapped. Only for by_device and by_segments.
     std::byte* receive(int peer) const { return peers_[static_cast<std::size_t>(peer)].receive; }
     void end();
 

@@ -32,8 +32,8 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
     const std::lock_guard lock(mutex_);
     if (const Iterator m = find(memory, device); m != mappings_.end()) {
         mappings_.splice(mappings_.begin(), mappings_, m);
-        m->is_freed = false;                                     // its owner has just offered it
-        if (m->base == nullptr) return Status::transport_error;  // as at the first attempt
+        m->is_freed = false;  // the owner has just offered it
+        if (m->base == nullptr) return Status::transport_error;
         m->users++;
         mapping = &*m;
         return Status::ok;
@@ -44,7 +44,7 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
     close_oldest();
     std::byte* base = nullptr;
     const Status status = gpu::runtime()->map(memory.handle, device, base);
-    if (status == Status::out_of_memory) return status;  // there may be some the next time
+    if (status == Status::out_of_memory) return status;  // the next attempt may find memory
     attempts.has_worked = attempts.has_worked || !failed(status);
     attempts.refusals += failed(status);
     mappings_.push_front({memory, device, base, failed(status) ? 0 : 1, false, false});
@@ -108,7 +108,7 @@ PeerMappings::Iterator PeerMappings::close(Iterator mapping)
     return mappings_.erase(mapping);
 }
 
-// The other devices' mappings of the same allocation may stay.
+// Mappings of the same allocation for other devices stay.
 bool PeerMappings::close_overlapping(const ExportedMemory& memory)
 {
     bool all = true;

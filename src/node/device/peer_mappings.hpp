@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory of other processes of this node, mapped here: kept from call to call, because
-// mapping takes some 100 us to 100 ms.
+// Device memory of other processes of this node, mapped here. Mappings are kept from call to call,
+// because to open one takes some 100 us to 100 ms.
 //
-// A mapping dies with its allocation: when the owner's memory is given back and allocated anew at
-// the same address, the new allocation has another id, and every old mapping that overlaps it is
-// closed before the new one is opened. So are those of memory that its owner says is freed, since it
-// stays taken meanwhile. Closing waits for all the device's streams, so the mappings of a call stay
-// open until it ends, and others until there is a reason.
+// A mapping is of one allocation. Memory that the owner frees and allocates again at the same
+// address has another id. Then every old mapping that overlaps the new memory is closed before the
+// new mapping is opened. Mappings of memory that the owner has freed are closed too, because such
+// memory stays taken as long as somebody maps it.
+//
+// To close a mapping waits for all streams of the device. So the mappings of a call stay open until
+// the call ends, and others stay open until there is a reason to close them.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +22,9 @@
 
 namespace hier {
 
-// A process tells its peers this of an allocation. It lies in shared memory.
+// A process describes an allocation to its peers by this, in shared memory.
 struct ExportedMemory {
-    std::uint64_t base;  // in its owner
+    std::uint64_t base;  // in the owner
     std::uint64_t length;
     std::uint64_t id;
     std::int32_t owner;  // process id
@@ -36,45 +38,50 @@ public:
 
     struct Mapping {
         ExportedMemory memory;
-        int device;       // for whose copies
-        std::byte* base;  // here; null: it cannot be mapped
+        int device;       // copies from and to the memory
+        std::byte* base;  // here; null: the memory cannot be mapped
         int users;
-        bool is_stale;  // other memory is there now
-        bool is_freed;  // as its owner says
+        bool is_stale;  // the owner has other memory there now
+        bool is_freed;  // the owner says so
     };
 
-    // Gives the mapping to use until release(). What the runtime has refused it is not asked for again,
-    // but for want of memory: GPUs may have no way to each other. An error of this attempt alone, too,
-    // while somebody still uses a mapping of what lay there before: some runtimes would give that out
-    // again (ROCm's handles are made of the owner and the address).
+    // Gives a mapping that stays until release(). There are three kinds of errors:
+    //
+    // - The runtime refuses, because there may be no way between the GPUs. Later attempts for this
+    //   memory fail without a question to the runtime.
+    // - The runtime lacks memory. The next attempt asks again.
+    // - A mapping of the memory that lay there before is still in use. Then the runtime might return
+    //   the old mapping, because ROCm's handles consist of owner and address.
     Status acquire(const ExportedMemory& memory, int device, Mapping*& mapping);
     void release(Mapping* mapping);
-    // Or will one have to be opened?
+    // Is the memory mapped already, so that acquire() opens no new mapping?
     bool has(const ExportedMemory& memory, int device);
-    // These allocations are gone. Their mappings are closed when another one has to be opened anyway. To
-    // close them is to wait for kernels, which may wait for a rank that is in a call with this one.
+    // These allocations are gone. Their mappings stay until another one has to be opened. To close
+    // a mapping waits for kernels, and one of these may wait for a rank that is in a call with this
+    // one.
     void note_freed(std::int32_t owner, std::span<const NodeSocket::Entry> freed);
-    // Closes all that are not in use.
+    // Closes all mappings that are not in use.
     void clear();
     std::size_t size();
 
-    // More are closed again, those first that were used longest ago.
+    // Mappings at a time. Beyond that the mapping that was used longest ago is closed.
     static constexpr std::size_t most = 256;
-    // Bytes of freed memory that stay mapped at most when another mapping is opened.
+    // If at least so many bytes of mapped memory have been freed, the next acquire() closes their
+    // mappings.
     static constexpr std::uint64_t max_freed = 256 << 20;
-    // Attempts for memory of one process by one device, where none has worked: they have no way to
-    // each other. From then on one in so many is made.
+    // If a device has refused memory of a process this often, and never mapped any, there seems to
+    // be no way between them. From then on only one in `asked_again` attempts is made.
     static constexpr int max_refusals = 3;
     static constexpr unsigned asked_again = 64;
 
 private:
     using Iterator = std::list<Mapping>::iterator;
     Iterator close(Iterator mapping);
-    bool close_overlapping(const ExportedMemory& memory);  // false: one is in use
+    bool close_overlapping(const ExportedMemory& memory);  // false: a mapping is in use
     void close_oldest();
     void close_freed();
 
-    // By an owner, and a device that copies.
+    // Attempts of a device to map memory of a process.
     struct Attempts {
         std::int32_t owner;
         int device;
@@ -88,7 +95,7 @@ private:
     Iterator find(const ExportedMemory& memory, int device);
 
     std::mutex mutex_;
-    std::list<Mapping> mappings_;  // the one used last is first
+    std::list<Mapping> mappings_;  // the last one used is first
     std::vector<Attempts> attempts_;
 };
 

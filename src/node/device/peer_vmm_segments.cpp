@@ -11,7 +11,7 @@
 namespace hier {
 namespace {
 
-// The start of the window for a range that begins with this segment.
+// Where does the window of a range start whose first segment has this base?
 std::uint64_t start_of(std::uint64_t base)
 {
     constexpr std::uint64_t step = PeerVmmSegments::window_bytes / 2;
@@ -24,7 +24,7 @@ template <class VmmSegment> std::uint64_t length_of(const VmmSegment& segment)
     return segment.length;
 }
 
-// Calls do_segment(base, segment) for those that the entry overlaps, and erases them.
+// Calls do_segment(base, segment) for all segments that the entry overlaps, and erases them.
 template <class Segments, class Do>
 void erase_overlapping(Segments& segments, const NodeSocket::Entry& entry, Do&& do_segment)
 {
@@ -132,7 +132,7 @@ void PeerVmmSegments::take_in(const NodeSocket::Message& message, std::span<cons
     Segments& segments = processes_[message.process];
     for (std::uint32_t i = 0; i < message.count; i++) {
         const NodeSocket::Entry& entry = message.entries[i];
-        if (is_mapped && is_known(segments, entry)) continue;  // and maybe in use
+        if (is_mapped && is_known(segments, entry)) continue;  // may be in use
         drop(message.process, entry);
         if (i < descriptors.size() && device >= 0) import(segments, entry, descriptors[i], device);
     }
@@ -153,7 +153,8 @@ void PeerVmmSegments::import(Segments& segments, const NodeSocket::Entry& entry,
         segments[entry.base] = known;
 }
 
-// Drops the segments that overlap. Their addresses belong to another segment now, or to none.
+// Drops the segments that the entry overlaps. Their addresses belong to another segment now, or to
+// none.
 void PeerVmmSegments::drop(std::uint64_t process, const NodeSocket::Entry& entry)
 {
     for (Window& w : windows_) {

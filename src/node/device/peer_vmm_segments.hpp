@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory of other processes of this node that their applications have mapped segment by segment,
-// mapped here: kept from call to call, until they say that it is no more.
+// VMM segments of other processes of this node, mapped here. A mapping is kept from call to call
+// until its owner says that the segment is gone.
 //
 //   a peer's addresses   ... | 64 GiB window k                        | ...
 //                            [segment][segment]      [segment]
-//   here                     the same, at the same distances: what is in one segment there is in one here
+//   here                     the same segments, at the same distances
 //
-// Windows overlap by half, so that whatever is no longer than half a window lies in one.
+// Because the distances are equal, a buffer is one range here too. Windows overlap by half. So a
+// buffer that is no longer than half a window lies in one.
 #pragma once
 
 #include <list>
@@ -23,25 +24,25 @@ class PeerVmmSegments {
 public:
     static PeerVmmSegments& instance();
 
-    // Is there a window for what begins and ends with these?
+    // Does a window hold a buffer whose first and last segments are these?
     static bool fit(const NodeSocket::Entry& first, const NodeSocket::Entry& last);
 
     struct Window;
     struct Range {
         std::uint64_t address;  // in the peer
         std::uint64_t length;
-        std::uint64_t digest;  // VmmDigest, of its segments
+        std::uint64_t digest;  // VmmDigest of its segments
     };
-    // Where the range is here, for copies by `device`, until release(). Not all of it is there:
-    // then the peer is told.
+    // Says where the range is here, for copies by `device`, until release(). If some segment is
+    // missing, this is an error, and the peer is told.
     Status acquire(const NodeSocket::Address& peer, const Range& range, int device, Window*& window,
                    std::byte*& at);
     void release(Window* window);
-    // Takes in what peers have said; `device`: any that this process uses, -1: none.
+    // Handles the messages of peers. `device`: any device that this process uses; -1: none.
     void listen(int device);
-    // Closes all that is not in use.
+    // Closes all windows that are not in use, and releases all segments.
     void clear();
-    std::size_t size();  // segments that are mapped
+    std::size_t size();  // mapped segments
 
     static constexpr std::uint64_t window_bytes = std::uint64_t{64} << 30;
     static constexpr std::size_t max_windows = 64;
@@ -52,8 +53,8 @@ public:
         int device;
         std::byte* base;  // here
         int users;
-        bool is_broken;                                 // something could not be unmapped
-        std::map<std::uint64_t, std::uint64_t> mapped;  // lengths, by base in the peer
+        bool is_broken;                                 // a segment could not be unmapped
+        std::map<std::uint64_t, std::uint64_t> mapped;  // lengths of segments, by base in the peer
     };
 
 private:
@@ -65,7 +66,7 @@ private:
     using Segments = std::map<std::uint64_t, Known>;  // by base
     using Iterator = std::list<Window>::iterator;
 
-    // nullptr: not all can be.
+    // nullptr: not all segments of the range can be mapped.
     Window* map(std::uint64_t process, const Range& range, int device);
     void take_in(int device);
     void take_in(const NodeSocket::Message& message, std::span<const int> descriptors, int device);
@@ -79,7 +80,7 @@ private:
 
     std::mutex mutex_;
     std::map<std::uint64_t, Segments> processes_;
-    std::list<Window> windows_;  // the one used last is first
+    std::list<Window> windows_;  // the last one used is first
 };
 
 }  // namespace hier

@@ -21,9 +21,9 @@ ReceiveOffer::ReceiveOffer(const NodeContext& context, DeviceCells& cells,
 void ReceiveOffer::begin()
 {
     const Region& into = context_.binding.receive;
-    // This writes the bytes that are there.
+    // can_be_written() writes some bytes again, so nobody else may write yet.
     is_writable_ = has_cma_ && into.memory.kind == MemoryKind::pinned && can_be_written(into);
-    if (++calls_ % 16 == 0) {  // now and then is enough, for memory to come free
+    if (++calls_ % 16 == 0) {  // now and then, so that freed memory comes free
         VmmExports::instance().look_after();
         PeerVmmSegments::instance().listen(context_.device);
     }
@@ -63,7 +63,7 @@ void ReceiveOffer::write_device(NodeSlot& slot)
     }
 }
 
-// A peer that could not map what it was told of has said so by now.
+// Listens first: a peer that has missed a message has said so by now.
 bool ReceiveOffer::share_segments(std::uint64_t& digest)
 {
     PeerVmmSegments::instance().listen(context_.device);

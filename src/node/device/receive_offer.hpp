@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tells the others how they may write into this rank's receive buffer, where ranks use GPUs.
+// Tells the other ranks of a node how they may write into this rank's receive buffer. Used if any
+// rank uses a GPU.
 #pragma once
 
 #include <vector>
@@ -17,9 +18,9 @@ public:
     ReceiveOffer(const NodeContext& context, DeviceCells& cells,
                  std::vector<NodeSocket::Address> processes, bool has_cma);
 
-    // After the device of the call is chosen, and before any peer on another node may write.
+    // Call this when the device of the call is chosen, and before peers on other nodes may write.
     void begin();
-    // Fills what the slot says besides the address.
+    // Fills the slot, but for the buffer's address.
     void write(NodeSlot& slot);
 
 private:
@@ -30,9 +31,9 @@ private:
     DeviceCells& cells_;
     std::vector<NodeSocket::Address> processes_;
     bool has_cma_;
-    bool is_writable_ = false;    // the receive buffer, pinned, by peers
-    ExportedMemory exported_{};   // the last that was
-    bool is_exportable_ = false;  // it
+    bool is_writable_ = false;    // the receive buffer is pinned, and peers can write to it
+    ExportedMemory exported_{};   // the last allocation that was looked at
+    bool is_exportable_ = false;  // whether that allocation could be exported
     bool shares_segments_ = false;
     unsigned calls_ = 0;
 };

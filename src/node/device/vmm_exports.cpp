@@ -68,7 +68,7 @@ VmmExports::Export& VmmExports::find(const gpu::VmmSegment& segment, int device)
 bool VmmExports::tell(std::span<const gpu::VmmSegment> segments,
                       std::span<const NodeSocket::Address> peers)
 {
-    std::vector<int> descriptors(segments.size(), -1);  // those that are needed
+    std::vector<int> descriptors(segments.size(), -1);  // opened when the first peer needs them
     bool is_told = true;
     for (const NodeSocket::Address& peer : peers) {
         if (peer.process != NodeSocket::instance().address().process)
@@ -102,7 +102,7 @@ bool VmmExports::tell(std::span<const gpu::VmmSegment> segments, const NodeSocke
     return true;
 }
 
-// A segment whose end the peer has not heard of may lie where the new segments are.
+// A peer must first hear of segments that are gone, because they may lie where the new ones are.
 bool VmmExports::may_be_told(const NodeSocket::Address& peer)
 {
     if (retired_.has(peer.process) || !NodeSocket::instance().reaches(peer)) return false;
@@ -118,7 +118,7 @@ void VmmExports::retire(Exports::iterator at)
     exports_.erase(at);
 }
 
-// Some at a time: to ask takes a driver some 100 ns.
+// Looks at some segments only, because a driver takes some 100 ns for each.
 void VmmExports::look_after()
 {
     const std::lock_guard lock(mutex_);

@@ -15,7 +15,7 @@
 namespace hier {
 namespace {
 
-// 0, or the errno of what refused it.
+// Returns 0 or an errno.
 int write_memory(int pid, const std::byte* from, std::uint64_t to, std::size_t bytes)
 {
     std::size_t done = 0;
@@ -37,7 +37,7 @@ bool lives_on(int pid)
     const std::filesystem::directory_iterator end;
     std::error_code error;
     std::filesystem::directory_iterator thread(format("/proc/%d/task", pid), error);
-    if (!error && thread != end) thread.increment(error);  // it may be gone by now
+    if (!error && thread != end) thread.increment(error);  // the process may be gone by now
     return !error && thread != end;
 }
 
@@ -78,7 +78,7 @@ std::optional<Status> CmaPath::put_if_reachable(const Transfer& transfer)
     const bool is_long = transfer.slice.length > max_at_once;
     const Extent first{transfer.slice.target, is_long ? 1 : transfer.slice.length};
     const int cause = try_to_write(transfer, first);
-    // Memory that no other process may write to; or a process that has become one that none may.
+    // The memory refuses writes of other processes, or the process itself has begun to refuse them.
     if (cause == EFAULT || cause == EPERM) return std::nullopt;
     if (cause == ESRCH && lives_on(pids_[static_cast<std::size_t>(transfer.peer)]))
         return std::nullopt;
@@ -94,7 +94,7 @@ std::uint32_t CmaPath::arrived(int peer) const
     return Signal::count(flag.by_cpu.load(std::memory_order_acquire), context_.binding.sequence);
 }
 
-// One part of the first long put in each pass.
+// Writes one part of the first long put.
 Status CmaPath::progress(Completions& completions)
 {
     if (long_.empty()) return Status::ok;
@@ -187,7 +187,8 @@ std::string probe(const Group& group, const std::vector<int>& pids,
 
 std::string try_cma(const Group& group, const std::vector<int>& pids)
 {
-    // Filled by the peers, each one word, behind the compiler's back: there until all have been.
+    // Every peer writes one word here, which the compiler does not see. So the words must live
+    // until all peers have written.
     std::vector<std::uint64_t> probes(pids.size());
     std::string refusal;
     group.agree("trying CMA", [&] { refusal = probe(group, pids, probes); });

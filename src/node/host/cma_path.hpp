@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Host memory inside a node by Cross Memory Attach: process_vm_writev straight into the peer's
-// receive buffer, one copy.
+// Host memory inside a node, by Cross Memory Attach (CMA). process_vm_writev writes straight into
+// the peer's receive buffer, with one copy.
 #pragma once
 
 #include <deque>
@@ -23,10 +23,10 @@ public:
     }
 
     Status begin() override;
-    // Long ones go on in progress(), so that the network is served in between.
+    // Long puts go on in progress(), so that the network is served in between.
     Status put(const Transfer& transfer) override;
-    // As put(), for the first put to a peer in a call. None: no process may write to that memory or
-    // read the source.
+    // Like put(), for the first put to a peer in a call. No value: the kernel refuses the peer's
+    // memory, or the source.
     std::optional<Status> put_if_reachable(const Transfer& transfer);
     std::uint32_t arrived(int peer) const override;
     Status progress(Completions& completions) override;
@@ -49,14 +49,15 @@ private:
     const NodeContext& context_;
     std::deque<Long> long_;
     std::vector<int> pids_;
-    std::vector<std::uint32_t> delivered_;  // in this collective, by peer
+    std::vector<std::uint32_t> delivered_;  // in this call, by peer
 };
 
-// Could a peer write there? Drivers' mappings of pinned memory refuse it.
+// Could a peer write to this memory? A driver's mapping of pinned memory may refuse that.
 bool can_be_written(const Region& region);
 
-// Collective: writes a word into every peer and looks whether it came. Empty when all ranks may
-// write to all others, else what refused it, the same on all ranks but for its wording.
+// Collective. Every rank writes a word into every peer, and checks that the peers' words have come.
+// Returns an empty text if every rank may write to every other one. Otherwise every rank returns a
+// reason, in words of its own.
 std::string try_cma(const Group& group, const std::vector<int>& pids);
 
 }  // namespace hier

@@ -66,7 +66,7 @@ Status NodePublish::copy_out(int peer, const Half& from, std::uint32_t blocks, s
         std::memcpy(&block, from.blocks.data() + in.at, sizeof block);
         const Region& into = context_.binding.receive;
         if (!fits(block.offset, block.length, into.length)) {
-            (void)entered(peer);  // says why
+            (void)entered(peer);  // logs the cause
             return Status::mismatch;
         }
         std::memcpy(into.base + block.offset, from.blocks.data() + in.at + sizeof block,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small blocks inside a node. A rank writes each block once, into its own memory that all others read.
-// It waits for no other rank.
+// Small blocks inside a node. A rank writes each block once, into memory that all other ranks read.
+// The writer waits for no other rank.
 //
 //   rank r    calls 1, 3, 5, ...   [signal | total] [offset, length, bytes] [offset, length, bytes] ...
 //             calls 2, 4, 6, ...   [signal | total] [offset, length, bytes] ...
 //
-// Readers never acknowledge. A writer in call c already holds every rank's block of call c-1. So every
-// rank has finished call c-2, and the half that c-2 used is free. Calls of another kind may lie in
-// between, because in each of them every rank gets every other rank's block.
+// Readers never acknowledge. A writer in call c already holds every rank's block of call c-1. So
+// every rank has finished call c-2, and the half that c-2 used is free. Calls of another kind may
+// lie in between, because in each of them every rank gets every other rank's block.
 //
 // A block of up to 32 bytes comes in the cache line of its signal. Bytes copied on a node of G
 // ranks: G*S in, G*(G-1)*S out.
@@ -36,17 +36,17 @@ public:
     }
     static constexpr std::size_t space = (32 << 10) - 64;
 
-    // Collective over the node's group; throws on all its ranks or on none. `numa`: the node that is
-    // to hold what this rank writes; -1: any.
+    // Collective over the node's group. Throws on all its ranks or on none. `numa`: the NUMA node
+    // for the memory that this rank writes; -1: any.
     NodePublish(const NodeContext& context, const Group& group, int numa);
 
     Status begin() override;
-    // Lets all others read the slice. Done at once.
+    // Lets all other ranks read the slice. The put is done when this returns.
     Status put(const Transfer& transfer) override;
-    // Has the peer published anything in this call? mismatch: for a buffer of another size.
+    // Has the peer published a block in this call? mismatch: its buffer has another size.
     Status entered(int peer) const;
     std::uint32_t arrived(int peer) const override { return incoming_[index(peer)].blocks; }
-    // Copies out what is there, of some peers at least.
+    // Copies blocks out that have arrived, up to a limit in one pass.
     Status progress(Completions& completions) override;
     bool idle() override { return true; }
     void end() override {}
@@ -60,16 +60,16 @@ private:
         std::uint64_t length;
     };
     struct alignas(cache_line) Half {
-        std::atomic<std::uint64_t> signal;  // a Signal: of how many blocks
-        std::uint64_t total;                // bytes of the receive buffer
+        std::atomic<std::uint64_t> signal;  // a Signal, with the number of blocks
+        std::uint64_t total;                // bytes of the writer's receive buffer
         std::array<std::byte, space> blocks;
     };
     struct Area {
         std::array<Half, 2> halves;
     };
     struct Reader {
-        std::uint32_t blocks = 0;  // that have been copied out, in this call
-        std::size_t at = 0;        // where the next one is
+        std::uint32_t blocks = 0;  // copied out in this call
+        std::size_t at = 0;        // where the next block is
     };
 
     static std::size_t index(int i) { return static_cast<std::size_t>(i); }
@@ -85,7 +85,7 @@ private:
 
     const NodeContext& context_;
     int rank_;
-    SharedMemory memory_;  // areas, by rank
+    SharedMemory memory_;  // an area for each rank
     std::size_t written_ = 0;
     std::uint32_t blocks_ = 0;      // ours, in this call
     std::vector<Reader> incoming_;  // by peer

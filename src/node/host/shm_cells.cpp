@@ -43,7 +43,7 @@ Status ShmCells::begin()
     return Status::ok;
 }
 
-// The source of a cell may change once the call is over.
+// Forgets what the cells hold, because their sources may change when the call is over.
 void ShmCells::end()
 {
     for (Cell& cell : cells_) {
@@ -70,7 +70,7 @@ std::uint32_t ShmCells::arrived(int peer) const
     return incoming_[static_cast<std::size_t>(peer)].arrived;
 }
 
-// Apart from engines only this process touches the application's buffers, and only in progress().
+// Copies by the CPU are over when progress() returns. Only copies by copy engines can be under way.
 bool ShmCells::idle()
 {
     bool is_idle = true;
@@ -174,7 +174,7 @@ bool ShmCells::send_fragment(int peer, std::size_t& copied)
     return true;
 }
 
-// One fragment to each peer in turn, so that peers share the cells.
+// Sends one fragment to each peer in turn, so that the peers share the cells.
 void ShmCells::send(Completions& completions)
 {
     std::size_t copied = 0;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two copies through shared memory, pipelined: for host memory where processes may not write to one
-// another, and for device memory that cannot be mapped.
+// Two copies through shared memory, pipelined. This path serves host memory if processes may not
+// write to one another. It also serves device memory that cannot be mapped.
 //
 //   sender's cells            one queue per pair                receiver
 //   +------+------+---        [offset, length, cell] ...
 //   | 64 K | 64 K | ...  -->  (entry_ring.hpp)                 -->  receive buffer
 //   +------+------+---
 //
-// A fragment goes into a cell once, and every peer that wants it gets an entry that names the cell: of
-// G ranks each copies its shard in once and G-1 shards out. A cell is free again when all queues
-// have passed its last entry. Each side copies by the CPU, or, where its own memory is a device's,
-// by that device's copy engines, and then comes back for the result.
+// A fragment goes into a cell once. Every peer that wants the fragment gets an entry that names the
+// cell. So each of G ranks copies its own shard in once, and G-1 shards out. A cell is free again
+// when all queues have passed its last entry.
+//
+// Each side copies by the CPU. If a side's own memory belongs to a device, the copy engines of that
+// device copy instead, and the side comes back later for the result.
 //
 // Bytes copied on a node of G ranks: G*S in, G*(G-1)*S out.
 #pragma once
@@ -37,7 +39,7 @@ public:
     static constexpr const char* name = "shared memory";
 
     ~ShmCells() override;
-    // Collective over the node's group. `numa`: the node that is to hold this rank's cells; -1: any.
+    // Collective over the node's group. `numa`: the NUMA node for this rank's cells; -1: any.
     ShmCells(const NodeContext& context, const Group& group, int numa, CellShape shape);
 
     Status begin() override;
@@ -48,7 +50,7 @@ public:
     void end() override;
 
 private:
-    static constexpr std::size_t bytes_per_pass = 256 << 10;  // by the CPU
+    static constexpr std::size_t bytes_per_pass = 256 << 10;  // copied by the CPU
 
     struct Entry {
         std::uint64_t offset;  // in the receive buffer
@@ -57,47 +59,48 @@ private:
         std::uint16_t is_last;  // of its put
     };
     using Queue = EntryRing<Entry, 16>;
-    // A copy by a device's engines.
+    // A copy by copy engines.
     struct Work {
-        gpu::Queue* queue = nullptr;  // none: done
+        gpu::Queue* queue = nullptr;  // null: the copy is done
         std::uint64_t ticket = 0;
     };
     struct Cell {
-        const std::byte* content = nullptr;  // what it was filled from, in this collective
+        const std::byte* content = nullptr;  // the source of its bytes, in this call
         std::size_t length = 0;
         Work filling;
-        bool is_fresh = false;             // in no queue yet
-        std::vector<std::uint64_t> until;  // by peer: how far that queue is done when it is free
+        bool is_fresh = false;  // no queue has an entry for the cell yet
+        // By peer: the cell is free when the peer's queue is done up to here.
+        std::vector<std::uint64_t> until;
     };
     // From one peer.
     struct Incoming {
-        std::uint64_t started = 0;  // entries of its queue that are being copied out, or have been
+        std::uint64_t started = 0;             // entries whose copies out have been started
         std::array<Work, Queue::length> work;  // by entry
-        std::uint32_t arrived = 0;             // puts, in this collective
+        std::uint32_t arrived = 0;             // puts in this call
     };
-    // Puts to one peer, in order. Its memory is kept from call to call.
+    // Puts to one peer, in order. The memory of the list is kept from call to call.
     struct Outgoing {
         std::vector<Transfer> puts;
         std::size_t next = 0;  // the put that is being sent
-        std::size_t done = 0;  // bytes of it
+        std::size_t done = 0;  // bytes of this put
         bool empty() const { return next == puts.size(); }
     };
 
     Queue& queue(int from, int to) const;
     std::byte* cell_data(int owner, std::size_t cell) const;
     bool is_free(const Cell& cell) const;
-    // The cell that holds these bytes, filled if need be; -1: not yet.
+    // Returns the cell that holds these bytes, and fills one if need be. -1: not yet.
     int cell_with(const Region& region, const std::byte* content, std::size_t length,
                   std::size_t& copied);
-    // False: nothing to be done for this peer now.
+    // False: this peer can get nothing now.
     bool send_fragment(int peer, std::size_t& copied);
     void send(Completions& completions);
     Status receive();
     Status start_receiving(int peer, std::size_t& copied);
     void end_receiving(int peer);
 
-    // The queue of the device that `region` belongs to; nullptr for memory that the CPU reaches.
-    // Failures are kept in failure_.
+    // Returns the queue of the device that `region` belongs to. nullptr: the CPU copies, or there
+    // is a failure, which failure_ keeps.
     gpu::Queue* engines_of(const Region& region);
     bool is_done(Work& work);
 
