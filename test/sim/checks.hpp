@@ -77,8 +77,8 @@ void test_ipc(void**);
 void test_ipc_of_memory_that_was_freed(void**);
 void test_ipc_refusals(void**);
 
-void test_mapped_pieces(void**);
-void test_shared_pieces(void**);
+void test_mapped_segments(void**);
+void test_shared_segments(void**);
 void test_what_has_no_handle(void**);
 
 void test_failing_calls(void**);

@@ -30,7 +30,7 @@ bool is_covered(Block block, std::size_t bytes)
 {
     while (block.may_be_copied && bytes > block.bytes) {
         const auto next = find(block.base + block.bytes);
-        const bool goes_on = block.kind == Kind::piece && next && next->kind == Kind::piece &&
+        const bool goes_on = block.kind == Kind::segment && next && next->kind == Kind::segment &&
                              next->alias == block.alias + block.bytes;
         if (!goes_on) return false;
         bytes -= block.bytes;
@@ -57,7 +57,7 @@ bool locate(const void* address, std::size_t bytes, Place& place)
 
 // HIP's copies of rows ask the memory of the first byte whether it has all of them. What becomes of
 // those that end in other memory is not known of all drivers: the product keeps away from that.
-bool is_one_piece(const void* address, std::size_t bytes)
+bool lies_in_one_block(const void* address, std::size_t bytes)
 {
     const auto block = find(address);
     const auto last = find(static_cast<const std::byte*>(address) + bytes - 1);
@@ -99,18 +99,18 @@ bool move_word(std::byte* to, const std::byte* from)
     return true;
 }
 
-// Calls do_piece(offset, bytes) for two or three pieces, the last of them first half of the time.
-template <class Piece> void in_pieces(std::size_t bytes, Random& random, Piece&& do_piece)
+// Calls do_part(offset, bytes) for two or three pieces, the last of them first half of the time.
+template <class Part> void in_parts(std::size_t bytes, Random& random, Part&& do_part)
 {
     const std::size_t unit = bytes > 128 ? 64 : 8;
     const std::size_t wanted = 2 + random() % 2;
     const std::size_t length = ((bytes + wanted - 1) / wanted + unit - 1) / unit * unit;
-    const std::size_t pieces = (bytes + length - 1) / length;
+    const std::size_t parts = (bytes + length - 1) / length;
     const bool is_backwards = random() % 2 != 0;
-    for (std::size_t i = 0; i < pieces; i++) {
+    for (std::size_t i = 0; i < parts; i++) {
         if (i > 0) pause_for_a_while(random);
-        const std::size_t offset = length * (is_backwards ? pieces - 1 - i : i);
-        if (!do_piece(offset, std::min(length, bytes - offset))) return;
+        const std::size_t offset = length * (is_backwards ? parts - 1 - i : i);
+        if (!do_part(offset, std::min(length, bytes - offset))) return;
     }
 }
 
@@ -153,7 +153,7 @@ bool transfer(std::byte* to, const std::byte* from, const Shape& shape, bool fai
 {
     const std::size_t bytes = shape.bytes;
     if (shape.rows > 1) {
-        in_pieces(shape.rows, random, [&](std::size_t first, std::size_t rows) {
+        in_parts(shape.rows, random, [&](std::size_t first, std::size_t rows) {
             for (std::size_t row = first; row < first + rows; row++)
                 std::memmove(to + row * shape.to_pitch, from + row * shape.from_pitch, bytes);
             hang(number);
@@ -163,7 +163,7 @@ bool transfer(std::byte* to, const std::byte* from, const Shape& shape, bool fai
     }
     if (bytes == sizeof(std::uint64_t) && !fails) hang(number);
     if (bytes == sizeof(std::uint64_t) && !fails && move_word(to, from)) return true;
-    in_pieces(bytes, random, [&](std::size_t offset, std::size_t length) {
+    in_parts(bytes, random, [&](std::size_t offset, std::size_t length) {
         std::memmove(to + offset, from + offset, length);
         hang(number);
         return !fails;
@@ -173,7 +173,7 @@ bool transfer(std::byte* to, const std::byte* from, const Shape& shape, bool fai
 
 bool fill(std::byte* to, int value, std::size_t bytes, Random& random)
 {
-    in_pieces(bytes, random, [&](std::size_t offset, std::size_t length) {
+    in_parts(bytes, random, [&](std::size_t offset, std::size_t length) {
         std::memset(to + offset, value, length);
         return true;
     });
@@ -275,8 +275,8 @@ hipError_t hipMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from,
         constexpr std::size_t largest = INT32_MAX;  // hipDeviceAttributeMaxPitch
         if (bytes > to_pitch || bytes > from_pitch || to_pitch > largest || from_pitch > largest)
             return hipErrorInvalidPitchValue;
-        if (rows > 0 && (!is_one_piece(to, (rows - 1) * to_pitch + bytes) ||
-                         !is_one_piece(from, (rows - 1) * from_pitch + bytes)))
+        if (rows > 0 && (!lies_in_one_block(to, (rows - 1) * to_pitch + bytes) ||
+                         !lies_in_one_block(from, (rows - 1) * from_pitch + bytes)))
             return hipErrorInvalidValue;
         return copy(to, from, {bytes, rows, to_pitch, from_pitch}, kind, stream, true);
     });

@@ -34,7 +34,7 @@ void hip_sim_hang_copy_at(uint64_t copy);
 void* hip_sim_foreign(size_t bytes);
 
 /* How many there are now of: allocations, pinned, registrations, mappings, streams, events,
- * pieces (of hipMemMap), handles, reservations. */
+ * segments (of hipMemMap), handles, reservations. */
 uint64_t hip_sim_live(const char* what);
 
 #ifdef __cplusplus

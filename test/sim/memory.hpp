@@ -16,7 +16,7 @@ enum class Kind {
     pinned,
     registered,
     mapped,   // of another process
-    piece,    // of hipMemMap
+    segment,  // of hipMemMap
     foreign,  // of a device, and not this runtime's but that of the layer below (OpenMP's, say)
 };
 
@@ -37,7 +37,7 @@ struct Block {
     bool is_on_device() const
     {
         return kind == Kind::device || kind == Kind::pool || kind == Kind::mapped ||
-               kind == Kind::piece || kind == Kind::foreign;
+               kind == Kind::segment || kind == Kind::foreign;
     }
 };
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* all_live[] = {"allocations", "pinned",  "registrations",
                                     "mappings",    "streams", "events",
-                                    "pieces",      "handles", "reservations"};
+                                    "segments",    "handles", "reservations"};
 
 // After the destructors of all that was linked with this library.
 __attribute__((destructor)) void write_report()
@@ -51,7 +51,7 @@ std::uint64_t hip_sim_live(const char* what)
     if (name == "mappings") return count(Kind::mapped);
     if (name == "streams") return live_streams();
     if (name == "events") return live_events();
-    if (name == "pieces") return count(Kind::piece);
+    if (name == "segments") return count(Kind::segment);
     if (name == "handles") return live_handles();
     if (name == "reservations") return live_reservations();
     give_up("hip_sim_live(\"%s\"): no such thing", what);

@@ -21,7 +21,7 @@ using hier::test::ForkedRank;
 namespace {
 
 constexpr std::pair<const char*, const char*> sane{"HIP_SIM_VERSION", "71400000"};
-constexpr std::size_t piece = 128 << 10;
+constexpr std::size_t segment_bytes = 128 << 10;
 
 hipMemGenericAllocationHandle_t create(int device, bool may_be_exported = true)
 {
@@ -31,7 +31,7 @@ hipMemGenericAllocationHandle_t create(int device, bool may_be_exported = true)
     wanted.requestedHandleType =
         may_be_exported ? hipMemHandleTypePosixFileDescriptor : hipMemHandleTypeNone;
     hipMemGenericAllocationHandle_t handle{};
-    gives(hipMemCreate(&handle, piece, &wanted, 0));
+    gives(hipMemCreate(&handle, segment_bytes, &wanted, 0));
     return handle;
 }
 
@@ -59,59 +59,60 @@ int open_of(int process, int fd)
 
 }  // namespace
 
-void test_mapped_pieces(void**)
+void test_mapped_segments(void**)
 {
     expect_no_reason(run_alone({sane}, [] {
-        std::byte* const base = reserve(4 * piece);
+        std::byte* const base = reserve(4 * segment_bytes);
         const std::array handles{create(2), create(2)};
         for (std::size_t i = 0; i < 2; i++) {
-            gives(hipMemMap(base + i * piece, piece, 0, handles[i], 0));
+            gives(hipMemMap(base + i * segment_bytes, segment_bytes, 0, handles[i], 0));
             gives(hipMemRelease(handles[i]));  // the mapping keeps it
         }
-        gives(hipMemMap(base, piece, 0, handles[0], 0), hipErrorInvalidValue);
-        const auto bytes = pattern(piece, 1);
-        gives(hipMemcpy(base, bytes.data(), piece, hipMemcpyDefault), hipErrorInvalidValue);
-        allow(base, 2 * piece, 2);
+        gives(hipMemMap(base, segment_bytes, 0, handles[0], 0), hipErrorInvalidValue);
+        const auto bytes = pattern(segment_bytes, 1);
+        gives(hipMemcpy(base, bytes.data(), segment_bytes, hipMemcpyDefault), hipErrorInvalidValue);
+        allow(base, 2 * segment_bytes, 2);
         require(signal_of([&] { (void)*reinterpret_cast<volatile char*>(base); }) == SIGSEGV);
-        std::byte* const across = base + piece / 2 + 3;
+        std::byte* const across = base + segment_bytes / 2 + 3;
         put(across, bytes);
-        require(get(across, piece) == bytes);
-        gives(hipMemcpy(across, base, 2 * piece, hipMemcpyDefault), hipErrorInvalidValue);
+        require(get(across, segment_bytes) == bytes);
+        gives(hipMemcpy(across, base, 2 * segment_bytes, hipMemcpyDefault), hipErrorInvalidValue);
 
         hipDeviceptr_t found = nullptr;
         std::size_t length = 0;
-        gives(hipMemGetAddressRange(&found, &length, base + piece + 5));
-        require(found == base + piece && length == piece);
+        gives(hipMemGetAddressRange(&found, &length, base + segment_bytes + 5));
+        require(found == base + segment_bytes && length == segment_bytes);
         hipPointerAttribute_t attributes{};
         gives(hipPointerGetAttributes(&attributes, base));
         require(attributes.memoryType == hipMemoryTypeDevice && attributes.device == 2);
         hipIpcMemHandle_t ipc{};
         gives(hipIpcGetMemHandle(&ipc, base), hipErrorInvalidValue);
-        require(live("pieces") == 2 && live("handles") == 2 && live("reservations") == 1);
+        require(live("segments") == 2 && live("handles") == 2 && live("reservations") == 1);
 
-        gives(hipMemUnmap(base, piece / 2), hipErrorInvalidValue);
-        gives(hipMemAddressFree(base, 4 * piece), hipErrorInvalidValue);
-        gives(hipMemUnmap(base, piece));
-        gives(hipMemcpy(base + piece, bytes.data(), 1, hipMemcpyDefault));
-        gives(hipMemcpy(across, bytes.data(), piece, hipMemcpyDefault), hipErrorInvalidValue);
-        gives(hipMemUnmap(base + piece, piece));
-        gives(hipMemAddressFree(base, 4 * piece));
-        require(live("pieces") == 0 && live("handles") == 0 && live("reservations") == 0);
+        gives(hipMemUnmap(base, segment_bytes / 2), hipErrorInvalidValue);
+        gives(hipMemAddressFree(base, 4 * segment_bytes), hipErrorInvalidValue);
+        gives(hipMemUnmap(base, segment_bytes));
+        gives(hipMemcpy(base + segment_bytes, bytes.data(), 1, hipMemcpyDefault));
+        gives(hipMemcpy(across, bytes.data(), segment_bytes, hipMemcpyDefault),
+              hipErrorInvalidValue);
+        gives(hipMemUnmap(base + segment_bytes, segment_bytes));
+        gives(hipMemAddressFree(base, 4 * segment_bytes));
+        require(live("segments") == 0 && live("handles") == 0 && live("reservations") == 0);
     }));
 }
 
-void test_shared_pieces(void**)
+void test_shared_segments(void**)
 {
     expect_no_reason(run(2, {sane}, [](ForkedRank& self) {
         const Group group(self.group());
         const bool is_owner = self.rank() == 0;
-        std::byte* const base = reserve(piece);
-        const auto bytes = pattern(piece, 7);
+        std::byte* const base = reserve(segment_bytes);
+        const auto bytes = pattern(segment_bytes, 7);
         int fd = -1;
         if (is_owner) {
             const auto handle = create(0);
-            gives(hipMemMap(base, piece, 0, handle, 0));
-            allow(base, piece, 0);
+            gives(hipMemMap(base, segment_bytes, 0, handle, 0));
+            allow(base, segment_bytes, 0);
             hipMemGenericAllocationHandle_t again{};
             gives(hipMemRetainAllocationHandle(&again, base + 9));
             require(again == handle && live("handles") == 1);
@@ -128,15 +129,15 @@ void test_shared_pieces(void**)
             gives(hipMemImportFromShareableHandle(&handle, shared,
                                                   hipMemHandleTypePosixFileDescriptor));
             close(fd);
-            gives(hipMemMap(base, piece, 0, handle, 0));
-            allow(base, piece, 5);
+            gives(hipMemMap(base, segment_bytes, 0, handle, 0));
+            allow(base, segment_bytes, 5);
             put(base, bytes);
             gives(
                 hipMemExportToShareableHandle(&fd, handle, hipMemHandleTypePosixFileDescriptor, 0),
                 hipErrorInvalidValue);
         }
         (void)group.collect(0);
-        if (is_owner) require(get(base, piece) == bytes);
+        if (is_owner) require(get(base, segment_bytes) == bytes);
     }));
 }
 

@@ -93,8 +93,8 @@ std::byte* alias_of(std::byte* at, std::size_t bytes)
     return is_inside ? r->second.alias + offset : nullptr;
 }
 
-// Exactly whole pieces: calls do_piece(base, memory) for each.
-template <class Piece> bool for_pieces(std::byte* at, std::size_t bytes, Piece&& do_piece)
+// Exactly whole pieces: calls do_segment(base, memory) for each.
+template <class Segment> bool for_segments(std::byte* at, std::size_t bytes, Segment&& do_segment)
 {
     std::byte* next = at;
     auto& mapped = registry().mapped;
@@ -103,7 +103,7 @@ template <class Piece> bool for_pieces(std::byte* at, std::size_t bytes, Piece&&
     if (next != at + bytes) return false;
     for (next = at; next < at + bytes;) {
         Physical* const memory = mapped.at(next);
-        do_piece(next, memory);
+        do_segment(next, memory);
         next += memory->bytes;
     }
     return true;
@@ -167,7 +167,7 @@ hipError_t map(std::byte* at, std::size_t bytes, hipMemGenericAllocationHandle_t
     if (!put_at(alias, bytes, PROT_READ | PROT_WRITE, memory->fd)) return hipErrorMapFailed;
     memory->users++;
     registry().mapped[at] = memory;
-    Block block{.kind = Kind::piece};
+    Block block{.kind = Kind::segment};
     block.base = at;
     block.alias = alias;
     block.bytes = bytes;
@@ -187,13 +187,13 @@ hipError_t allow(std::byte* at, std::size_t bytes, const hipMemAccessDesc* acces
     if (access->flags != hipMemAccessFlagsProtReadWrite)
         give_up("hipMemSetAccess with flags %d is not simulated", static_cast<int>(access->flags));
     const int protection = options().hidden ? PROT_NONE : PROT_READ | PROT_WRITE;
-    return for_pieces(at, bytes,
-                      [&](std::byte* base, const Physical* memory) {
-                          (void)put_at(base, memory->bytes, protection, memory->fd);
-                          Block block = *find(static_cast<const void*>(base));
-                          block.may_be_copied = true;
-                          add(block);
-                      })
+    return for_segments(at, bytes,
+                        [&](std::byte* base, const Physical* memory) {
+                            (void)put_at(base, memory->bytes, protection, memory->fd);
+                            Block block = *find(static_cast<const void*>(base));
+                            block.may_be_copied = true;
+                            add(block);
+                        })
                ? hipSuccess
                : hipErrorInvalidValue;
 }
@@ -204,10 +204,10 @@ hipError_t unmap(std::byte* at, std::size_t bytes)
         std::byte* const alias = alias_of(base, memory->bytes);
         (void)put_at(base, memory->bytes, PROT_NONE, -1);
         (void)put_at(alias, memory->bytes, PROT_NONE, -1);
-        (void)remove(base, Kind::piece);
+        (void)remove(base, Kind::segment);
     };
     std::vector<Physical*> gone;
-    const bool is_there = for_pieces(at, bytes, [&](std::byte* base, Physical* memory) {
+    const bool is_there = for_segments(at, bytes, [&](std::byte* base, Physical* memory) {
         take_out(base, memory);
         gone.push_back(memory);
     });
@@ -223,7 +223,7 @@ hipError_t unmap(std::byte* at, std::size_t bytes)
 hipError_t retain(hipMemGenericAllocationHandle_t* handle, const void* address)
 {
     const auto block = find(address);
-    if (handle == nullptr || !block || block->kind != Kind::piece) return hipErrorInvalidValue;
+    if (handle == nullptr || !block || block->kind != Kind::segment) return hipErrorInvalidValue;
     Physical* const memory = registry().mapped.at(block->base);
     memory->users++;
     *handle = handle_of(memory);

@@ -71,16 +71,16 @@ struct GdrRank {
         if (receive != before) throw std::runtime_error("the memory is elsewhere");
     }
     // map_anew() then puts other memory at some of its addresses, and UCX does not see it.
-    void receive_into_pieces()
+    void receive_into_segments()
     {
         (void)hipFree(receive);
-        receive = mapped_memory(ranks * shard / piece_bytes + 1, 0);
+        receive = mapped_memory(ranks * shard / segment_bytes + 1, 0);
     }
-    void map_anew(std::size_t piece)
+    void map_anew(std::size_t segment)
     {
-        std::byte* const at = receive + piece * piece_bytes;
-        unmap_piece(at);
-        map_piece(at, 0);
+        std::byte* const at = receive + segment * segment_bytes;
+        unmap_segment(at);
+        map_segment(at, 0);
     }
     static bool is_staged() { return hip_sim_live("pinned") > 0; }
 

@@ -38,36 +38,36 @@ inline std::byte* device_memory(std::size_t bytes, bool pool = false)
                   "allocating");
     return static_cast<std::byte*>(memory);
 }
-// As an application maps it: addresses first, then memory, piece by piece.
-inline constexpr std::size_t piece_bytes = 128 << 10;
+// Memory as an application maps it: addresses first, then VMM segments.
+inline constexpr std::size_t segment_bytes = 128 << 10;
 inline std::byte* reserve(std::size_t bytes)
 {
     void* base = nullptr;
     gives_success(hipMemAddressReserve(&base, bytes, 0, nullptr, 0), "reserving addresses");
     return static_cast<std::byte*>(base);
 }
-inline void map_piece(std::byte* at, int device, bool may_be_exported = true)
+inline void map_segment(std::byte* at, int device, bool may_be_exported = true)
 {
     hipMemAllocationProp wanted{};
     wanted.type = hipMemAllocationTypePinned;
     wanted.location = {hipMemLocationTypeDevice, device};
     if (may_be_exported) wanted.requestedHandleType = hipMemHandleTypePosixFileDescriptor;
     hipMemGenericAllocationHandle_t handle{};
-    gives_success(hipMemCreate(&handle, piece_bytes, &wanted, 0), "hipMemCreate");
-    gives_success(hipMemMap(at, piece_bytes, 0, handle, 0), "hipMemMap");
+    gives_success(hipMemCreate(&handle, segment_bytes, &wanted, 0), "hipMemCreate");
+    gives_success(hipMemMap(at, segment_bytes, 0, handle, 0), "hipMemMap");
     gives_success(hipMemRelease(handle), "hipMemRelease");
     const hipMemAccessDesc access{wanted.location, hipMemAccessFlagsProtReadWrite};
-    gives_success(hipMemSetAccess(at, piece_bytes, &access, 1), "hipMemSetAccess");
+    gives_success(hipMemSetAccess(at, segment_bytes, &access, 1), "hipMemSetAccess");
 }
-inline void unmap_piece(std::byte* at)
+inline void unmap_segment(std::byte* at)
 {
-    gives_success(hipMemUnmap(at, piece_bytes), "hipMemUnmap");
+    gives_success(hipMemUnmap(at, segment_bytes), "hipMemUnmap");
 }
-inline std::byte* mapped_memory(std::size_t pieces, int device, bool may_be_exported = true)
+inline std::byte* mapped_memory(std::size_t segments, int device, bool may_be_exported = true)
 {
-    std::byte* const base = reserve(pieces * piece_bytes);
-    for (std::size_t i = 0; i < pieces; i++)
-        map_piece(base + i * piece_bytes, device, may_be_exported);
+    std::byte* const base = reserve(segments * segment_bytes);
+    for (std::size_t i = 0; i < segments; i++)
+        map_segment(base + i * segment_bytes, device, may_be_exported);
     return base;
 }
 

@@ -31,10 +31,10 @@ struct Buffers {
         : me(self.rank()), shard(t.shards[static_cast<std::size_t>(me)]), receive(t.length + 3),
           send(shard.length + 1)
     {
-        for (const auto& [owner, slice] : t.pieces) {
+        for (const auto& [owner, extent] : t.extents) {
             if (owner != me) continue;
-            for (std::size_t i = slice.offset; i < slice.offset + slice.length; i++) {
-                (is_sent(slice) ? send[1 + i - shard.offset] : receive[3 + i]) =
+            for (std::size_t i = extent.offset; i < extent.offset + extent.length; i++) {
+                (is_sent(extent) ? send[1 + i - shard.offset] : receive[3 + i]) =
                     value(me, sequence, i);
             }
         }
@@ -50,8 +50,8 @@ struct Buffers {
     }
     std::string wrong_bytes(const Traffic& t, std::uint64_t sequence) const
     {
-        for (const auto& [owner, slice] : t.pieces) {
-            for (std::size_t i = slice.offset; i < slice.offset + slice.length; i++) {
+        for (const auto& [owner, extent] : t.extents) {
+            for (std::size_t i = extent.offset; i < extent.offset + extent.length; i++) {
                 if (receive[3 + i] != value(owner, sequence, i))
                     return "a wrong byte " + std::to_string(i) + " of rank " +
                            std::to_string(owner);
@@ -71,14 +71,14 @@ Status put_all(Transport& transport, const Buffers& buffers, const Traffic& traf
 {
     std::uint32_t op = 0;
     for (const int peer : peers) {
-        for (const auto& [owner, slice] : traffic.pieces) {
+        for (const auto& [owner, extent] : traffic.extents) {
             if (owner != buffers.me) continue;
             const bool is_copy = peer == buffers.me;
-            if (is_copy && !buffers.is_sent(slice)) continue;
-            const bool is_sent = buffers.is_sent(slice);
-            const std::size_t source = slice.offset - (is_sent ? buffers.shard.offset : 0);
+            if (is_copy && !buffers.is_sent(extent)) continue;
+            const bool is_sent = buffers.is_sent(extent);
+            const std::size_t source = extent.offset - (is_sent ? buffers.shard.offset : 0);
             const Transfer transfer{peer,
-                                    {source, slice.offset, slice.length},
+                                    {source, extent.offset, extent.length},
                                     is_sent ? Place::send : Place::receive,
                                     Place::receive,
                                     1,
@@ -93,24 +93,24 @@ Status put_all(Transport& transport, const Buffers& buffers, const Traffic& traf
 
 }  // namespace
 
-Traffic make_traffic(std::uint64_t seed, int ranks, std::size_t pieces,
+Traffic make_traffic(std::uint64_t seed, int ranks, std::size_t extents,
                      const std::vector<std::size_t>& sizes)
 {
     std::mt19937_64 random(seed);
     Traffic t;
     const auto add = [&](int owner) {
         const std::size_t length = sizes[random() % sizes.size()];
-        t.pieces.push_back({owner, {t.length, length}});
+        t.extents.push_back({owner, {t.length, length}});
         t.length += length;
     };
     for (int r = 0; r < ranks; r++) {
         const std::size_t from = t.length;
-        for (std::size_t i = 0; i < pieces; i++) add(r);
+        for (std::size_t i = 0; i < extents; i++) add(r);
         t.shards.push_back({from, t.length - from});
     }
-    for (std::size_t i = 0; i < pieces; i++)
+    for (std::size_t i = 0; i < extents; i++)
         add(static_cast<int>(random() % static_cast<std::size_t>(ranks)));
-    std::shuffle(t.pieces.begin(), t.pieces.end(), random);
+    std::shuffle(t.extents.begin(), t.extents.end(), random);
     return t;
 }
 
@@ -124,7 +124,7 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
         return "begin or announce failed";
     std::vector<int> peers;
     std::vector<std::uint32_t> wanted(static_cast<std::size_t>(self.size()));
-    for (const auto& piece : traffic.pieces) wanted[static_cast<std::size_t>(piece.owner)]++;
+    for (const auto& owned : traffic.extents) wanted[static_cast<std::size_t>(owned.owner)]++;
     for (int i = 0; i < self.size(); i++) peers.push_back((self.rank() + i) % self.size());
 
     const bool are_ready = await([&] {

@@ -14,17 +14,17 @@ namespace hier::test {
 
 // The same seed gives the same traffic on all ranks.
 struct Traffic {
-    struct Piece {
+    struct OwnedExtent {
         int owner;
-        Extent slice;
+        Extent extent;
     };
     std::size_t length = 0;
-    std::vector<Extent> shards;  // of each rank: what its send buffer holds
-    std::vector<Piece> pieces;   // within shards, and behind them
+    std::vector<Extent> shards;        // of each rank: what its send buffer holds
+    std::vector<OwnedExtent> extents;  // within shards, and behind them
 };
 
-// `sizes`: the lengths of the pieces, drawn at random.
-Traffic make_traffic(std::uint64_t seed, int ranks, std::size_t pieces,
+// A rank owns at least `extents` extents. Their lengths are drawn at random from `sizes`.
+Traffic make_traffic(std::uint64_t seed, int ranks, std::size_t extents,
                      const std::vector<std::size_t>& sizes);
 
 // Runs a call of this rank until its puts are done and the puts of the others have arrived. Then it

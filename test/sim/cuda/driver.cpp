@@ -36,7 +36,7 @@ void range_of(const Block& block, CUdeviceptr& base, std::size_t& bytes)
 {
     base = reinterpret_cast<CUdeviceptr>(block.base);
     bytes = block.bytes;
-    if (block.kind != Kind::piece) return;
+    if (block.kind != Kind::segment) return;
     const std::lock_guard lock(mutex);
     auto next = reservations.upper_bound(base);
     if (next == reservations.begin()) return;
@@ -120,7 +120,7 @@ CUresult cuPointerSetAttribute(const void*, CUpointer_attribute attribute, CUdev
 {
     const auto block = hip_sim::find(pointer(address));
     if (attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || !block) return CUDA_ERROR_INVALID_VALUE;
-    if (block->kind == Kind::piece) return CUDA_ERROR_NOT_SUPPORTED;
+    if (block->kind == Kind::segment) return CUDA_ERROR_NOT_SUPPORTED;
     if (block->kind == Kind::managed) return CUDA_ERROR_INVALID_VALUE;
     const std::lock_guard lock(mutex);
     if (block->kind != Kind::pool) completing.insert(block->id);

@@ -86,12 +86,12 @@ void test_rows_are_one_copy(void**)
 }
 
 // The simulated runtime ends a process that asks for a copy across them in one.
-void test_rows_in_several_pieces(void**)
+void test_rows_in_several_segments(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {
         std::byte* const from = mapped_memory(2, 0);
         std::byte* const to = mapped_memory(2, 0);
-        const Rows rows{100, 40, 2 * piece_bytes / 40, 40};
+        const Rows rows{100, 40, 2 * segment_bytes / 40, 40};
         return rows.go(from, to);
     }));
 }
@@ -101,9 +101,9 @@ void test_a_pitch_beyond_the_runtimes(void**)
     expect_no_reason(run_on_devices([]() -> std::string {
         constexpr std::size_t pitch = 2560 * MiB;
         const auto make = [] {
-            std::byte* const base = reserve(pitch + piece_bytes);
-            map_piece(base, 0);
-            map_piece(base + pitch, 0);
+            std::byte* const base = reserve(pitch + segment_bytes);
+            map_segment(base, 0);
+            map_segment(base + pitch, 0);
             return base;
         };
         return Rows{1000, 2, pitch, 2}.go(make(), make());
@@ -159,7 +159,7 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_are_one_copy),
-        cmocka_unit_test(test_rows_in_several_pieces),
+        cmocka_unit_test(test_rows_in_several_segments),
         cmocka_unit_test(test_a_pitch_beyond_the_runtimes),
         cmocka_unit_test(test_rows_of_many_bytes),
         cmocka_unit_test(test_failing_calls),

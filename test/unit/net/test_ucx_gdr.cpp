@@ -236,12 +236,12 @@ void test_stale_rkey_is_not_announced(void**)
     }))));
 }
 
-// The same with a part of the buffer, which lies in pieces that the application has mapped.
-void test_stale_rkey_of_a_piece(void**)
+// The same with a part of the buffer, which lies in VMM segments.
+void test_stale_rkey_of_a_segment(void**)
 {
     expect_no_reason(keep(first_fault(run_gdr(2, [](ForkedRank& self) -> std::string {
         GdrRank rank(self);
-        if (self.rank() == 0) rank.receive_into_pieces();
+        if (self.rank() == 0) rank.receive_into_segments();
         for (int i = 0; i < 6; i++) {
             if (const auto fault = rank.call(); !fault.empty()) return fault;
             if (i < 3 && GdrRank::is_staged()) return "staged";
@@ -253,7 +253,7 @@ void test_stale_rkey_of_a_piece(void**)
     // This runtime version shows only the first of them.
     const auto body = [](ForkedRank& self) -> std::string {
         GdrRank rank(self);
-        if (self.rank() == 0) rank.receive_into_pieces();
+        if (self.rank() == 0) rank.receive_into_segments();
         if (const auto fault = rank.call(); !fault.empty()) return fault;
         const bool is_told = ForkedRank::is_logged("it lies in more than one allocation");
         return is_told == (self.rank() == 0) ? "" : "not noticed";
@@ -300,7 +300,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_configuration),
         cmocka_unit_test(test_no_stale_rkey_after_the_same_address),
         cmocka_unit_test(test_stale_rkey_is_not_announced),
-        cmocka_unit_test(test_stale_rkey_of_a_piece),
+        cmocka_unit_test(test_stale_rkey_of_a_segment),
         cmocka_unit_test(test_managed_memory_is_staged),
     };
     return hier::test::run_cases(argc, argv, "ucx_gdr", tests);

@@ -26,7 +26,7 @@ constexpr std::size_t cell = 64 << 10;
 // ---- bytes
 
 struct Load {
-    std::size_t pieces;
+    std::size_t extents;
     std::vector<std::size_t> sizes;
 };
 
@@ -48,7 +48,7 @@ std::string make_calls(ForkedRank& self, int intra)
             const auto seed = ++sequence;
             const auto fault =
                 run_traffic(*transport, self,
-                            make_traffic(seed, self.size(), load.pieces, load.sizes), sequence);
+                            make_traffic(seed, self.size(), load.extents, load.sizes), sequence);
             if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
         }
     }

@@ -34,15 +34,15 @@ std::ptrdiff_t open_files()
 
 constexpr std::size_t shard = 100000;  // three of them reach over the bounds of pieces
 constexpr std::size_t offset = 77777;
-constexpr std::size_t all_pieces = 4;  // of them the buffer is in the first three
+constexpr std::size_t all_segments = 4;  // of them the buffer is in the first three
 constexpr std::uint64_t step = PeerVmmSegments::window_bytes / 2;
 
-void test_pieces_are_mapped(void**)
+void test_segments_are_mapped(void**)
 {
     expect_no_reason(run(3, "200", [](ForkedRank& self) -> std::string {
         Rank rank(self, false, shard);
         const bool is_owner = self.rank() == 1;
-        std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+        std::byte* const base = is_owner ? mapped_memory(all_segments, 1) : nullptr;
         auto fault = exchange_into(rank, self, rank.receive(), 1);
         const std::ptrdiff_t files = open_files();
         std::uint64_t least = UINT64_MAX, most = 0;
@@ -56,8 +56,8 @@ void test_pieces_are_mapped(void**)
         if (!fault.empty()) return fault;
         // Each of three: retained and exported, or imported, mapped and given access.
         if (least + (is_owner ? 6 : 9) > most) return "not only at the first call";
-        if (hip_sim_live("handles") != (is_owner ? all_pieces : 3)) return "handles are left";
-        if (!is_owner && hip_sim_live("pieces") != 3) return "not the pieces that there are";
+        if (hip_sim_live("handles") != (is_owner ? all_segments : 3)) return "handles are left";
+        if (!is_owner && hip_sim_live("segments") != 3) return "not the segments that there are";
         // (The simulated runtime keeps a file for each handle.)
         if (open_files() != files + (is_owner ? 0 : 3)) return "files are left open";
         return whether_mapped();
@@ -65,21 +65,21 @@ void test_pieces_are_mapped(void**)
 }
 
 // Other memory at the same addresses.
-void test_a_piece_that_is_another(void**)
+void test_a_segment_that_is_another(void**)
 {
     expect_no_reason(run(2, "50", [](ForkedRank& self) -> std::string {
         Rank rank(self, false, shard);
         const bool is_owner = self.rank() == 1;
-        std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+        std::byte* const base = is_owner ? mapped_memory(all_segments, 1) : nullptr;
         for (std::uint64_t sequence = 1; sequence <= 10; sequence++) {
             const auto fault = exchange_into(rank, self, base + offset, sequence);
             if (!fault.empty()) return fault;
-            if (!is_owner && hip_sim_live("handles") != hip_sim_live("pieces"))
-                return "the old piece is still held";
+            if (!is_owner && hip_sim_live("handles") != hip_sim_live("segments"))
+                return "the old segment is still held";
             if (is_owner) {
-                std::byte* const one = base + (sequence % 3) * piece_bytes;
-                unmap_piece(one);
-                map_piece(one, 1);
+                std::byte* const one = base + (sequence % 3) * segment_bytes;
+                unmap_segment(one);
+                map_segment(one, 1);
             }
         }
         return whether_mapped();
@@ -87,42 +87,42 @@ void test_a_piece_that_is_another(void**)
 }
 
 // Its memory comes free soon, although the application never gathers into these addresses again.
-void test_a_piece_that_is_no_more(void**)
+void test_a_segment_that_is_no_more(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
         Rank rank(self, false, shard);
         const bool is_owner = self.rank() == 1;
         std::byte* const plain = rank.receive();
-        std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+        std::byte* const base = is_owner ? mapped_memory(all_segments, 1) : nullptr;
         auto fault = exchange_into(rank, self, base + offset, 1);
         if (!fault.empty()) return fault;
         const std::uint64_t before = hip_sim_live("handles");
-        if (is_owner) unmap_piece(base + piece_bytes);
+        if (is_owner) unmap_segment(base + segment_bytes);
         for (std::uint64_t sequence = 2; sequence <= 40; sequence++) {
             fault = exchange_into(rank, self, plain, sequence);
             if (!fault.empty()) return fault;
         }
         if (is_owner) return "";
-        const bool is_gone = hip_sim_live("handles") == before - 1 && hip_sim_live("pieces") == 2;
-        return is_gone ? "" : "the piece is still held";
+        const bool is_gone = hip_sim_live("handles") == before - 1 && hip_sim_live("segments") == 2;
+        return is_gone ? "" : "the segment is still held";
     }));
 }
 
 // What cannot be shared is lent cells, as it was.
-void test_pieces_that_cannot_be_shared(void**)
+void test_segments_that_cannot_be_shared(void**)
 {
     const auto body = [](bool may_be_exported) {
         return [may_be_exported](ForkedRank& self) -> std::string {
             Rank rank(self, false, shard);
             const bool is_owner = self.rank() == 1;
             std::byte* const base =
-                is_owner ? mapped_memory(all_pieces, 1, may_be_exported) : nullptr;
+                is_owner ? mapped_memory(all_segments, 1, may_be_exported) : nullptr;
             for (std::uint64_t sequence = 1; sequence <= 3; sequence++) {
                 const auto fault = exchange_into(rank, self, base + offset, sequence);
                 if (!fault.empty()) return fault;
             }
             if (lends() != is_owner) return "not by device cells";
-            return is_owner || hip_sim_live("pieces") == 0 ? "" : "mapped";
+            return is_owner || hip_sim_live("segments") == 0 ? "" : "mapped";
         };
     };
     expect_no_reason(run(2, "20", body(false)));
@@ -139,11 +139,11 @@ void test_across_windows(void**)
         if (self.rank() == 1) {
             const auto reserved = reinterpret_cast<std::uintptr_t>(reserve(2 * step));
             const std::uintptr_t bound = (reserved + step) / step * step;
-            base = reinterpret_cast<std::byte*>(bound) - piece_bytes / 2;
-            for (std::size_t i = 0; i < all_pieces; i++) map_piece(base + i * piece_bytes, 1);
+            base = reinterpret_cast<std::byte*>(bound) - segment_bytes / 2;
+            for (std::size_t i = 0; i < all_segments; i++) map_segment(base + i * segment_bytes, 1);
         }
         for (std::uint64_t sequence = 1; sequence <= 4; sequence++) {
-            const std::size_t at = sequence % 2 == 0 ? offset : piece_bytes + 5;
+            const std::size_t at = sequence % 2 == 0 ? offset : segment_bytes + 5;
             const auto fault = exchange_into(rank, self, base + at, sequence);
             if (!fault.empty()) return fault;
         }
@@ -153,17 +153,17 @@ void test_across_windows(void**)
 }
 
 // More than one message holds.
-void test_many_pieces(void**)
+void test_many_segments(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
-        constexpr std::size_t pieces = 2 * NodeSocket::most + 40;
-        Rank rank(self, false, pieces / 2 * piece_bytes - offset);
-        std::byte* const base = self.rank() == 1 ? mapped_memory(pieces, 1) : nullptr;
+        constexpr std::size_t segments = 2 * NodeSocket::most + 40;
+        Rank rank(self, false, segments / 2 * segment_bytes - offset);
+        std::byte* const base = self.rank() == 1 ? mapped_memory(segments, 1) : nullptr;
         for (std::uint64_t sequence = 1; sequence <= 2; sequence++) {
             const auto fault = exchange_into(rank, self, base + offset, sequence);
             if (!fault.empty()) return fault;
         }
-        if (self.rank() == 0 && hip_sim_live("pieces") != pieces) return "not all are mapped";
+        if (self.rank() == 0 && hip_sim_live("segments") != segments) return "not all are mapped";
         return whether_mapped();
     }));
 }
@@ -178,7 +178,7 @@ void test_failing_exports(void**)
         const char* reason = run(2, "20", [failing](ForkedRank& self) -> std::string {
             Rank rank(self, false, shard);
             const bool is_owner = self.rank() == 1;
-            std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+            std::byte* const base = is_owner ? mapped_memory(all_segments, 1) : nullptr;
             auto fault = exchange_into(rank, self, base + offset, 1, is_owner ? failing : 0);
             if (fault.empty()) fault = exchange_into(rank, self, base + offset, 2);
             if (!fault.empty()) return std::to_string(failing) + ": " + fault;
@@ -196,7 +196,7 @@ std::string fail_to_map(ForkedRank& self, std::uint64_t failing, std::uint64_t c
 {
     Rank rank(self, false, shard);
     const bool is_owner = self.rank() == 1;
-    std::byte* const base = is_owner ? mapped_memory(all_pieces, 1) : nullptr;
+    std::byte* const base = is_owner ? mapped_memory(all_segments, 1) : nullptr;
     for (std::uint64_t sequence = 1; sequence <= calls + 3; sequence++) {
         if (is_owner) rank.receive_into(base + offset);
         if (failed(rank.begin(sequence))) return "begin failed";
@@ -215,8 +215,8 @@ std::string fail_to_map(ForkedRank& self, std::uint64_t failing, std::uint64_t c
         rank.transport().end();
         rank.meet();
     }
-    if (!is_owner && calls == 1 && hip_sim_live("pieces") != 3)
-        return std::to_string(hip_sim_live("pieces")) + " pieces are mapped";
+    if (!is_owner && calls == 1 && hip_sim_live("segments") != 3)
+        return std::to_string(hip_sim_live("segments")) + " segments are mapped";
     return lends() == (is_owner && calls > 1) ? "" : "lent cells, or told for ever";
 }
 
@@ -234,12 +234,12 @@ void test_failing_mappings(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces_are_mapped),
-        cmocka_unit_test(test_a_piece_that_is_another),
-        cmocka_unit_test(test_a_piece_that_is_no_more),
-        cmocka_unit_test(test_pieces_that_cannot_be_shared),
+        cmocka_unit_test(test_segments_are_mapped),
+        cmocka_unit_test(test_a_segment_that_is_another),
+        cmocka_unit_test(test_a_segment_that_is_no_more),
+        cmocka_unit_test(test_segments_that_cannot_be_shared),
         cmocka_unit_test(test_across_windows),
-        cmocka_unit_test(test_many_pieces),
+        cmocka_unit_test(test_many_segments),
         cmocka_unit_test(test_failing_exports),
         cmocka_unit_test(test_failing_mappings),
     };

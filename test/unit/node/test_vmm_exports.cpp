@@ -84,12 +84,12 @@ void test_bound(void**)
         for (std::uint64_t i = 0; i < count; i++) {
             std::byte* const one = base + i * step;
             if (pair.is_owner) {
-                map_piece(one, 1);
-                put(one, content(1, i, piece_bytes));
+                map_segment(one, 1);
+                put(one, content(1, i, segment_bytes));
             }
-            if (!pair.acquire(one, piece_bytes)) fault = "not there";
+            if (!pair.acquire(one, segment_bytes)) fault = "not there";
             if (pair.is_owner) continue;
-            if (get(pair.at, piece_bytes) != content(1, i, piece_bytes)) fault = "other memory";
+            if (get(pair.at, segment_bytes) != content(1, i, segment_bytes)) fault = "other memory";
             if (i == 0) {
                 first = pair.window;
                 at_first = pair.at;
@@ -98,9 +98,10 @@ void test_bound(void**)
             }
         }
         if (!pair.is_owner) {
-            if (get(at_first, piece_bytes) != content(1, 0, piece_bytes)) fault = "closed in use";
+            if (get(at_first, segment_bytes) != content(1, 0, segment_bytes))
+                fault = "closed in use";
             if (hip_sim_live("reservations") != PeerVmmSegments::max_windows) fault = "too many";
-            if (peers.size() != hip_sim_live("pieces")) fault = "miscounted";
+            if (peers.size() != hip_sim_live("segments")) fault = "miscounted";
             peers.clear();
             if (peers.size() != 1) fault = "clear() closes what is in use, or not the rest";
             peers.release(first);
@@ -118,20 +119,21 @@ void test_told_anew_while_in_use(void**)
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
         Direct pair(self);
         std::byte* const base = pair.is_owner ? mapped_memory(2, 1) : nullptr;
-        if (pair.is_owner) put(base, content(1, 1, piece_bytes));
-        if (!pair.acquire(base, piece_bytes)) return "not there";
+        if (pair.is_owner) put(base, content(1, 1, segment_bytes));
+        if (!pair.acquire(base, segment_bytes)) return "not there";
         std::byte* const at = pair.at;
-        const std::uint64_t mapped = hip_sim_live("pieces");
+        const std::uint64_t mapped = hip_sim_live("segments");
         if (!pair.is_owner) pair.lose();
         pair.meet();
-        if (pair.is_owner) pair.share(base, 2 * piece_bytes);
+        if (pair.is_owner) pair.share(base, 2 * segment_bytes);
         pair.meet();
         PeerVmmSegments::instance().listen(0);
         std::string fault;
-        if (!pair.is_owner && hip_sim_live("pieces") != mapped) fault = "unmapped in use";
-        if (!pair.acquire(base, 2 * piece_bytes)) fault = "not there again";
-        if (!pair.is_owner && get(at, piece_bytes) != content(1, 1, piece_bytes)) fault = "gone";
-        if (!pair.is_owner && hip_sim_live("pieces") != mapped + 1) fault = "mapped again";
+        if (!pair.is_owner && hip_sim_live("segments") != mapped) fault = "unmapped in use";
+        if (!pair.acquire(base, 2 * segment_bytes)) fault = "not there again";
+        if (!pair.is_owner && get(at, segment_bytes) != content(1, 1, segment_bytes))
+            fault = "gone";
+        if (!pair.is_owner && hip_sim_live("segments") != mapped + 1) fault = "mapped again";
         pair.meet();
         return fault;
     }));
@@ -143,16 +145,16 @@ void test_a_full_queue(void**)
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
         Direct pair(self);
         std::byte* const base = pair.is_owner ? mapped_memory(2, 1) : nullptr;
-        if (!pair.acquire(base, piece_bytes)) return "not there";
+        if (!pair.acquire(base, segment_bytes)) return "not there";
         pair.release();
         if (pair.is_owner) {
             pair.fill_queue();
-            unmap_piece(base);
-            map_piece(base, 1);
-            put(base, content(1, 2, piece_bytes));
+            unmap_segment(base);
+            map_segment(base, 1);
+            put(base, content(1, 2, segment_bytes));
             VmmExports::instance().look_after();  // nobody hears it
         }
-        if (pair.acquire(base, piece_bytes)) return "told, or mapped, nevertheless";
+        if (pair.acquire(base, segment_bytes)) return "told, or mapped, nevertheless";
         PeerVmmSegments::instance().listen(0);
         pair.meet();
         if (pair.is_owner) VmmExports::instance().look_after();
@@ -160,12 +162,12 @@ void test_a_full_queue(void**)
         PeerVmmSegments::instance().listen(0);
         const bool is_held = !pair.is_owner && hip_sim_live("handles") != 0;
         pair.meet();
-        if (is_held) return "the old piece is still held";
-        if (!pair.acquire(base, piece_bytes)) return "not there any more";
+        if (is_held) return "the old segment is still held";
+        if (!pair.acquire(base, segment_bytes)) return "not there any more";
         const bool is_right =
-            pair.is_owner || get(pair.at, piece_bytes) == content(1, 2, piece_bytes);
+            pair.is_owner || get(pair.at, segment_bytes) == content(1, 2, segment_bytes);
         pair.meet();
-        return is_right ? "" : "the old piece";
+        return is_right ? "" : "the old segment";
     }));
 }
 
@@ -181,7 +183,7 @@ void test_no_sockets(void**)
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return "the limit stays";
         Direct pair(self);
         std::byte* const base = pair.is_owner ? mapped_memory(1, 1) : nullptr;
-        return pair.is_owner && pair.share(base, piece_bytes) ? "told" : "";
+        return pair.is_owner && pair.share(base, segment_bytes) ? "told" : "";
     }));
 }
 
@@ -194,7 +196,7 @@ void test_what_is_held_against_nobody(void**)
         constexpr int more_than_are_taken = 12;
         constexpr int rarely = 1001;
         for (int i = 0; i < more_than_are_taken; i++) {
-            if (!pair.acquire(base, piece_bytes)) return "not there, time " + std::to_string(i);
+            if (!pair.acquire(base, segment_bytes)) return "not there, time " + std::to_string(i);
             pair.release();
             if (!pair.is_owner) pair.lose();
             pair.meet();

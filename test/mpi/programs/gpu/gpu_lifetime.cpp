@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* all_live[] = {"allocations", "pinned",  "registrations",
                                     "mappings",    "streams", "events",
-                                    "pieces",      "handles", "reservations"};
+                                    "segments",    "handles", "reservations"};
 
 std::vector<std::uint64_t> live_now()
 {
