@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allocating, registering, and giving back. Whatever gives memory back waits for all streams first,
-// as the real runtime does: no copy is ever left without its memory.
+// Functions that allocate, register and free memory. A call that gives memory back waits for all
+// streams first, as the real runtime does. So no copy ever loses its memory.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ hipError_t allocate_device(void** memory, std::size_t bytes, Kind kind)
     return hipSuccess;
 }
 
-// Managed or pinned.
+// For managed and pinned memory.
 hipError_t allocate_plain(void** memory, std::size_t bytes, Kind kind, unsigned flags)
 {
     if (memory == nullptr) return hipErrorInvalidValue;
@@ -149,7 +149,7 @@ hipError_t hipMalloc(void** memory, std::size_t bytes)
                    [&] { return allocate_device(memory, bytes, Kind::device); });
 }
 
-// Usable at once, which is more than is promised.
+// The memory can be used at once, which is more than HIP promises.
 hipError_t hipMallocAsync(void** memory, std::size_t bytes, hipStream_t stream)
 {
     return counted(no_memory, [&] {

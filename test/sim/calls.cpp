@@ -23,7 +23,7 @@ std::atomic<std::uint64_t>& failing_call()
     return call;
 }
 
-// Streams are threads, which a child of fork does not have.
+// A child of fork() has no streams, because they are threads.
 void forbid_use_in_child()
 {
     if (!used.exchange(true)) pthread_atfork(nullptr, nullptr, [] { forked_after_use = true; });

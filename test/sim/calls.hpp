@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every function of the interface goes through: counts, injected failures, the last error.
+// Every function of the interface goes through these: counts, injected failures, the last error.
 #pragma once
 
 #include <hip/hip_runtime_api.h>
@@ -15,18 +15,18 @@ namespace hip_sim {
 struct Totals {
     std::atomic<std::uint64_t> calls{0};
     std::atomic<std::uint64_t> copies{0};
-    std::atomic<std::uint64_t> kernels{0};  // what is one on AMD: fills and stream writes
+    std::atomic<std::uint64_t> kernels{0};  // fills and stream writes, which are kernels on AMD
 };
 extern Totals totals;
 
-// What the call that is made to fail returns.
+// Errors of calls that are made to fail.
 inline constexpr hipError_t no_memory = hipErrorOutOfMemory;
 inline constexpr hipError_t broken = hipErrorUnknown;
 
-bool is_used();  // by this process, so far
+bool is_used();  // has this process used the runtime?
 void enter();
-bool counts_as_failing();  // counts a call
-// An error stays the thread's last one until hipGetLastError, as from ROCm 6 on.
+bool counts_as_failing();  // counts a call; is it the one that fails?
+// Keeps an error as the thread's last one until hipGetLastError, as from ROCm 6 on.
 hipError_t leave(hipError_t error);
 
 template <class Body> hipError_t counted(hipError_t injected, Body&& body)
@@ -43,7 +43,7 @@ template <class Body> hipError_t uncounted(Body&& body)
     return leave(body());
 }
 
-// What waits, asks whether something is done, makes or gives back memory.
+// For calls that wait, query, allocate or free.
 inline constexpr struct ForbiddenByCapture {
 } forbidden_by_capture;
 
@@ -60,8 +60,7 @@ template <class Body> hipError_t uncounted(ForbiddenByCapture, Body&& body)
         [&] { return is_forbidden_by_capture() ? hipErrorStreamCaptureUnsupported : body(); });
 }
 
-// Of the calling thread.
-int current_device();
-int bus_of(int device);  // of PCI
+int current_device();    // of the calling thread
+int bus_of(int device);  // PCI bus
 
 }  // namespace hip_sim

@@ -91,7 +91,7 @@ hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph)
     return counted(broken, [&] { return end(stream, graph); });
 }
 
-// (Not counted: as often as queries are made.)
+// Not counted, because every query of the product calls this too.
 hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode)
 {
     return uncounted([&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For the tests of the simulated runtime. Each runs in processes of its own, so that each has an
-// environment and a first use of its own; a check that fails throws where it is.
+// For the tests of the simulated runtime. Each test runs in processes of its own, so that it has an
+// environment and a first use of its own. A check that fails throws.
 #pragma once
 
 #include <hip/hip_runtime_api.h>
@@ -21,18 +21,18 @@ using hier::test::Where;
 using Environment = std::vector<std::pair<const char*, const char*>>;
 using Bytes = std::vector<unsigned char>;
 
-// Operations take milliseconds: long after the call that started them has returned.
+// Operations take milliseconds, so they end long after the call that started them.
 inline constexpr std::pair<const char*, const char*> slowly{"HIP_SIM_DELAY_US", "20000"};
 
 void require(bool holds, Where where = Where::current());
 void gives(hipError_t got, hipError_t wanted = hipSuccess, Where where = Where::current());
 
-// The first thing that went wrong in any of the processes, for expect_no_reason(); nullptr: none.
+// Returns the first fault of any process, for expect_no_reason(). nullptr: there is none.
 const char* run(int processes, const Environment& environment,
                 const std::function<void(hier::test::ForkedRank&)>& body);
 const char* run_alone(const Environment& environment, const std::function<void()>& body);
 
-// The signal that ends a child process that does this; 0: it does not end by one.
+// Returns the signal that ends a child process which calls `what`. 0: no signal ends it.
 int signal_of(const std::function<void()>& what);
 
 std::uint64_t calls();
@@ -40,7 +40,7 @@ std::uint64_t live(const char* what);
 void fail_at(std::uint64_t call);
 void hang_at(std::uint64_t copy);
 
-// Device memory and streams, which a check that throws may leave behind.
+// Nobody frees what these return. The process ends soon.
 std::byte* device_memory(std::size_t bytes);
 std::byte* pinned_memory(std::size_t bytes);
 hipStream_t stream(unsigned flags = hipStreamNonBlocking);
@@ -50,7 +50,7 @@ Bytes pattern(std::size_t bytes, unsigned seed);
 void put(void* to, const Bytes& bytes);
 Bytes get(const void* from, std::size_t bytes);
 
-// CMocka's, by file.
+// The tests, by file.
 void test_hidden_memory(void**);
 void test_memory_that_the_cpu_can_reach(void**);
 void test_attributes(void**);

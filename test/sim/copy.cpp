@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies, fills and stores. In pieces, not always from front to back, so that whoever looks before
-// the end sees a part.
+// Copies, fills and stores. They are done in parts, not always from front to back, so that a look
+// before the end sees a part of the bytes.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -15,7 +15,8 @@ using namespace hip_sim;
 
 namespace {
 
-constexpr int no_cu = 1024;  // hipMemcpyDeviceToDeviceNoCU, which this header does not have
+constexpr int no_cu =
+    1024;  // hipMemcpyDeviceToDeviceNoCU, which the header of HIP 5.2 does not have
 
 struct Place {
     std::byte* at = nullptr;
@@ -25,7 +26,7 @@ struct Place {
     bool is_of_peer = false;
 };
 
-// Do so many bytes from the block's base lie in it, or in pieces that are mapped one behind the other?
+// Do so many bytes from the block's base lie in this block, or in segments that follow one another?
 bool is_covered(Block block, std::size_t bytes)
 {
     while (block.may_be_copied && bytes > block.bytes) {
@@ -39,7 +40,7 @@ bool is_covered(Block block, std::size_t bytes)
     return block.may_be_copied;
 }
 
-// False: not all of it lies in one block, or outside of all.
+// False: the bytes lie neither in one block nor outside of all blocks.
 bool locate(const void* address, std::size_t bytes, Place& place)
 {
     if (address == nullptr) return false;
@@ -55,8 +56,8 @@ bool locate(const void* address, std::size_t bytes, Place& place)
     return is_covered(*block, offset + bytes);
 }
 
-// HIP's copies of rows ask the memory of the first byte whether it has all of them. What becomes of
-// those that end in other memory is not known of all drivers: the product keeps away from that.
+// HIP's copies of rows ask the memory of the first byte whether it has all rows. It is not known
+// what all drivers do with rows that end in other memory, so the product never asks for that.
 bool lies_in_one_block(const void* address, std::size_t bytes)
 {
     const auto block = find(address);
@@ -86,7 +87,7 @@ bool does_kind_fit(int kind, const Place& to, const Place& from)
     }
 }
 
-// As engines do, in one access: it may be a flag.
+// Copies a word in one access, as engines do, because it may be a flag.
 bool move_word(std::byte* to, const std::byte* from)
 {
     constexpr auto odd = sizeof(std::uint64_t) - 1;
@@ -99,7 +100,8 @@ bool move_word(std::byte* to, const std::byte* from)
     return true;
 }
 
-// Calls do_part(offset, bytes) for two or three pieces, the last of them first half of the time.
+// Calls do_part(offset, bytes) for two or three parts. In half of the calls the last part comes
+// first.
 template <class Part> void in_parts(std::size_t bytes, Random& random, Part&& do_part)
 {
     const std::size_t unit = bytes > 128 ? 64 : 8;
@@ -130,14 +132,13 @@ std::atomic<std::uint64_t>& hanging_copy()
     return copy;
 }
 
-// Copies that are not asynchronous have no number.
+// Copies that are not asynchronous have number 0, and never hang.
 void hang(std::uint64_t copy)
 {
     while (copy != 0 && copy == hanging_copy())
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-// So many rows of so many bytes.
 struct Shape {
     std::size_t bytes;
     std::size_t rows = 1;
@@ -147,7 +148,7 @@ struct Shape {
     std::size_t span(std::size_t pitch) const { return (rows - 1) * pitch + bytes; }
 };
 
-// A copy that fails or hangs does its first piece.
+// A copy that fails or hangs does its first part.
 bool transfer(std::byte* to, const std::byte* from, const Shape& shape, bool fails,
               std::uint64_t number, Random& random)
 {
@@ -201,7 +202,8 @@ hipError_t copy(void* to, const void* from, const Shape& shape, hipMemcpyKind ki
     if (!does_kind_fit(number, target, source)) return hipErrorInvalidValue;
     if (!is_asynchronous && number == no_cu) return hipErrorInvalidValue;
 
-    // As when no engine is free for it: no error, and nothing done (rocm-systems' pull request 11318).
+    // As if no engine were free: there is no error, and nothing is done (rocm-systems, pull request
+    // 11318).
     constexpr int losing_version = 71500000;
     const bool is_lost =
         number == no_cu && target.is_of_peer && options().version >= losing_version;
@@ -210,7 +212,7 @@ hipError_t copy(void* to, const void* from, const Shape& shape, hipMemcpyKind ki
     totals.copies++;
     const std::uint64_t place = is_asynchronous ? ++asynchronous_copies : 0;
     const bool fails = is_asynchronous && place == failing_copy();
-    // Pageable memory is read whenever the stream gets there, and written before this returns.
+    // The stream reads pageable memory when it gets there. Writes to such memory are awaited here.
     return start(stream,
                  {[=](Random& r) {
                       return is_lost || transfer(target.at, source.at, shape, fails, place, r);

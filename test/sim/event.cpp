@@ -7,7 +7,7 @@
 
 struct ihipEvent_t {
     int device;
-    hip_sim::MarkRef recorded;  // null: not yet
+    hip_sim::MarkRef recorded;  // null: not recorded yet
 };
 
 namespace hip_sim {
@@ -25,7 +25,7 @@ Events& events()
     return made;
 }
 
-// What the event stands for; false: there is no such event.
+// Sets `marks` to what the event stands for. False: there is no such event.
 bool marks_of(hipEvent_t event, std::vector<MarkRef>& marks)
 {
     Events& e = events();

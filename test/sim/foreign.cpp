@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The layer below HIP, as far as it is asked what an address belongs to.
+// HSA, the layer below HIP, as far as it tells in which memory an address lies.
 #include "foreign.hpp"
 
 #include <hsa/hsa_ext_amd.h>
@@ -14,7 +14,7 @@ using namespace hip_sim;
 
 namespace {
 
-// An agent is a device's number and this, as no handle may be 0.
+// The handle of a device's agent is this plus the device's number, because no handle may be 0.
 constexpr std::uint64_t first_agent = 100;
 
 hsa_amd_pointer_info_t describe(const void* address)

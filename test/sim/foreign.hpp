@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that is not HIP's, and yet passes for a device's.
+// Memory that HIP has not allocated, but takes for device memory.
 #pragma once
 
 namespace hip_sim {

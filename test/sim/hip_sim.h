@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What tests ask of the simulated HIP runtime. A program that is linked with the real library finds
- * these by dlsym(RTLD_DEFAULT, ...); without them, it runs on the real one. */
+/* Functions of the simulated HIP runtime for tests. A program that is linked with the real library
+ * finds them by dlsym(RTLD_DEFAULT, ...). If it finds none, it runs on the real runtime. */
 #ifndef HIP_SIM_H
 #define HIP_SIM_H
 
@@ -11,30 +11,34 @@
 extern "C" {
 #endif
 
-/* Counted calls of this process so far: all but those that free, close or destroy, those that tell
- * an error, and those that ask whether something is done, of which there is any number. */
+/* The number of counted calls of this process so far. Some calls are not counted: those that free,
+ * close or destroy something, those that tell an error, and queries, which a program repeats at
+ * will. */
 uint64_t hip_sim_calls(void);
 
-/* The counted call of this number fails, the first being 1; 0: none. In place of HIP_SIM_FAIL. */
+/* The counted call of this number fails. The first call has number 1; 0: no call fails. Overrides
+ * HIP_SIM_FAIL. */
 void hip_sim_fail_at(uint64_t call);
 
-/* The same for copies by hipMemcpyAsync and hipMemcpy2DAsync, which fail when they are done. In place
- * of HIP_SIM_FAIL_ASYNC. */
+/* The same for copies by hipMemcpyAsync and hipMemcpy2DAsync. A copy fails when it is done.
+ * Overrides HIP_SIM_FAIL_ASYNC. */
 uint64_t hip_sim_copies(void);
-uint64_t hip_sim_forced_copies(void); /* of these by hipMemcpyDeviceToDeviceNoCU */
-uint64_t
-hip_sim_host_bytes(void); /* that all copies moved between a device's memory and the host's */
 void hip_sim_fail_copy_at(uint64_t copy);
+/* How many of these copies were of the kind hipMemcpyDeviceToDeviceNoCU. */
+uint64_t hip_sim_forced_copies(void);
+/* The bytes that all copies have moved between device memory and host memory. */
+uint64_t hip_sim_host_bytes(void);
 
-/* The copy of this number stops half-way, and so does all that is behind it in its stream, until
- * another number is given; 0: none. In place of HIP_SIM_HANG_ASYNC. */
+/* The copy of this number stops half-way, and its stream with it, until another number is given. 0:
+ * no copy stops. Overrides HIP_SIM_HANG_ASYNC. */
 void hip_sim_hang_copy_at(uint64_t copy);
 
-/* Memory of the current device that another library than HIP has allocated; it stays. NULL: none. */
+/* Makes memory of the current device that HIP has not allocated. The memory stays. NULL: there is
+ * none. */
 void* hip_sim_foreign(size_t bytes);
 
-/* How many there are now of: allocations, pinned, registrations, mappings, streams, events,
- * segments (of hipMemMap), handles, reservations. */
+/* How many of these things there are now: allocations, pinned, registrations, mappings, streams,
+ * events, segments (of hipMemMap), handles, reservations. */
 uint64_t hip_sim_live(const char* what);
 
 #ifdef __cplusplus

@@ -19,7 +19,7 @@ namespace hip_sim {
 
 namespace {
 
-// What a handle's 64 bytes begin with. The real runtimes leave the last ones as they are, too.
+// The beginning of a handle's 64 bytes. The last bytes are not written, as by the real runtimes.
 struct Ticket {
     char magic[8];
     std::int32_t owner;
@@ -41,7 +41,7 @@ hipError_t export_memory(hipIpcMemHandle_t* handle, void* memory)
     if (passes_for_foreign(memory)) give_up("hipIpcGetMemHandle of memory that is not HIP's");
     const auto block = find(memory);
     if (!block || block->kind != Kind::device) return hipErrorInvalidValue;
-    // What the other side gets is the base in some releases and this address in others.
+    // The other side would get the base in some releases and this address in others.
     if (block->base != memory) give_up("hipIpcGetMemHandle not at the base of an allocation");
     Ticket ticket{};
     std::memcpy(ticket.magic, magic, sizeof magic);
@@ -53,7 +53,7 @@ hipError_t export_memory(hipIpcMemHandle_t* handle, void* memory)
     return hipSuccess;
 }
 
-// The owner's number of a file may stand for another file by now. -1: the memory is no more.
+// -1: the memory is gone. The owner's file descriptor may be that of another file by now.
 int open_file(const Ticket& ticket)
 {
     const auto path = "/proc/" + std::to_string(ticket.owner) + "/fd/" + std::to_string(ticket.fd);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory as files that other processes open by /proc/PID/fd.
+// Device memory is a file, which other processes open by /proc/PID/fd.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace hip_sim {
 
-// A file that bears this process's and the memory's number; -1: none.
+// Makes a file whose name holds the ids of this process and of the memory. -1: there is none.
 int make_file(std::uint64_t id, std::size_t bytes);
 
 }  // namespace hip_sim

@@ -16,7 +16,7 @@ struct Registry {
     std::map<std::uintptr_t, Block> blocks;  // by base
 };
 
-// Never destroyed: what is done at exit may still ask.
+// Never destroyed, because functions that run at exit may still use the registry.
 Registry& registry()
 {
     static Registry& made = *new Registry;
@@ -25,7 +25,7 @@ Registry& registry()
 
 std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-// With the lock held: the first block that ends behind the address.
+// Finds the first block that ends behind the address. The caller holds the lock.
 auto first_behind(Registry& r, std::uintptr_t address)
 {
     auto at = r.blocks.upper_bound(address);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory that the runtime knows: what hipMalloc and its like gave, what was registered, and
-// what was mapped from other processes.
+// The memory that the runtime knows: allocations, registered memory, and memory that other
+// processes share.
 #pragma once
 
 #include <cstddef>
@@ -11,28 +11,29 @@ namespace hip_sim {
 
 enum class Kind {
     device,
-    pool,  // of hipMallocAsync: cannot be exported
+    pool,  // of hipMallocAsync; cannot be exported
     managed,
     pinned,
     registered,
     mapped,   // of another process
     segment,  // of hipMemMap
-    foreign,  // of a device, and not this runtime's but that of the layer below (OpenMP's, say)
+    foreign,  // device memory of the layer below HIP, such as OpenMP's
 };
 
 struct Block {
     Kind kind;
     std::byte* base = nullptr;   // as the application sees it
     std::byte* alias = nullptr;  // as the copy engines see it
-    std::size_t bytes = 0;       // as asked for
+    std::size_t bytes = 0;       // that the application asked for
     int device = 0;
     unsigned flags = 0;
-    std::uint64_t id = 0;  // of no other block of this process, ever
-    // Device memory is a file. Of mapped memory: which one of which process.
+    std::uint64_t id = 0;  // never used again in this process
+    // Device memory is a file. For mapped memory, `owner_id` says which memory of process `owner`
+    // it is.
     int fd = -1;
     int owner = 0;
     std::uint64_t owner_id = 0;
-    bool may_be_copied = true;  // false: mapped, and no access given
+    bool may_be_copied = true;  // false: mapped, but without access so far
 
     bool is_on_device() const
     {
@@ -44,11 +45,11 @@ struct Block {
 std::uint64_t next_id();
 
 void add(const Block& block);
-std::optional<Block> find(const void* address);  // anywhere inside
+std::optional<Block> find(const void* address);  // which may be anywhere inside
 bool overlaps(const void* address, std::size_t bytes);
 bool is_mapped(int owner, std::uint64_t owner_id);
 std::uint64_t count(Kind kind);
-// Forgets the block that begins there, if it is of this kind; its memory stays.
+// Forgets the block that begins there, if the block is of this kind. The memory itself stays.
 std::optional<Block> remove(const void* base, Kind kind);
 
 }  // namespace hip_sim

@@ -50,7 +50,7 @@ Options read()
 
 }  // namespace
 
-// Never destroyed: threads of streams run until the process is gone.
+// Never destroyed, because the threads of streams run until the process is gone.
 const Options& options()
 {
     static const Options& read_once = *new Options(read());

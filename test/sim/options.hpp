@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the environment asks of the simulated runtime; read once, at the first use.
+// Options of the simulated runtime. It reads them from the environment once, at the first use.
 //
 //   HIP_SIM_DEVICES=n        devices (8); 0: hipGetDeviceCount gives hipErrorNoDevice
-//   HIP_SIM_DELAY_US=n       an operation of a stream waits up to so many microseconds (50), and a
-//                            copy again between its pieces
-//   HIP_SIM_SEED=n           of these delays (1), together with OMPI_COMM_WORLD_RANK
+//   HIP_SIM_DELAY_US=n       a stream waits up to so many microseconds (50) before an operation, and
+//                            between the parts of a copy
+//   HIP_SIM_SEED=n           the seed of these delays (1), together with OMPI_COMM_WORLD_RANK
 //   HIP_SIM_HIDDEN=0         the CPU can reach device memory
 //   HIP_SIM_NOCU=1           hipMemcpyAsync takes hipMemcpyDeviceToDeviceNoCU, as from ROCm 6.1 on; from
-//                            HIP_SIM_VERSION 7.15 on it does nothing where that goes to a peer
-//   HIP_SIM_XNACK=1          memory that it does not know passes for a device's, as up to ROCm 5.6
-//                            where devices reach all memory (HSA_XNACK=1)
-//   HIP_SIM_VERSION=n        what hipRuntimeGetVersion tells (the headers')
+//                            HIP_SIM_VERSION 7.15 on such a copy to a peer does nothing
+//   HIP_SIM_XNACK=1          unknown memory passes for device memory, as up to ROCm 5.6 where devices
+//                            reach all memory (HSA_XNACK=1)
+//   HIP_SIM_VERSION=n        the answer of hipRuntimeGetVersion (the version of the headers)
 //   HIP_SIM_FAIL=n           the n-th counted call fails and does nothing
 //   HIP_SIM_FAIL_ASYNC=n     the n-th hipMemcpyAsync fails when it is done
 //   HIP_SIM_HANG_ASYNC=n     the n-th hipMemcpyAsync stops half-way, until the program lets it go on
-//   HIP_SIM_FAIL_RANK=r      these in the process of this OMPI_COMM_WORLD_RANK alone
-//   HIP_SIM_REPORT=DIR       a process that used the runtime writes DIR/PID when it exits
+//   HIP_SIM_FAIL_RANK=r      the three above hold only in the process of this OMPI_COMM_WORLD_RANK
+//   HIP_SIM_REPORT=DIR       a process that has used the runtime writes DIR/PID when it exits
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ struct Options {
 
 const Options& options();
 
-// What this runtime does not simulate, or cannot go on from: one line, then abort.
+// Prints one line and aborts. For calls that this runtime does not simulate, and for states that it
+// cannot leave.
 [[noreturn]] __attribute__((format(printf, 1, 2))) void give_up(const char* format, ...);
 
 }  // namespace hip_sim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an address belongs to, as HIP 5.2 tells it.
+// Tells in which memory an address lies, as HIP 5.2 does.
 #include <cstring>
 
 #include "calls.hpp"
@@ -13,7 +13,7 @@ namespace {
 hipError_t describe(hipPointerAttribute_t* out, const void* address)
 {
     if (out == nullptr || address == nullptr) return hipErrorInvalidValue;
-    // It would be of device 0, wherever it is, and with that device the runtime may hang at exit.
+    // HIP would take such memory for device 0's, and the process might hang at its end.
     if (passes_for_foreign(address)) give_up("hipPointerGetAttributes of memory that is not HIP's");
     const auto block = find(address);
     if (!block) return hipErrorInvalidValue;
@@ -28,7 +28,7 @@ hipError_t describe(hipPointerAttribute_t* out, const void* address)
     return hipSuccess;
 }
 
-// 32 bits, although 64 are said to be there.
+// Writes 32 bits, although the attribute has 64.
 hipError_t tell_id(void* out, hipPointer_attribute attribute, const void* address)
 {
     if (attribute != HIP_POINTER_ATTRIBUTE_BUFFER_ID)

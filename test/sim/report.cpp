@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What there is, and what is left when the process exits.
+// Counts what is alive, and reports what is left when the process exits.
 #include <unistd.h>
 
 #include <cinttypes>
@@ -21,7 +21,7 @@ constexpr const char* all_live[] = {"allocations", "pinned",  "registrations",
                                     "mappings",    "streams", "events",
                                     "segments",    "handles", "reservations"};
 
-// After the destructors of all that was linked with this library.
+// Runs after the destructors of everything that is linked with this library.
 __attribute__((destructor)) void write_report()
 {
     if (!is_used() || options().report.empty()) return;

@@ -17,7 +17,7 @@
 struct ihipStream_t {
     int device = 0;
     bool is_null = false;
-    bool is_blocking = true;  // null stream and this one wait for each other
+    bool is_blocking = true;  // this stream and the null stream wait for each other
     std::deque<std::pair<hip_sim::Operation, hip_sim::MarkRef>> queue;
     hip_sim::MarkRef last;
     bool is_ending = false;
@@ -71,7 +71,7 @@ void run(ihipStream_t& stream)
     }
 }
 
-// With the lock held.
+// The caller holds the lock.
 hipStream_t start(Engines& e, int device, bool is_null, bool is_blocking)
 {
     auto stream = std::make_unique<ihipStream_t>();
@@ -80,7 +80,7 @@ hipStream_t start(Engines& e, int device, bool is_null, bool is_blocking)
     stream->is_blocking = is_blocking;
     stream->random.seed(options().seed * 1009 + ++e.created);
 
-    // Signals are for the application's threads.
+    // The application's threads get all signals.
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -90,7 +90,7 @@ hipStream_t start(Engines& e, int device, bool is_null, bool is_blocking)
     return stream.release();
 }
 
-// With the lock held; nullptr: there is no such stream.
+// nullptr: there is no such stream. The caller holds the lock.
 hipStream_t at(Engines& e, hipStream_t stream)
 {
     if (stream == hipStreamPerThread) give_up("hipStreamPerThread is not simulated");
@@ -100,7 +100,8 @@ hipStream_t at(Engines& e, hipStream_t stream)
     return of_device;
 }
 
-// With the lock held: what the next operation has to come after, and does not by its place in line.
+// Returns the operations of other streams that the next operation has to follow. The caller holds
+// the lock.
 std::vector<MarkRef> implied(Engines& e, const ihipStream_t& stream)
 {
     std::vector<MarkRef> marks;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams: each is a thread that does operations in order, some time after they were given to it.
+// Streams. Each stream is a thread that does operations in order, some time after it was given
+// them.
 #pragma once
 
 #include <hip/hip_runtime_api.h>
@@ -13,17 +14,17 @@ namespace hip_sim {
 
 using Random = std::minstd_rand;
 
-// What becomes of an operation.
+// The state of an operation.
 struct Mark {
     bool done = false;
-    bool failed = false;  // it, or something that it came after
+    bool failed = false;  // the operation, or one that it had to follow
 };
 using MarkRef = std::shared_ptr<Mark>;
 
 struct Operation {
-    std::function<bool(Random&)> work;  // false: it failed. Without one, this is a mark only.
+    std::function<bool(Random&)> work;  // false: the operation failed; empty: this is only a mark
     std::vector<MarkRef> after;
-    bool is_cleanup = false;  // done on a failed stream, too
+    bool is_cleanup = false;  // done even if the stream has failed
 };
 
 hipError_t create_stream(hipStream_t* stream, bool is_blocking);
@@ -34,14 +35,15 @@ bool is_stream(hipStream_t stream);
 int device_of(hipStream_t stream);
 bool enqueue(hipStream_t stream, Operation operation, MarkRef& mark);
 
-// What a wait for the stream waits for, all streams of a device, or (-1) all.
+// The operations that a wait has to wait for. The wait is one for a stream, for a device, or for
+// all devices (-1).
 std::vector<MarkRef> outstanding(hipStream_t stream);
 std::vector<MarkRef> outstanding_on(int device);
 
 hipError_t wait_for(const std::vector<MarkRef>& marks);
 hipError_t query(const std::vector<MarkRef>& marks);
 
-// Up to HIP_SIM_DELAY_US.
+// Sleeps for up to HIP_SIM_DELAY_US.
 void pause_for_a_while(Random& random);
 
 std::uint64_t live_streams();

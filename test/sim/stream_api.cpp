@@ -40,7 +40,7 @@ hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest)
     });
 }
 
-// Waits for what was given to the stream.
+// Waits until the stream has done everything.
 hipError_t hipStreamDestroy(hipStream_t stream)
 {
     return uncounted([&] { return destroy_stream(stream); });

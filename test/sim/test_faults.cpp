@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What fails on request, what is counted, what is told at the end.
+// Failures on request, counts, and the report at the end.
 #include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -38,7 +38,7 @@ std::string read(const std::string& path)
 
 }  // namespace
 
-// Each call in turn: it says so, does nothing, and the next one is well.
+// Each call fails in turn. It returns an error and does nothing, and the next call is well.
 void test_failing_calls(void**)
 {
     expect_no_reason(run_alone({{"HIP_SIM_FAIL", "2"}}, [] {
@@ -74,7 +74,7 @@ void test_failing_calls(void**)
         }
         require(live("streams") == 1 && live("events") == 1 && live("pinned") == 1);
 
-        // These are never made to fail.
+        // Calls like these are never made to fail.
         const auto before = calls();
         fail_at(before + 1);
         gives(hipEventDestroy(done));
@@ -114,7 +114,7 @@ void test_failing_copy(void**)
         gives(hipEventQuery(first));
         gives(hipEventQuery(second), hipErrorUnknown);
 
-        // The stream stays as it is, the others do not mind unless they wait for it.
+        // The stream stays failed. Others fail only if they wait for this stream.
         gives(hipMemcpyAsync(to, from, 1000, hipMemcpyDefault, failing));
         gives(hipStreamSynchronize(failing), hipErrorUnknown);
         gives(hipMemcpyAsync(to, from, 1000, hipMemcpyDefault, well));
@@ -125,7 +125,7 @@ void test_failing_copy(void**)
     }));
 }
 
-// Half of it is there, and what is behind it in its stream waits.
+// Half of the copy is there, and the operations behind it in the stream wait.
 void test_hanging_copy(void**)
 {
     expect_no_reason(run_alone({{"HIP_SIM_HANG_ASYNC", "2"}}, [] {
@@ -215,7 +215,7 @@ void test_nothing_before_the_first_use(void**)
         const auto second = stream();
         require(threads() == before + 2);
         gives(hipStreamDestroy(second));
-        // The kernel may still list a thread that has been joined.
+        // For a moment the kernel may still list a thread that has been joined.
         require(hier::test::await([&] { return threads() == before + 1; }));
     }));
 }
@@ -246,7 +246,7 @@ void test_what_is_not_simulated(void**)
         };
         for (const auto& call : each) require(signal_of(call) == SIGABRT);
 
-        // Nor are children of whoever has used it.
+        // Children of a process that has used the runtime are not simulated either.
         const auto* const memory = device_memory(8);
         require(memory != nullptr);
         require(signal_of([] { (void)device_memory(8); }) == SIGABRT);

@@ -23,7 +23,7 @@ struct Handle {
     hipIpcMemHandle_t bytes;
 };
 
-// Of the first process's memory.
+// Returns the handle of the first process's memory.
 hipIpcMemHandle_t exchange(const Group& group, std::byte* memory)
 {
     Handle own{};
@@ -67,8 +67,8 @@ void test_ipc(void**)
     }));
 }
 
-// What was mapped in time stays; a handle that is late finds nothing, although the address and the
-// number of the file are in use again.
+// A mapping that was made in time stays. A handle that comes late finds nothing, although the
+// address and the file descriptor are in use again.
 void test_ipc_of_memory_that_was_freed(void**)
 {
     expect_no_reason(run(2, {}, [](ForkedRank& self) {
@@ -123,7 +123,7 @@ void test_ipc_refusals(void**)
         gives(hipIpcCloseMemHandle(memory), hipErrorInvalidValue);
         (void)group.collect(0);
 
-        // Closed, it may be mapped once more.
+        // Memory whose mapping was closed may be mapped once more.
         gives(hipIpcCloseMemHandle(mapped));
         gives(hipIpcOpenMemHandle(&mapped, other, 0));
         (void)group.collect(0);

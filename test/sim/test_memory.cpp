@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What kinds of memory there are, and what may be copied where.
+// Kinds of memory, and which copies between them are allowed.
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -69,7 +69,7 @@ void test_attributes(void**)
         gives(hipMemGetAddressRange(&base, &length, device + bytes - 1));
         require(base == device && length == bytes);
 
-        // Half of the number stays as it was.
+        // The runtime writes only half of the id.
         std::uint64_t id = ~std::uint64_t{0};
         gives(hipPointerGetAttribute(&id, HIP_POINTER_ATTRIBUTE_BUFFER_ID, device));
         require(id >> 32 == 0xffffffff && (id & 0xffffffff) == buffer_id(device));
@@ -253,7 +253,7 @@ void test_memory_of_a_pool(void**)
         hipIpcMemHandle_t handle;
         gives(hipIpcGetMemHandle(&handle, memory), hipErrorInvalidValue);
 
-        // Freed behind the copy that was started before.
+        // The memory is freed behind the copy that was started before.
         auto* const to = pinned_memory(bytes);
         gives(hipMemcpyAsync(to, memory, bytes, hipMemcpyDefault, in_order));
         gives(hipFreeAsync(memory, in_order));

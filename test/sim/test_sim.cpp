@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The simulated HIP runtime does what it promises. Linked with the real library, like what it is
-// made for; the simulated one is found first when this starts.
+// The simulated HIP runtime does what it promises. This program is linked with the real library,
+// like the programs that the runtime is made for. At its start it finds the simulated library
+// first.
 #include "checks.hpp"
 
 #include "test/support/cmocka.hpp"

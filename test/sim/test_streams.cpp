@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When things are done.
+// The order of operations, and when they are done.
 #include <algorithm>
 #include <thread>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t bytes = 65536;
 
-// A stream that is busy for a while.
+// Returns a stream that is busy for a while.
 hipStream_t busy_stream(unsigned flags = hipStreamNonBlocking)
 {
     const auto busy = stream(flags);
@@ -99,7 +99,7 @@ void test_streams_wait_for_events(void**)
         const auto busy = busy_stream();
         const auto second = stream();
         const auto copied = event();
-        gives(hipEventQuery(copied));  // stands for nothing yet
+        gives(hipEventQuery(copied));  // not recorded yet
         gives(hipStreamWaitEvent(second, copied, 0));
         gives(hipMemcpyAsync(middle, device, bytes, hipMemcpyDefault, busy));
         gives(hipEventRecord(copied, busy));

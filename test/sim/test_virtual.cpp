@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory and addresses, each for itself, and the one mapped into the other.
+// Virtual memory management: memory, addresses, and memory mapped at addresses.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ void allow(void* at, std::size_t bytes, int device)
     gives(hipMemSetAccess(at, bytes, &access, 1));
 }
 
-// Another process's file.
+// Opens another process's file.
 int open_of(int process, int fd)
 {
     const auto path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(fd);

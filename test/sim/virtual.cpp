@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Virtual memory management: memory without an address, addresses without memory, and the one mapped
-// into the other. As from HIP 7.14 on.
+// Virtual memory management as from HIP 7.14 on.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -53,7 +52,7 @@ hipMemGenericAllocationHandle_t handle_of(Physical* memory)
     return reinterpret_cast<hipMemGenericAllocationHandle_t>(memory);
 }
 
-// With the lock held, as all that follow.
+// The caller holds the lock, here and in the functions below.
 Physical* memory_of(hipMemGenericAllocationHandle_t handle)
 {
     auto* const memory = reinterpret_cast<Physical*>(handle);
@@ -81,7 +80,7 @@ bool put_at(std::byte* at, std::size_t bytes, int access, int fd)
     return mmap(at, bytes, access, flags | MAP_FIXED, fd, 0) != MAP_FAILED;
 }
 
-// nullptr: not all of it lies in one reservation.
+// nullptr: the bytes do not all lie in one reservation.
 std::byte* alias_of(std::byte* at, std::size_t bytes)
 {
     auto& all = registry().reservations;
@@ -93,7 +92,8 @@ std::byte* alias_of(std::byte* at, std::size_t bytes)
     return is_inside ? r->second.alias + offset : nullptr;
 }
 
-// Exactly whole pieces: calls do_segment(base, memory) for each.
+// Calls do_segment(base, memory) for each segment. False: the bytes are not a number of whole
+// segments.
 template <class Segment> bool for_segments(std::byte* at, std::size_t bytes, Segment&& do_segment)
 {
     std::byte* next = at;
@@ -178,7 +178,7 @@ hipError_t map(std::byte* at, std::size_t bytes, hipMemGenericAllocationHandle_t
     return hipSuccess;
 }
 
-// No device reaches it before.
+// Before this call no device reaches the memory.
 hipError_t allow(std::byte* at, std::size_t bytes, const hipMemAccessDesc* access,
                  std::size_t count)
 {

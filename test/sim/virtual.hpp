@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that has no address, addresses that have no memory, and the one mapped into the other.
+// Virtual memory management: memory without addresses is mapped at addresses without memory.
 #pragma once
 
 #include <hip/hip_runtime_api.h>
@@ -12,7 +12,7 @@ namespace hip_sim {
 
 inline constexpr std::size_t granularity = 64 << 10;
 
-// Held by whoever calls what follows.
+// Hold this lock when you call the functions below, up to unmap().
 std::mutex& virtual_mutex();
 
 hipError_t create(hipMemGenericAllocationHandle_t* handle, std::size_t bytes,
@@ -30,8 +30,8 @@ hipError_t allow(std::byte* at, std::size_t bytes, const hipMemAccessDesc* acces
                  std::size_t count);
 hipError_t unmap(std::byte* at, std::size_t bytes);
 
-// Not held.
-std::uint64_t live_handles();  // kept by the application, or by a mapping
+// Do not hold the lock for these.
+std::uint64_t live_handles();  // that the application or a mapping keeps
 std::uint64_t live_reservations();
 
 }  // namespace hip_sim

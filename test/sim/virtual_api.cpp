@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Virtual memory management as HIP offers it.
+// HIP's functions for virtual memory management.
 #include "calls.hpp"
 #include "stream.hpp"
 #include "virtual.hpp"

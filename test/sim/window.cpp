@@ -15,8 +15,8 @@ namespace hip_sim {
 
 namespace {
 
-// Addresses that were in use and are kept, inaccessible, for the next window of their size: a cache
-// that goes by the address alone shall meet the same address with other memory behind it.
+// Addresses that were in use. They are kept, inaccessible, for the next window of the same size. A
+// cache that looks at addresses alone shall meet an old address with other memory behind it.
 struct Kept {
     std::mutex mutex;
     std::map<std::pair<Use, std::size_t>, std::vector<void*>> addresses;

@@ -18,7 +18,7 @@ constexpr int max_devices = 64;
 struct Context {
     std::atomic<bool> is_active = false;
     std::atomic<unsigned> flags = 0;
-    std::atomic<unsigned> life = 0;  // how many there have been
+    std::atomic<unsigned> life = 0;  // how many contexts the device has had
 };
 std::array<Context, max_devices> contexts;
 std::atomic<bool> is_used = false;

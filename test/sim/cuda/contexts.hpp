@@ -1,31 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What CUDA has and HIP has not: contexts, of each device its primary one, on a stack of each thread.
+// CUDA's contexts, which HIP does not have. Each device has its primary context, and each thread
+// has a stack of contexts.
 #pragma once
 
 #include <cuda.h>
 
 namespace cuda_sim {
 
-void initialize();  // the driver, which makes no context
-// Of the runtime: makes a context for a thread that has none, that of its device.
+void initialize();  // a use of the driver; makes no context
+// A use of the runtime. A thread without a context gets the context of its device.
 void enter_runtime();
 void set_device(int device);
-void end_context();  // this thread's
+void end_context();  // of this thread
 
 bool is_initialized();
 CUcontext current();  // of this thread; nullptr: none
 bool is_active(int device);
-// What was asked for: do cudaMemcpy and its like, in this thread's context (CU_CTX_SYNC_MEMOPS) or with
-// this memory (driver.cpp), come back only when they are done?
+// Does cudaMemcpy return only when the copy is done? CU_CTX_SYNC_MEMOPS demands that for this
+// thread's context, and an attribute of the memory demands it for copies of this memory
+// (driver.cpp).
 bool completes_copies();
 bool completes_copies(const void* memory);
 
-// Is this one of the words in CUDA_SIM_REFUSES? "batches" of copies, "registering" memory of the host,
-// "mapping" that of peers, "graphs", and "addresses" of the host for its registered memory, as under
-// WSL; "unprepared" copies of 4 MiB at most between two places of cudaMalloc's memory on one device.
+// Is this word in CUDA_SIM_REFUSES? The words are:
+//
+//   batches      copies in batches
+//   registering  registration of host memory
+//   mapping      memory of peers
+//   graphs       graphs
+//   addresses    host addresses for registered host memory, as under WSL
+//   unprepared   copies of up to 4 MiB inside a device, in cudaMalloc's memory, without a graph
 bool refuses(const char* what);
 
-// Whoever asks for what is not simulated must not be told anything.
+// Aborts. A call that is not simulated must not get any answer.
 [[noreturn]] void give_up(const char* what);
 
 }  // namespace cuda_sim

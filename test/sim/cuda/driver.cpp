@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA's driver, on the simulated HIP runtime: memory and streams.
+// CUDA's driver on the simulated HIP runtime: memory and streams.
 #include <map>
 #include <mutex>
 #include <set>
@@ -15,7 +15,7 @@ namespace {
 
 std::mutex mutex;
 std::map<CUdeviceptr, std::size_t> reservations;
-std::set<std::uint64_t> completing;  // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: blocks, by id
+std::set<std::uint64_t> completing;  // ids of blocks with CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
 
 CUresult result_of(int error) { return static_cast<CUresult>(error); }
 
@@ -31,7 +31,7 @@ HipAllocationProp hip(const CUmemAllocationProp& wanted)
             .win32 = nullptr};
 }
 
-// Of memory that the application has mapped CUDA tells what was reserved.
+// For memory that the application maps, CUDA tells the reserved range.
 void range_of(const Block& block, CUdeviceptr& base, std::size_t& bytes)
 {
     base = reinterpret_cast<CUdeviceptr>(block.base);
@@ -93,7 +93,7 @@ bool completes_copies(const void* memory)
 
 extern "C" {
 
-// For others than us who find a driver here: there is no device.
+// Other libraries may find this driver. For them there is no device.
 CUresult cuInit(unsigned) { return CUDA_ERROR_NO_DEVICE; }
 CUresult cuDeviceGetCount(int*) { return CUDA_ERROR_NO_DEVICE; }
 
@@ -106,7 +106,7 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
     return CUDA_SUCCESS;
 }
 
-// Of memory that is not CUDA's everything is 0.
+// If the memory is not CUDA's, every answer is 0.
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values,
                                 CUdeviceptr address)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA's graphs, of one copy at most. (Those that a capture ends with are the simulated HIP runtime's.)
+// CUDA's graphs, with one copy at most. Graphs that a capture makes belong to the simulated HIP
+// runtime.
 #include <cuda_runtime_api.h>
 
 #include <memory>
@@ -20,13 +21,14 @@ struct Graph {
     bool has_copy = false;
 };
 
-// The event stands for what it holds in a device: the runtime counts what is left of these.
+// The event stands for the graph's memory in a device, because the runtime counts events that are
+// left.
 struct Executable {
     Params copy;
     cudaEvent_t event;
 };
 
-// Memory of a pool is refused, as by CUDA 13.0's driver where the graph was made with other memory.
+// Refuses memory of a pool, as CUDA 13.0's driver does if the graph was made with other memory.
 bool is_taken(const Params& copy)
 {
     for (const void* end : {static_cast<const void*>(copy.to), copy.from}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The simulated HIP runtime's functions, by their binary interface: HIP's headers and CUDA's cannot be
-// included together. Errors have the same numbers in both.
+// The simulated HIP runtime's functions, by their binary interface, because HIP's and CUDA's
+// headers cannot be included together. Errors have the same numbers in both.
 #pragma once
 
 #include <cstddef>

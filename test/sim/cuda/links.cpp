@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NVML: links of the simulated devices, through a switch or, with CUDA_SIM_LINKS=direct, to one another.
+// NVML: the links of the simulated devices. They lead to a switch. With CUDA_SIM_LINKS=direct they
+// lead to other devices.
 #include <cstdlib>
 #include <cstring>
 
-#pragma GCC diagnostic ignored "-Wmissing-declarations"  // its header is not there
+#pragma GCC diagnostic ignored "-Wmissing-declarations"  // NVML's header is not there
 
 extern "C" {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA's runtime, on the simulated HIP runtime, whose functions mean the same but for contexts.
+// CUDA's runtime on the simulated HIP runtime. Their functions mean the same, but for contexts.
 #include <cuda_runtime_api.h>
 
 #include <cstring>
@@ -36,7 +36,7 @@ cudaError_t call(Function function, Arguments... arguments)
            a->device == b->device;
 }
 
-// cudaMemcpy, that is, inside a device: it is left to the default stream.
+// Does cudaMemcpy return early? Inside a device it leaves the copy to the default stream.
 bool returns_early(const void* to, const void* from)
 {
     const auto a = hip_sim::find(to), b = hip_sim::find(from);
@@ -64,7 +64,7 @@ cudaError_t cudaSetDevice(int device)
 
 cudaError_t cudaGetDevice(int* device) { return without_context(hipGetDevice, device); }
 
-// What was made on it stays in the simulated runtime's count.
+// The simulated runtime still counts what was made on the device.
 cudaError_t cudaDeviceReset()
 {
     cuda_sim::end_context();
@@ -81,7 +81,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest)
     return call(hipDeviceGetStreamPriorityRange, least, greatest);
 }
 
-// The writes of others are to be flushed by the runtime.
+// Says that the runtime has to flush what a NIC has written.
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int)
 {
     switch (attribute) {
@@ -201,7 +201,7 @@ cudaError_t cudaMemcpyBatchAsync(void** to, void** from, std::size_t* bytes, std
                                  std::size_t*, cudaStream_t stream)
 #endif
 {
-    // As documented: not of the default stream, and none without bytes or attributes.
+    // As documented: no default stream, and no batch without bytes or attributes.
     if (stream == nullptr || count == 0 || attributes != 1 || first[0] != 0)
         return cudaErrorInvalidValue;
     if (cuda_sim::refuses("batches")) return cudaErrorNotSupported;
