@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies of rows between device memory and the host's: in one go where the runtime takes that, else row by row. On
-// simulated devices, which count copies.
+// Copies of rows between device memory and host memory. They are one copy if the runtime takes
+// that, and otherwise one copy for each row. The simulated devices count copies.
 #include <cstring>
 #include <vector>
 
@@ -19,11 +19,12 @@ std::byte* pinned_memory(std::size_t bytes)
     return gpu::runtime()->memory().allocate_pinned(gpu::used_device(), bytes);
 }
 
-// So many rows from the device and back again to another place: "" if all is right, and nothing else was written.
+// Copies rows from the device and back to another place. Returns "" if the rows are right and no
+// other byte was written.
 struct Rows {
     std::size_t bytes;
     std::size_t count;
-    std::size_t pitch;  // in the device
+    std::size_t pitch;  // in device memory
     std::uint64_t copies;
 
     std::size_t span() const { return (count - 1) * pitch + bytes; }
@@ -85,7 +86,7 @@ void test_rows_are_one_copy(void**)
     }));
 }
 
-// The simulated runtime ends a process that asks for a copy across them in one.
+// The simulated runtime ends a process that asks for one copy of rows in several segments.
 void test_rows_in_several_segments(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {
@@ -113,7 +114,7 @@ void test_a_pitch_beyond_the_runtimes(void**)
 void test_rows_of_many_bytes(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {
-        // 128 MiB at a time, and no row of more.
+        // One copy of rows has at most 128 MiB, and rows that are longer are cut.
         for (const Rows& rows :
              {Rows{48 * MiB, 3, 48 * MiB, 2}, Rows{130 * MiB, 2, 131 * MiB, 4}}) {
             const std::string fault =
@@ -124,7 +125,7 @@ void test_rows_of_many_bytes(void**)
     }));
 }
 
-// Each call of the runtime fails in turn: another way, or an error, and never other bytes.
+// Each call of the runtime fails in turn. Then the bytes come another way, or there is an error.
 void test_failing_calls(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory that HIP has not allocated but knows of, as that of OpenMP's offloading: HIP tells of it that it is
-// device 0's, begins at 0x100 and has no end.
+// Device memory that HIP has not allocated, such as memory of OpenMP's offloading. HIP says that
+// such memory belongs to device 0, begins at 0x100 and has no end.
 #include "test/support/engine_rank.hpp"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The process uses a GPU, and the module that knows it is missing, no library, another version's, or comes
-// late.
+// The process uses a GPU, but there is no good module for it. The module is missing, is not a
+// library, has another version, or comes late.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +20,7 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-// A directory in place of the modules'.
+// A directory in place of the one that has the modules.
 struct Directory {
     Directory()
     {
@@ -41,7 +41,7 @@ std::size_t count(const std::string& text, const std::string& words)
     return found;
 }
 
-// The process uses a GPU, and the file that knows it is not the one that it should be.
+// The process uses a GPU, and `file` is not the module that it should be.
 std::string no_module(const std::string& file, const std::string& cause)
 {
     int host = 0;
@@ -93,7 +93,7 @@ void test_module_of_another_version(void**)
     }))));
 }
 
-// One that was put there since is found.
+// A module that is installed later is found.
 void test_module_that_comes_late(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A process that gets no more memory while it starts copies: they are started and can be waited for, or none
-// is, then or later. The n-th allocation of a queue on a simulated device is refused.
+// A process gets no more memory while it starts copies. Then either all copies are started and can
+// be waited for, or none is started, now or later. The n-th allocation of a queue on a simulated
+// device is refused.
 #include <dlfcn.h>
 
 #include <array>
@@ -15,9 +16,10 @@
 
 namespace {
 
-thread_local int left = 0;  // allocations of the module's until one is refused; 0: none is
+thread_local int left = 0;  // allocations of the module until one is refused; 0: none is refused
 
-// (The simulated runtime's own are not refused: a real one would return an error.)
+// Allocations of the simulated runtime are not refused, because a real runtime would return an
+// error.
 bool is_refused(void* caller)
 {
     Dl_info from{};
@@ -45,7 +47,7 @@ using namespace hier::test;
 
 constexpr std::size_t bytes = 1000;
 
-// Tells whether the n-th was asked for at all.
+// Returns whether the n-th allocation was asked for at all.
 bool refuse(int nth, std::byte* source, std::string& fault)
 {
     const auto queue = gpu::runtime()->make_queue(0, std::chrono::seconds(5));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finding the GPU's runtime: only where the process uses one, as soon as it does, and without a word where there is
-// none. Not linked with HIP; the simulated runtime is loaded as an application would load the real one.
+// The core finds a GPU runtime as soon as the process uses one, and logs nothing if there is none.
+// This program is not linked with HIP. It loads the simulated runtime as an application would load
+// the real one.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -24,7 +25,7 @@
 
 namespace {
 
-// A thread that sets it waits here once, with what it has learnt of the libraries in its hands.
+// A thread that sets this waits once, after it has counted the libraries.
 thread_local std::atomic<bool>* go_on = nullptr;
 std::atomic<bool> is_held{false};
 
@@ -39,7 +40,7 @@ void wait_once()
 using namespace hier;
 using namespace hier::test;
 
-// In a process of its own, which must say nothing.
+// Runs `body` in a process of its own. The process must log nothing.
 const char* quietly(std::string (*body)())
 {
     return keep(first_fault(run_ranks(1, [&](ForkedRank&) -> std::string {
@@ -79,7 +80,7 @@ void test_a_library_that_is_loaded_later(void**)
     }));
 }
 
-// While one of them opens it, the others must not take it for missing.
+// While one thread opens the runtime, the others must not take it for missing.
 void test_threads(void**)
 {
     expect_no_reason(quietly([]() -> std::string {
@@ -100,8 +101,8 @@ void test_threads(void**)
     }));
 }
 
-// Another thread opens it after this one has counted the libraries, and before it does anything
-// with the count.
+// Another thread opens the runtime after this thread has counted the libraries, and before this
+// thread uses the count.
 void test_a_thread_that_is_overtaken(void**)
 {
     expect_no_reason(quietly([]() -> std::string {
@@ -139,7 +140,7 @@ void test_no_device(void**)
     }));
 }
 
-// A runtime that does not say how many devices there are may have some.
+// A runtime that fails to say how many devices there are. It may have some.
 struct Broken {
     Broken()
     {
@@ -148,7 +149,7 @@ struct Broken {
         find(library, "hip_sim_fail_at", fail_at);
         find(library, "hip_sim_calls", calls);
         device = simulated_memory();
-        // Loading the module makes for a second search.
+        // To load the module loads a library, so there is a second search.
         for (int i = 0; i < 2; i++) {
             fail_next();
             if (gpu::runtime() != nullptr) throw std::runtime_error("it works");
@@ -161,7 +162,7 @@ struct Broken {
     int host = 0;
 };
 
-// The next question is asked anew.
+// At the next address that the CPU cannot read, the runtime is asked again.
 void test_a_runtime_that_fails_once(void**)
 {
     expect_no_reason(quietly([]() -> std::string {
@@ -173,7 +174,7 @@ void test_a_runtime_that_fails_once(void**)
     }));
 }
 
-// While it fails, device memory is an error, and never passes for the host's.
+// While the runtime fails, device memory is an error. It never passes for host memory.
 void test_a_runtime_that_goes_on_failing(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) -> std::string {

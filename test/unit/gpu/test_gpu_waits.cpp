@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies that do not end: whoever waits for one gets an error within coll_hier_timeout, and what the
-// copy still uses is not given back. On simulated devices, whose n-th copy stops on request.
+// Copies that do not end. A wait for such a copy ends with an error within coll_hier_timeout, and
+// memory that the copy still uses is not given back. The n-th copy of the simulated devices stops
+// on request.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -42,7 +43,7 @@ void free_pinned(std::byte* memory)
     gpu::runtime()->memory().free_pinned(gpu::used_device(), memory);
 }
 
-// A process of its own with device memory, and pinned memory to copy it to.
+// A process of its own, with device memory and pinned memory to copy it to.
 struct Process {
     explicit Process(int timeout)
     {
@@ -88,14 +89,14 @@ void test_copy_that_does_not_end(void**)
         Process::hang_next_copy();
         if (const int code = p.copy(); code != HIER_ERR_TIMEOUT) return hier_strerror(code);
         if (!ForkedRank::is_logged(line)) return "it is not said: " + ForkedRank::log_lines();
-        // Nothing is started behind it.
+        // No copy is started behind the one that hangs.
         const auto copies = hip_sim_copies();
         if (p.copy() != HIER_ERR_TIMEOUT || hip_sim_copies() != copies) return "another copy";
         return "";
     }));
 }
 
-// What gives memory back would wait for the copy.
+// Calls that give memory back would wait for the copy.
 void test_memory_of_a_copy_that_does_not_end(void**)
 {
     expect_no_reason(run_alone(1, [](Process& p) -> std::string {
@@ -110,14 +111,14 @@ void test_memory_of_a_copy_that_does_not_end(void**)
         if (hip_sim_live("pinned") + hip_sim_live("registrations") != pinned)
             return "it was given back";
         if (hip_sim_live("streams") == 0) return "its stream was given back";
-        // All of it is there for the copy to go on.
+        // The copy's memory is still there, so the copy can go on.
         hip_sim_hang_copy_at(0);
         gives_success(hipDeviceSynchronize(), "the end of the copy");
         return p.is_there() ? "" : "it did not go on";
     }));
 }
 
-// By itself, before the bound: as if nothing had been.
+// A copy that ends late, but within the bound, is like any other.
 void test_copy_that_ends_late(void**)
 {
     for (const int timeout : {0, 60}) {
@@ -141,12 +142,12 @@ void test_copy_that_ends_late(void**)
     }
 }
 
-// Not even the trial that comes before the first copy.
+// The trial before the first copy does not end.
 void test_trial_that_does_not_end(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) -> std::string {
         use_built_module();
-        setenv("HIP_SIM_VERSION", "60400000", 1);  // of a runtime that is tried
+        setenv("HIP_SIM_VERSION", "60400000", 1);  // a version that needs a trial
         const hier_config config = config_of(1);
         hier_init(&config);
         std::byte* const device = device_memory(bytes);
@@ -162,8 +163,9 @@ void test_trial_that_does_not_end(void**)
     }))));
 }
 
-// An allgather one copy of which does not end: all ranks have an error, and everybody gets away.
-// Straight into device memory, through memory that is lent, or through cells of shared memory, which stay, too.
+// One copy of an allgather does not end. All ranks get an error, and all of them can go on. Copies
+// go straight into device memory, through lent memory, or through cells of shared memory, which
+// stay too.
 enum class Into { device, pool, host };
 std::string gather_without_end(ForkedRank& self, Into into)
 {
@@ -178,7 +180,7 @@ std::string gather_without_end(ForkedRank& self, Into into)
     if (const int code = call(); code != HIER_OK) return hier_strerror(code);
     if (self.rank() == 0) Process::hang_next_copy();
     int code = call();
-    // What this rank waited for may have come.
+    // Rank 1 may have got everything that it waited for.
     if (code == HIER_OK && self.rank() == 1) code = call();
     if (code != HIER_ERR_TIMEOUT && code != HIER_ERR_PEER) return hier_strerror(code);
     if (team.start_only() != code) return "it takes another call";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of the host that is kept and grows: pinned where that can be had, pageable where not. On simulated devices.
+// Host memory that is kept and grows. It is pinned if possible, and pageable otherwise. On
+// simulated devices.
 #include "memory/host_memory.hpp"
 #include "test/support/device_process.hpp"
 
@@ -12,7 +13,8 @@ using namespace hier::test;
 
 std::uint64_t pinned() { return hip_sim_live("pinned") + hip_sim_live("registrations"); }
 
-// The runtime's call that pins fails: of those that reserve() makes, the one without which it gets pages.
+// Lets the runtime's call that pins memory fail. The loop finds out which call of reserve() that
+// is.
 std::byte* reserve_unpinned(HostMemory& memory, std::size_t bytes)
 {
     std::uint64_t pins = 0;
@@ -28,7 +30,8 @@ std::byte* reserve_unpinned(HostMemory& memory, std::size_t bytes)
     return data;
 }
 
-// What is outgrown stays to the end, and each time there is twice as much at least.
+// Blocks that are outgrown stay to the end. Each block has at least twice the size of the one
+// before.
 void test_growing(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {
@@ -57,7 +60,7 @@ void test_large_blocks_do_not_stay(void**)
     }));
 }
 
-// Pageable memory in its place, pinned memory as soon as there is some.
+// If nothing can be pinned, memory is pageable. It is pinned as soon as that is possible.
 void test_nothing_to_pin(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {
@@ -72,7 +75,7 @@ void test_nothing_to_pin(void**)
     }));
 }
 
-// A copy from pageable memory reads it whenever it gets there.
+// A copy reads pageable memory at any time until it ends, so the pages must stay.
 void test_pages_of_a_copy_that_does_not_end(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {
@@ -93,7 +96,8 @@ void test_pages_of_a_copy_that_does_not_end(void**)
     }));
 }
 
-// What has been outgrown, where it is enough and pageable memory stands in for more.
+// Nothing larger can be pinned, so the memory is pageable. A smaller call gets the old pinned block
+// again.
 void test_outgrown_is_used_again(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the CPU has the pages of some memory.
+// Does the CPU have the pages of some memory?
 #include "memory/resident.hpp"
 
 #include <sys/mman.h>
@@ -53,7 +53,7 @@ void test_pages(void**)
     assert_true(is_resident(pages.of(70), 30 * page));
 }
 
-// The last byte may be on a page that the first is not on.
+// The first and the last byte may lie on different pages.
 void test_ends(void**)
 {
     const std::size_t page = Pages::page();
@@ -65,8 +65,8 @@ void test_ends(void**)
     assert_false(is_resident(pages.of(1) - 1, page));
 }
 
-// AMD's driver leaves an entry for a page that it has moved to a device, as for one that is swapped
-// out, and mincore() takes it for one that is there.
+// AMD's driver leaves an entry for a page that it has moved to a device, as for a page that is
+// swapped out. mincore() takes such a page for one that is there.
 void test_page_on_a_device(void**)
 {
     constexpr std::uint64_t swapped = 1ull << 62;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which memory other processes can write to: drivers' mappings of pinned memory refuse it.
+// Can other processes write to this memory? A driver's mapping of pinned memory may refuse that.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace hier;
 
-// Two pages, of which those of `refused` (bits) refuse it.
+// Makes two pages. The bits of `refused` say which of them refuse writes of other processes.
 bool can_be_written(unsigned refused, std::size_t from, std::size_t bytes)
 {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -30,7 +30,7 @@ bool can_be_written(unsigned refused, std::size_t from, std::size_t bytes)
     return can_be;
 }
 
-// A buffer may begin in memory of one kind and end in that of another.
+// A buffer may begin in memory of one kind and end in memory of another kind.
 void test_both_ends(void**)
 {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -38,7 +38,7 @@ void test_both_ends(void**)
     assert_false(can_be_written(1, 0, 2 * page));
     assert_false(can_be_written(2, 0, 2 * page));
     assert_false(can_be_written(2, page - 1, 2));
-    assert_true(can_be_written(2, 0, page));  // not beyond its end
+    assert_true(can_be_written(2, 0, page));  // does not look beyond the end
     assert_true(can_be_written(1, page, 1));
 }
 

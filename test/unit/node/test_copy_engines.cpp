@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The node level where ranks use GPUs: what a signal promises, who waits for whom, and what happens when a copy fails.
+// The node level if ranks use GPUs: the promise of a signal, waits for peers, and copies that fail.
 #include "test/support/engine_rank.hpp"
 
 namespace {
@@ -19,7 +19,7 @@ void test_signals_follow_data(void**)
     }));
 }
 
-// Each rank's own affair.
+// One rank alone forbids writes of its peers, and no other rank has to know.
 void test_peers_that_may_not_write(void**)
 {
     expect_no_reason(run(3, "20", [](ForkedRank& self) -> std::string {
@@ -31,7 +31,8 @@ void test_peers_that_may_not_write(void**)
     }));
 }
 
-// Copies that ask for an engine explicitly, where they are the better ones; later runtimes may lose them.
+// Copies ask for an engine explicitly if that is better with this version. Later runtimes may lose
+// such copies.
 void test_forced_copies(void**)
 {
     struct Case {
@@ -56,7 +57,7 @@ void test_forced_copies(void**)
     unsetenv("HIP_SIM_NOCU");
 }
 
-// Those of the plan that come first go first, in whatever order they were gathered.
+// Copies start in the order of their ops, in whatever order they were gathered.
 void test_order_of_ops(void**)
 {
     expect_no_reason(run(2, "2000", [](ForkedRank& self) -> std::string {
@@ -66,7 +67,7 @@ void test_order_of_ops(void**)
         if (!rank.wait_for_peer(1 - self.rank())) return "never ready";
         std::string fault;
         if (self.rank() == 0) {
-            // Two into one place: the later op's content stays.
+            // Two puts go to the same place. The content of the later op stays.
             put(rank.receive(), Bytes(some_bytes, 99));
             const Slice slice{0, 0, some_bytes};
             (void)rank.transport().put({1, slice, Place::send, Place::receive, 1, 7});
@@ -104,7 +105,7 @@ void test_late_peer(void**)
     }));
 }
 
-// The one whose copy fails knows, nobody is told that it has come, and all hear of the failure.
+// The rank whose copy fails gets an error. Nobody gets a signal, and all ranks hear of the failure.
 void test_failing_copy(void**)
 {
     expect_no_reason(run(3, "200", [](ForkedRank& self) -> std::string {
@@ -112,7 +113,7 @@ void test_failing_copy(void**)
         if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
         if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
             return "begin failed";
-        rank.meet();  // who comes later would see the failure in begin()
+        rank.meet();  // a rank that came later would see the failure in begin()
         std::string fault;
         if (self.rank() == 0) {
             if (!rank.wait_for_peer(1)) return "never ready";
@@ -134,7 +135,8 @@ void test_failing_copy(void**)
     }));
 }
 
-// Into a cell of shared memory, from which all peers take it: none of them gets what is there then.
+// The copy goes into a cell of shared memory, which all peers read. No peer may get the bytes of a
+// copy that has failed.
 void test_failing_copy_into_a_cell(void**)
 {
     expect_no_reason(run(3, "200", [](ForkedRank& self) -> std::string {
@@ -167,8 +169,9 @@ void test_failing_copy_into_a_cell(void**)
     }));
 }
 
-// What it writes to is a peer's: whose copy goes on, however long, never says that it has stopped. Nor
-// where the runtime refuses what comes behind the copy, its `refused`-th call (0: none).
+// The copy writes into a peer's memory. While it goes on, its rank must not say that it has
+// stopped. That also holds if the runtime refuses a call behind the copy: call number `refused`; 0:
+// no call.
 std::string hang_or_fail(ForkedRank& self, bool hangs, int refused)
 {
     gpu::limit_waits(std::chrono::seconds(1));
@@ -213,7 +216,7 @@ void test_copy_that_does_not_end(void**)
     }
 }
 
-// Cells stay where a copy that may go on finds them, when the communicator has gone.
+// A copy goes on when the communicator is gone. Its cells must stay.
 void test_cells_of_a_copy_that_does_not_end(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
@@ -236,7 +239,7 @@ void test_cells_of_a_copy_that_does_not_end(void**)
     }));
 }
 
-// A copy that cannot be started is an error of the call, and nothing of it is running.
+// A copy that cannot be started is an error of the call. Afterwards no copy is running.
 void test_copy_that_is_not_started(void**)
 {
     expect_no_reason(run(2, "200", [](ForkedRank& self) -> std::string {
@@ -257,7 +260,7 @@ void test_copy_that_is_not_started(void**)
     }));
 }
 
-// Pinned memory is of the device that was current when it was made, often the first.
+// The device of pinned memory is the one that was current at its allocation, often the first.
 void test_the_device_that_is_used(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {

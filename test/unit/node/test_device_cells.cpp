@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory that cannot be exported: its peers push into cells that the receiver lends.
+// Device memory that cannot be exported. Peers push into cells that the receiver lends.
 #include "node/device/lent_memory.hpp"
 #include "test/support/engine_rank.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-// It has been lent some that can, which all its peers map.
+// The receiver lends memory that can be exported, and all peers map this memory.
 void test_memory_that_cannot_be_exported(void**)
 {
     expect_no_reason(run(3, "200", [](ForkedRank& self) -> std::string {
@@ -24,7 +24,7 @@ void test_memory_that_cannot_be_exported(void**)
     }));
 }
 
-// Of what the runtime tells of only a part, the rest may be out of the peers' reach.
+// The runtime tells only of the first part of the buffer. Peers may not reach the rest.
 void test_memory_that_goes_on_behind_its_allocation(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
@@ -36,8 +36,8 @@ void test_memory_that_goes_on_behind_its_allocation(void**)
     }));
 }
 
-// More than there are cells for, and no end of one: each is used again and again. Twelve fragments go in
-// three copies and come in three; the test makes one more.
+// There are more fragments than cells, so each cell is used again and again. Twelve fragments leave
+// in three copies and come in with three. The test itself makes one more copy.
 void test_many_fragments(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
@@ -53,7 +53,7 @@ void test_many_fragments(void**)
     }));
 }
 
-// A rank that has heard of a failure starts no more fragments, whatever cells come free.
+// A rank that has heard of a failure starts no more fragments, even if cells come free.
 void test_failure_among_fragments(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
@@ -78,7 +78,7 @@ void test_failure_among_fragments(void**)
             for (int i = 0; i < 100; i++) rank.turn();
             if (hip_sim_copies() != begun) fault = "pushed after the failure";
         } else {
-            rank.meet();  // all is in the cells that will ever be
+            rank.meet();  // no more fragments will come into the cells
             if (await([&] { return !rank.turn(); }) && rank.status != Status::peer_failed)
                 fault = "heard as something else";
             rank.transport().raise(Status::peer_failed);
@@ -92,7 +92,7 @@ void test_failure_among_fragments(void**)
     }));
 }
 
-// After a failure, whoever's it is, peers may still write there.
+// After a failure of any rank peers may still write into the cells.
 void test_what_failed_is_not_lent_again(void**)
 {
     for (const bool fails : {false, true}) {
@@ -110,7 +110,7 @@ void test_what_failed_is_not_lent_again(void**)
     }
 }
 
-// Whatever fails when a rank wants to lend memory: then the shared memory does.
+// Each call that a rank needs to lend memory fails in turn. Then data goes through shared memory.
 void test_nothing_to_lend(void**)
 {
     constexpr std::uint64_t more_than_it_takes = 20;
@@ -125,7 +125,7 @@ void test_nothing_to_lend(void**)
             if (!fault.empty()) return "call " + std::to_string(failing) + ": " + fault;
             if (self.rank() == 0) return "";
             const bool lends = !ForkedRank::is_logged("through shared memory");
-            // What cannot be exported now stays, to be tried again.
+            // A block that cannot be exported stays and is tried again.
             if (allocations > 3 || (lends && allocations != 3)) return "not one block was made";
             return lends ? "lent" : "";
         });
@@ -134,7 +134,7 @@ void test_nothing_to_lend(void**)
         if (!is_lent) expect_no_reason(reason);
     }
     assert_true(is_lent);
-    assert_true(not_lent >= 3);  // no memory, no word of what it is, no handle
+    assert_true(not_lent >= 3);  // no memory, no answer to inspect(), no handle
 }
 
 }  // namespace

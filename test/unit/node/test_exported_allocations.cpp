@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory that its owner has freed and peers have mapped: they are told, close it, and it comes free.
+// An owner frees memory that peers have mapped. The peers are told and close their mappings, so
+// that the memory comes free.
 #include "node/device/exported_allocations.hpp"
 #include "node/device/peer_vmm_segments.hpp"
 #include "test/support/engine_rank.hpp"
@@ -9,10 +10,10 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-constexpr std::size_t large = 100 << 20;  // of three of them there is enough
+constexpr std::size_t large = 100 << 20;  // three of these exceed the limit
 static_assert(2 * large < PeerMappings::max_freed && 3 * large > PeerMappings::max_freed);
 
-// Rank 1 has memory, rank 0 maps it. Each step is one of both ranks.
+// Rank 1 has memory, and rank 0 maps it. Both ranks do each step.
 class Pair {
 public:
     explicit Pair(const ForkedRank& self)
@@ -20,7 +21,7 @@ public:
           processes_(group_.collect(NodeSocket::instance().address()))
     {
     }
-    // New memory, mapped and in use by rank 0.
+    // Adds memory, which rank 0 maps and uses.
     std::byte* add(std::size_t bytes)
     {
         std::byte* const memory = is_owner ? device_memory(bytes) : nullptr;
@@ -50,7 +51,7 @@ public:
         for (auto* mapping : used_) PeerMappings::instance().release(mapping);
         used_.clear();
     }
-    // Mappings of rank 0.
+    // The number of mappings of rank 0.
     std::uint64_t mapped() { return group_.collect(hip_sim_live("mappings"))[0]; }
     void free(std::byte* memory) const
     {
@@ -112,7 +113,8 @@ void test_freed_memory(void**)
     }));
 }
 
-// Other memory is at its address; of what was there before, rank 0 has closed its mapping by itself.
+// New memory comes to the address of freed memory. Rank 0 closes the old mapping by itself, without
+// a message.
 void test_memory_that_was_replaced(void**)
 {
     expect_no_reason(run_pair([](Pair& pair) -> std::string {
@@ -153,7 +155,8 @@ void test_freed_memory_in_use(void**)
     }));
 }
 
-// Its owner has been wrong, or somebody says what is not so: what is offered again is there.
+// A message says that memory is freed, and the message is wrong. Memory that is offered again is
+// there.
 void test_memory_that_is_there(void**)
 {
     expect_no_reason(run_pair([](Pair& pair) -> std::string {
@@ -162,8 +165,9 @@ void test_memory_that_is_there(void**)
             if (pair.is_owner) pair.say_freed(memory);
         }
         pair.give_up();
-        if (pair.mapped() != 3) return "closed where nothing is opened";  // and all is said
-        pair.use();                                                       // the last of them
+        if (pair.mapped() != 3)
+            return "closed where nothing is opened";  // all messages are sent now
+        pair.use();                                   // the last memory
         pair.give_up();
         (void)pair.add(4096);
         return pair.mapped() == 4 ? "" : "closed though two are too little";
@@ -178,7 +182,7 @@ void test_a_full_queue(void**)
         pair.give_up();
         for (std::byte* const memory : all) pair.free(memory);
         if (pair.is_owner) pair.fill_queue();
-        (void)pair.add(4096);  // of the others nobody hears
+        (void)pair.add(4096);  // nobody hears that the others are freed
         pair.give_up();
         if (pair.mapped() != 4) return "closed";
         (void)pair.add(8192);
@@ -187,7 +191,7 @@ void test_a_full_queue(void**)
     }));
 }
 
-// Nobody is left to be told, and nothing is kept for him.
+// Messages for a process that is gone are not kept.
 void test_a_peer_that_is_gone(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
@@ -209,7 +213,7 @@ void test_a_peer_that_is_gone(void**)
     }));
 }
 
-// By calls alone: the application goes over to other memory, and at once to some more.
+// Only calls, without messages by hand: the application turns to one new buffer after the other.
 void test_calls(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {

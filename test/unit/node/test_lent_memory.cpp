@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory that the process lends: to what stages derived datatypes, and to cells. On simulated devices.
+// Device memory that the process lends, to the staging of derived datatypes and to device cells. On
+// simulated devices.
 #include <vector>
 
 #include "test/support/device_process.hpp"
@@ -56,7 +57,7 @@ void test_the_device_of_the_memory(void**)
     }));
 }
 
-// All of it is device memory, whatever the length that was asked for.
+// The whole block is device memory, with whatever length it was asked for.
 void test_the_length(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {
@@ -71,7 +72,7 @@ void test_the_length(void**)
     }));
 }
 
-// What failed calls keep, for good, has an end; a refusal costs nothing but this memory.
+// Failed calls keep their blocks for good, up to a limit. A refusal costs only this memory.
 void test_there_is_an_end(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {
@@ -93,7 +94,8 @@ void test_there_is_an_end(void**)
     }));
 }
 
-// Each call of the runtime in turn: what is there already is not freed, which could mean to wait, but used the next time.
+// Each call of the runtime fails in turn. A block that exists already is not freed, because that
+// could mean to wait. It is used the next time.
 void test_failing_calls(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {

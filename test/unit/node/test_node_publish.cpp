@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small calls inside a node, between processes: nobody waits for anybody, and no block is written
-// over before all have read it.
+// Small calls inside a node, between processes. No rank waits for another one, and no block is
+// overwritten before all ranks have read it.
 #include <string>
 #include <vector>
 
@@ -25,7 +25,7 @@ std::byte value(int rank, std::uint64_t call, std::size_t at)
                                   at / 255);
 }
 
-// A rank's blocks of `size` bytes and what it gets of the others.
+// A rank with its blocks of `size` bytes, and the blocks that it gets from others.
 class Publisher {
 public:
     Publisher(ForkedRank& self, int intra = HIER_INTRA_AUTO)
@@ -60,7 +60,7 @@ public:
                                 0});
     }
 
-    // "" or what is wrong. As soon as a block is counted, it is there.
+    // Returns "" or a fault. A block must be there as soon as it is counted.
     std::string take_all()
     {
         Status status = Status::ok;
@@ -110,7 +110,8 @@ private:
     std::vector<std::byte> receive_;
 };
 
-// Back to back, of one block or many, tiny or as large as they may be; both ways to share memory.
+// Calls back to back, with one block or many, from the smallest to the largest size. Both with CMA
+// and with shared memory alone.
 void test_calls(void**)
 {
     constexpr std::size_t head = NodePublish::space_for(1, 0);
@@ -142,7 +143,7 @@ void test_calls(void**)
     }
 }
 
-// Others in between: by cells and by CMA.
+// Calls through cells and by CMA lie in between.
 void test_among_others(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
@@ -158,7 +159,7 @@ void test_among_others(void**)
     }))));
 }
 
-// What is put before its reader is in the call, and what comes while he is still in the last one.
+// A block is put before its reader is in the call, or while the reader is still in the call before.
 void test_nobody_is_waited_for(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
@@ -173,14 +174,14 @@ void test_nobody_is_waited_for(void**)
         if (is_late && (failed(me.begin(1, 2, 10)) || me.put(0) != Status::ok))
             return "the late one does not begin";
         if (me.put(1) != Status::ok) return "a second block is not taken";
-        // The first to end goes on at once.
+        // A rank that has ended begins the next call at once.
         std::string fault = me.take_all();
         me.transport().end();
         return fault.empty() ? me.run(2, 1, 10) : fault;
     }))));
 }
 
-// Who reads last still finds what the others put in the call before theirs.
+// The slowest reader still finds the blocks of its call when the others are one call ahead.
 void test_a_slow_reader(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
@@ -223,7 +224,7 @@ void test_too_much(void**)
     }))));
 }
 
-// Of calls of other sizes, publishes or not.
+// Ranks begin calls of different sizes. In the second part only one of them publishes.
 void test_mismatch(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
@@ -254,7 +255,7 @@ void test_mismatch(void**)
     }))));
 }
 
-// A block that belongs to another call is refused once, and after that nothing is taken any more.
+// A block that does not fit is refused once. After that no block is taken any more.
 void test_nothing_is_taken_after_a_failure(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {

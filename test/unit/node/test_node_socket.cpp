@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pieces and their file descriptors, told from process to process.
+// Messages on VMM segments, with file descriptors, from process to process.
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -22,7 +22,7 @@ using namespace hier::test;
 using Address = NodeSocket::Address;
 using What = NodeSocket::What;
 
-// Rank 0 is told by rank 1.
+// Rank 1 tells rank 0.
 struct Told {
     explicit Told(const ForkedRank& self)
         : group(self.group()), is_teller(self.rank() == 1),
@@ -106,13 +106,14 @@ void test_a_full_queue(void**)
         }
         t.meet();
         const bool has_room = !t.is_teller || NodeSocket::instance().send(t.to, What::lost, {}, {});
-        t.meet();  // until then there is somebody to send to
+        t.meet();  // the receiver must live until here
         return has_room ? "" : "it stays full";
     }));
 }
 
-// Of processes that are none of ours, the last of them of another user where this one may become it.
-void test_what_is_no_message(void**)
+// Datagrams that are no messages are dropped. The last one comes from another user, if this process
+// may become that user.
+void test_datagrams_that_are_no_messages(void**)
 {
     expect_no_reason(run([](Told& t) -> std::string {
         NodeSocket::Message forged{42, What::lost, 0, 0, 0, {}};
@@ -131,7 +132,8 @@ void test_what_is_no_message(void**)
     }));
 }
 
-// Without descriptors, whoever is told knows at least that what was there is no more.
+// The receiver has no room for descriptors. It still gets the message, and learns that older
+// segments there are gone.
 void test_no_room_for_descriptors(void**)
 {
     expect_no_reason(run([](Told& t) -> std::string {
@@ -152,7 +154,8 @@ void test_no_room_for_descriptors(void**)
     }));
 }
 
-// Nor where the other has no socket, or in another network: then its name means nobody, or another.
+// A process without a socket, or in another network namespace, cannot be reached. In another
+// namespace its name would mean nobody, or another process.
 void test_out_of_reach(void**)
 {
     NodeSocket& socket = NodeSocket::instance();
@@ -169,8 +172,10 @@ void test_out_of_reach(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_descriptors_arrive), cmocka_unit_test(test_a_full_queue),
-        cmocka_unit_test(test_what_is_no_message), cmocka_unit_test(test_no_room_for_descriptors),
+        cmocka_unit_test(test_descriptors_arrive),
+        cmocka_unit_test(test_a_full_queue),
+        cmocka_unit_test(test_datagrams_that_are_no_messages),
+        cmocka_unit_test(test_no_room_for_descriptors),
         cmocka_unit_test(test_out_of_reach),
     };
     return hier::test::run_cases(argc, argv, "node_socket", tests);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The transports of host memory inside a node, between processes: every byte arrives where it belongs, in
-// whatever order and size, and what cannot be right is refused.
+// The paths of host memory inside a node, between processes. Every byte arrives where it belongs,
+// in any order and size. Puts that cannot be right are refused.
 #include <signal.h>
 #include <unistd.h>
 
@@ -30,13 +30,16 @@ struct Load {
     std::vector<std::size_t> sizes;
 };
 
-// Around the size of a cell; more tiny pieces than a queue has entries; more bytes than there are
-// cells; what CMA writes in pieces; around what goes through cells where either way is open.
 const Load loads[] = {
+    // Sizes around that of a cell.
     {3, {1, 7, 4096, cell - 1, cell, cell + 1, 2 * cell + 3}},
+    // More tiny puts than a queue has entries.
     {60, {1, 2, 3, 100}},
+    // More bytes than all cells hold.
     {3, {5 * cell + 11, 3 * cell}},
+    // Puts that CMA writes in parts.
     {4, {1 << 20, (1 << 20) + 1, (5 << 19) + 3}},
+    // Sizes around the limit for cells, if both ways are open.
     {6, {100, PathChoice::max_through_cells, PathChoice::max_through_cells + 1, 3 * cell}}};
 
 std::string make_calls(ForkedRank& self, int intra)
@@ -73,15 +76,15 @@ void test_writes_that_end_early(void**)
     }))));
 }
 
-// ---- what is refused
+// ---- refusals
 
 struct Ignore final : Completions {
     void complete(std::uint32_t, Status status) override { last = status; }
     Status last = Status::in_progress;
 };
 
-// Begins a call on a buffer of `bytes`, and waits for all peers. The status of the last look at
-// them.
+// Begins a call on `buffer`, and waits for all peers. Returns the status of the last look at a
+// peer.
 Status enter(Transport& transport, const ForkedRank& self, std::vector<std::byte>& buffer)
 {
     const Region all{buffer.data(), buffer.size()};
@@ -95,13 +98,13 @@ Status enter(Transport& transport, const ForkedRank& self, std::vector<std::byte
     return status;
 }
 
-// Rank 0 puts to rank 1 what does not fit there. Either side may refuse, but nothing may be
+// Rank 0 puts a slice to rank 1 that does not fit there. Either side may refuse it. No byte may be
 // written.
 std::string put_beyond(ForkedRank& self, int intra, Slice slice)
 {
     const Group group = self.group();
     const auto transport = make_transport(self, intra);
-    std::vector<std::byte> buffer(512);  // the memory goes on behind the peer's buffer
+    std::vector<std::byte> buffer(512);  // the memory goes on behind the receive buffer
     const Region all{buffer.data(), 256};
     if (failed(transport->begin({1, all, all, 0})) || failed(transport->announce(Op::every_peer)))
         return "begin failed";
@@ -178,7 +181,8 @@ void test_a_raised_failure_is_seen_by_all(void**)
     }
 }
 
-// By CMA alone does anybody write into another one's buffer, which a rank that fails has to wait for.
+// Only with CMA does a rank write into another rank's buffer. So only then a rank that fails has to
+// wait.
 void test_who_may_write_after_a_failure(void**)
 {
     for (const int intra : all_of_them) {
@@ -197,7 +201,7 @@ void test_who_may_write_after_a_failure(void**)
     }
 }
 
-// Only a copy into its memory can tell that a process is gone; shared memory stays.
+// Only a copy into a process's memory shows that the process is gone. Shared memory stays.
 void test_dead_peer(void**)
 {
     const Ends ends = run_ranks(3, [&](ForkedRank& self) -> std::string {
@@ -221,10 +225,10 @@ void test_dead_peer(void**)
     expect_no_reason(is_right ? nullptr : keep(first_fault(ends)));
 }
 
-// ---- which way
+// ---- choice of the path
 
-// Puts of these sizes from rank 0 to rank 1, each begun when the one before is done; whether any
-// went by process_vm_writev, or what is wrong.
+// Makes puts of these sizes from rank 0 to rank 1, one after the other. Returns "" or a fault.
+// `is_by_cma`: did any put go by process_vm_writev?
 std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::uint64_t sequence,
                            const std::vector<std::size_t>& sizes, bool& is_by_cma)
 {
@@ -250,7 +254,7 @@ std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::ui
         offset += sizes[i];
     }
     is_by_cma = writev_calls != before;
-    // What has arrived are the first ones.
+    // Puts arrive in their order.
     for (std::uint32_t i = 0; i < sizes.size() && self.rank() == 1; i++) {
         if (!await([&] { return (void)transport.progress(ignore), transport.arrived(0) > i; }))
             return "a put never arrives";
@@ -262,8 +266,8 @@ std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::ui
     return "";
 }
 
-// Small ones through cells, large ones by CMA; the first of a call decides, so that none overtakes
-// another.
+// Small puts go through cells, and large ones by CMA. The first put of a call decides, so that no
+// put overtakes another one.
 void test_the_first_put_decides(void**)
 {
     constexpr std::size_t small = PathChoice::max_through_cells, large = small + 1;
@@ -291,8 +295,8 @@ void test_the_first_put_decides(void**)
     }))));
 }
 
-// Memory of devices, say, or memfd_secret's: where the first put shows that CMA does not reach it, cells
-// do.
+// CMA does not reach some memory, such as memory of devices or of memfd_secret. If the first put
+// shows that, puts go through cells.
 void test_memory_that_cma_does_not_reach(void**)
 {
     constexpr std::size_t large = PathChoice::max_through_cells + 1;
@@ -307,7 +311,7 @@ void test_memory_that_cma_does_not_reach(void**)
             if (!fault.empty()) return fault;
             if (self.rank() == 0 && !is_tried) return "CMA was not tried";
             (void)self.group().collect(0);
-            bool is_long = false;  // in parts, each of which may be refused
+            bool is_long = false;  // goes in parts, and each part may be refused
             const auto fault_of_long =
                 put_one_by_one(*transport, self, ++sequence, {3 << 20, large}, is_long);
             if (!fault_of_long.empty()) return "a long one: " + fault_of_long;
@@ -332,7 +336,8 @@ void test_heartbeats(void**)
             if (self.rank() == 1) transport->tell(7);
             if (self.rank() == 2) transport->tell(4);
             (void)group.collect(0);
-            const std::uint32_t wanted = self.rank() == 1 ? 4 : 7;  // of the others
+            const std::uint32_t wanted =
+                self.rank() == 1 ? 4 : 7;  // the highest heartbeat of the others
             if (transport->heard() != wanted) return "heard " + std::to_string(transport->heard());
             transport->end();
             const Region all{buffer.data(), buffer.size()};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Setting up the node level: which transport is chosen, the same on all ranks, and what happens
-// when the system refuses something to one of them.
+// The set-up of the node level. All ranks choose the same paths, even if the system refuses
+// something to one of them.
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,7 +21,7 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-// The shared memory that this process or a child of it has left by name.
+// Lists the named shared memory that these processes have left behind.
 std::string leftovers(const std::vector<int>& pids)
 {
     for (const auto& file : std::filesystem::directory_iterator("/dev/shm")) {
@@ -34,13 +34,13 @@ std::string leftovers(const std::vector<int>& pids)
     return "";
 }
 
-// After all ranks are through.
+// Looks when all ranks have finished.
 std::string look_for_leftovers(const ForkedRank& self)
 {
     return leftovers(self.group().collect(static_cast<int>(getpid())));
 }
 
-// A little work, to see that what was chosen also works.
+// Does a little work, to see that the chosen paths work.
 std::string use(Transport& transport, const ForkedRank& self)
 {
     return run_traffic(transport, self, make_traffic(1, self.size(), 3, {100, 70000}), 1);
@@ -68,7 +68,7 @@ void test_as_asked_for(void**)
         run_ranks(3, [](ForkedRank& self) { return choose(self, HIER_INTRA_SHM, shm); }))));
 }
 
-// It only copies, and nobody else can fail.
+// A rank alone only copies, and no other rank can fail.
 void test_a_rank_alone(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank& self) -> std::string {
@@ -90,7 +90,8 @@ void test_a_rank_alone(void**)
     }))));
 }
 
-// To one rank or to all: then all take the other way, and say why.
+// The kernel refuses CMA to one rank or to all ranks. Then all ranks use shared memory, and say
+// why.
 void test_refused_cma_leads_to_shared_memory(void**)
 {
     for (const Writev mode : {Writev::is_refused, Writev::pretends, Writev::ends_early}) {
@@ -109,7 +110,7 @@ void test_refused_cma_leads_to_shared_memory(void**)
 
 // ---- errors
 
-// All ranks get a SetupError; the culprit's says `cause`. Nothing stays behind.
+// All ranks get a SetupError. The culprit's error has `cause`. No memory stays behind.
 std::string fail_setup(const ForkedRank& self, int intra, bool is_culprit, const std::string& cause)
 {
     std::string error;
@@ -133,7 +134,7 @@ void test_refused_cma_that_was_asked_for(void**)
     }))));
 }
 
-// /dev/shm is not needed, nor taken from.
+// /dev/shm is not needed and not used.
 void test_no_dev_shm(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
@@ -151,8 +152,7 @@ std::string use_dev_shm(const ForkedRank& self)
     return ForkedRank::is_logged("trying /dev/shm") ? "" : "it does not say so";
 }
 
-// The segment is the first memory that is shared, the cells of the shared-memory transport the
-// second.
+// The first shared memory is the segment. The second is that of the cells.
 void test_refused_anonymous_memory(void**)
 {
     for (int nth = 1; nth <= 2; nth++) {
@@ -169,7 +169,7 @@ void test_refused_anonymous_memory(void**)
     }
 }
 
-// A /proc of other process ids.
+// /proc belongs to another namespace of process ids.
 void test_another_process(void**)
 {
     for (int culprit = 1; culprit < 3; culprit++) {
@@ -180,7 +180,7 @@ void test_another_process(void**)
     }
 }
 
-// As older kernels do to a reservation.
+// On older kernels a signal ends a reservation.
 void test_a_signal_meanwhile(void**)
 {
     for (int nth = 1; nth <= 6; nth++) {
@@ -205,7 +205,7 @@ void test_full_shared_memory(void**)
     }
 }
 
-// Where CMA works, small blocks do without cells.
+// If CMA works, small blocks do not need cells.
 void test_no_room_for_cells(void**)
 {
     for (int culprit = 0; culprit < 3; culprit++) {
@@ -222,12 +222,12 @@ void test_no_room_for_cells(void**)
     }
 }
 
-// Nor do they need publishes, which come third.
+// Small blocks do not need to be published either. That memory is the third.
 void test_no_room_to_publish(void**)
 {
     for (int culprit = 0; culprit < 3; culprit++) {
         for (const int intra : {HIER_INTRA_AUTO, HIER_INTRA_SHM}) {
-            // Larger cells are reserved in several pieces.
+            // Larger cells are reserved in several steps.
             if (culprit == 0 && intra == HIER_INTRA_SHM) continue;
             expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
                 memfd_call.fail_all(ENOSYS);
@@ -266,7 +266,7 @@ void test_refused_shared_memory(void**)
     }
 }
 
-// The check above looks at something.
+// The check for leftovers finds memory that is left.
 void test_leftovers_are_found(void**)
 {
     const std::string name = "/hier." + std::to_string(getpid()) + ".test";

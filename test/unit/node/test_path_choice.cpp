@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which path a put takes inside a node: the table of src/node/path_choice.hpp, and that the first put to
-// a peer decides between CMA and cells.
+// The path of a put inside a node: the table of src/node/path_choice.hpp. The first put to a peer
+// decides between CMA and cells.
 #include "node/path_choice.hpp"
 
 #include "test/support/cmocka.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Mappings of another process's device memory: kept, bounded, and closed before what they map is another allocation's.
+// Mappings of another process's device memory. They are kept, limited in number, and closed before
+// other memory at the same address is mapped.
 #include <unistd.h>
 
 #include "node/device/peer_mappings.hpp"
@@ -23,12 +24,12 @@ ExportedMemory exported(std::byte* memory)
     return e;
 }
 
-// Rank 0 owns memory, which it tells to rank 1: each on its side of a step.
+// Rank 0 owns memory and tells rank 1. Each rank does its side of a step.
 class Pair {
 public:
     explicit Pair(const ForkedRank& self) : group_(self.group()), is_owner_(self.rank() == 0) {}
     bool is_owner() const { return is_owner_; }
-    // Of the owner's memory; new on either side once both are here.
+    // Exchanges the description of the owner's memory. Both ranks have it when both have come here.
     ExportedMemory exchange(std::byte* memory) const
     {
         return group_.collect(is_owner_ ? exported(memory) : ExportedMemory{})[0];
@@ -67,14 +68,14 @@ bool is_cached(const ExportedMemory& memory)
     return hip_sim_calls() == before;
 }
 
-// What a function finds that uses as much of the stack.
+// Leaves bytes on the stack for the next function.
 [[gnu::noinline]] void leave_on_stack(unsigned char byte)
 {
     volatile unsigned char stack[8192];
     for (auto& each : stack) each = byte;
 }
 
-// Handles are compared, and a runtime writes only some of their bytes.
+// Handles are compared, but a runtime writes only some of their bytes.
 void test_handles_of_one_allocation(void**)
 {
     expect_no_reason(run([](const Pair& pair) -> std::string {
@@ -99,7 +100,8 @@ void test_bound(void**)
             PeerMappings::Mapping* used = acquire(all[1]);
             for (std::size_t i = 0; i < all.size(); i++) {
                 mappings().release(acquire(all[i]));
-                if (i + 1 == most && !is_cached(all[0])) fault = "not kept";  // and used last now
+                if (i + 1 == most && !is_cached(all[0]))
+                    fault = "not kept";  // this use makes it the last one used
                 if (mappings().size() != hip_sim_live("mappings") || mappings().size() > most)
                     fault = "too many: " + std::to_string(mappings().size());
             }
@@ -118,7 +120,7 @@ void test_bound(void**)
     }));
 }
 
-// The same address, another allocation.
+// Frees memory, and gets other memory at the same address.
 std::byte* come_again(std::byte* memory)
 {
     gives_success(hipFree(memory), "hipFree");
@@ -144,7 +146,7 @@ void test_stale_mapping(void**)
         if (!pair.is_owner()) {
             PeerMappings::Mapping* const after = acquire(now);
             if (get(after->base, bytes) != Bytes(bytes, 42)) fault = "what was there before";
-            // A window of the simulated runtime gets the address that was closed last.
+            // The simulated runtime maps at the address that was closed last.
             if (after->base != base) fault = "the old one was open when the new one was opened";
             if (hip_sim_live("mappings") != 1) fault = "not closed";
             mappings().release(after);
@@ -155,7 +157,8 @@ void test_stale_mapping(void**)
     }));
 }
 
-// Somebody still uses the old mapping. Opened now, some runtimes would give it out as the new one.
+// Somebody still uses the old mapping. Some runtimes would now return the old mapping as the new
+// one.
 void test_stale_mapping_in_use(void**)
 {
     expect_no_reason(run([](const Pair& pair) -> std::string {
@@ -168,7 +171,7 @@ void test_stale_mapping_in_use(void**)
         if (!pair.is_owner()) {
             PeerMappings::Mapping* after = nullptr;
             if (!failed(mappings().acquire(now, 0, after))) fault = "opened beside the old one";
-            (void)get(before->base, bytes);  // throws where it is mapped no more
+            (void)get(before->base, bytes);  // throws if the memory is not mapped any more
             mappings().release(before);
             if (hip_sim_live("mappings") != 0) fault = "not closed when it was given up";
             after = acquire(now);
@@ -180,7 +183,7 @@ void test_stale_mapping_in_use(void**)
     }));
 }
 
-// A larger allocation where several small ones were.
+// A larger allocation comes to the place of several small ones.
 void test_overlap(void**)
 {
     expect_no_reason(run([](const Pair& pair) -> std::string {
@@ -188,7 +191,7 @@ void test_overlap(void**)
         const ExportedMemory whole = pair.exchange(memory);
         if (pair.is_owner()) return pair.meet(), "";
         mappings().release(acquire(whole));
-        // Nobody looks at these numbers but the cache.
+        // Only the cache of mappings looks at these numbers.
         ExportedMemory inside = whole;
         inside.base += bytes;
         inside.length = bytes;
@@ -223,7 +226,7 @@ void test_what_cannot_be_mapped(void**)
     }));
 }
 
-// Attempts for ever new memory would take time, and say so.
+// Attempts for more and more memory would take time and fill the log.
 void test_devices_without_a_way(void**)
 {
     expect_no_reason(run([](const Pair& pair) -> std::string {

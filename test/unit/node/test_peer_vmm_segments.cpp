@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device memory that an application has mapped piece by piece: its peers map the same pieces.
+// An application maps device memory segment by segment. Peers map the same segments.
 #include <algorithm>
 #include <filesystem>
 
@@ -11,7 +11,7 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-// Rank 1 receives at `into`; the others, and what is sent, have plain device memory.
+// Rank 1 receives at `into`. All other buffers are plain device memory.
 std::string exchange_into(Rank& rank, const ForkedRank& self, std::byte* into,
                           std::uint64_t sequence, std::uint64_t failing = 0)
 {
@@ -32,9 +32,9 @@ std::ptrdiff_t open_files()
     return std::distance(begin(all), end(all));
 }
 
-constexpr std::size_t shard = 100000;  // three of them reach over the bounds of pieces
+constexpr std::size_t shard = 100000;  // three shards cross the bounds of segments
 constexpr std::size_t offset = 77777;
-constexpr std::size_t all_segments = 4;  // of them the buffer is in the first three
+constexpr std::size_t all_segments = 4;  // the buffer lies in the first three
 constexpr std::uint64_t step = PeerVmmSegments::window_bytes / 2;
 
 void test_segments_are_mapped(void**)
@@ -54,17 +54,17 @@ void test_segments_are_mapped(void**)
             most = std::max(most, calls);
         }
         if (!fault.empty()) return fault;
-        // Each of three: retained and exported, or imported, mapped and given access.
+        // Three segments: each is retained and exported, or imported, mapped and given access.
         if (least + (is_owner ? 6 : 9) > most) return "not only at the first call";
         if (hip_sim_live("handles") != (is_owner ? all_segments : 3)) return "handles are left";
         if (!is_owner && hip_sim_live("segments") != 3) return "not the segments that there are";
-        // (The simulated runtime keeps a file for each handle.)
+        // The simulated runtime keeps a file for each handle.
         if (open_files() != files + (is_owner ? 0 : 3)) return "files are left open";
         return whether_mapped();
     }));
 }
 
-// Other memory at the same addresses.
+// Other memory comes to the same addresses.
 void test_a_segment_that_is_another(void**)
 {
     expect_no_reason(run(2, "50", [](ForkedRank& self) -> std::string {
@@ -86,7 +86,7 @@ void test_a_segment_that_is_another(void**)
     }));
 }
 
-// Its memory comes free soon, although the application never gathers into these addresses again.
+// A segment is unmapped, and no call uses these addresses again. The memory still comes free soon.
 void test_a_segment_that_is_no_more(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
@@ -108,7 +108,7 @@ void test_a_segment_that_is_no_more(void**)
     }));
 }
 
-// What cannot be shared is lent cells, as it was.
+// If segments cannot be shared, the owner lends cells, as before.
 void test_segments_that_cannot_be_shared(void**)
 {
     const auto body = [](bool may_be_exported) {
@@ -130,7 +130,8 @@ void test_segments_that_cannot_be_shared(void**)
         run(2, "20", body(true), not_sharing_version));  // a call would end the process
 }
 
-// A window begins at each 32 GiB of the owner's addresses: what begins before one, and what behind.
+// A window begins at every 32 GiB of the owner's addresses. The buffer begins before such a bound,
+// or behind it.
 void test_across_windows(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
@@ -152,7 +153,7 @@ void test_across_windows(void**)
     }));
 }
 
-// More than one message holds.
+// There are more segments than one message holds.
 void test_many_segments(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
@@ -168,8 +169,8 @@ void test_many_segments(void**)
     }));
 }
 
-// Whatever fails when the owner tells of its memory, the data is there; and if nothing fails any more,
-// so is the memory.
+// Each call that the owner needs to share its memory fails in turn. The data arrives all the same.
+// When no call fails any more, the memory is shared.
 void test_failing_exports(void**)
 {
     constexpr std::uint64_t more_than_it_takes = 40;
@@ -191,7 +192,8 @@ void test_failing_exports(void**)
     assert_true(shared > 0);
 }
 
-// Whatever fails when the peer maps them: it is told anew, and after some such calls lent cells.
+// Each call that the peer needs to map segments fails in turn. The peer is told again. After some
+// such calls it gets cells.
 std::string fail_to_map(ForkedRank& self, std::uint64_t failing, std::uint64_t calls)
 {
     Rank rank(self, false, shard);
@@ -222,7 +224,7 @@ std::string fail_to_map(ForkedRank& self, std::uint64_t failing, std::uint64_t c
 
 void test_failing_mappings(void**)
 {
-    // Device, import, device, ... ; address, device, map, access, device, ...
+    // The calls are: device, import, device, ... ; address, device, map, access, device, ...
     for (std::uint64_t failing = 1; failing <= 20; failing++)
         expect_no_reason(
             run(2, "20", [&](ForkedRank& self) { return fail_to_map(self, failing, 1); }));

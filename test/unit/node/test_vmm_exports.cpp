@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pieces of memory that one process tells another of: what is told anew, too late, or in vain.
+// One process tells another of its VMM segments: again, too late, or in vain.
 #include <sys/resource.h>
 
 #include "node/device/peer_vmm_segments.hpp"
@@ -13,7 +13,7 @@ using namespace hier::test;
 
 constexpr std::uint64_t step = PeerVmmSegments::window_bytes / 2;
 
-// Rank 1 tells of its memory, rank 0 maps it, without a call.
+// Rank 1 tells of its memory, and rank 0 maps it, without a call of a team.
 class Direct {
 public:
     explicit Direct(const ForkedRank& self)
@@ -21,7 +21,7 @@ public:
           processes_(group_.collect(NodeSocket::instance().address()))
     {
     }
-    // On both ranks: false where it has not been told, or cannot be mapped.
+    // Both ranks call this. False: rank 1 has not told, or rank 0 cannot map.
     bool acquire(std::byte* memory, std::size_t bytes)
     {
         bool is_there = !is_owner || share(memory, bytes);
@@ -43,7 +43,7 @@ public:
     {
         if (!is_owner) PeerVmmSegments::instance().release(window);
     }
-    // So many messages for rank 0 that it takes no more.
+    // Sends messages until rank 0's socket is full.
     void fill_queue() const
     {
         const NodeSocket::Entry nothing{};
@@ -70,7 +70,7 @@ private:
     PeerVmmSegments::Range range_{};
 };
 
-// One that is in use stays, of the others those that were used last.
+// There is a limit for windows. A window in use stays, and so do the ones that were used last.
 void test_bound(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
@@ -113,7 +113,7 @@ void test_bound(void**)
     }));
 }
 
-// Another call uses the same pieces meanwhile.
+// A call still uses the segments when they are told again.
 void test_told_anew_while_in_use(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
@@ -139,7 +139,7 @@ void test_told_anew_while_in_use(void**)
     }));
 }
 
-// Then nothing new is told, and what there was comes free later.
+// While the socket is full nothing new is told. Old memory comes free later.
 void test_a_full_queue(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
@@ -152,7 +152,7 @@ void test_a_full_queue(void**)
             unmap_segment(base);
             map_segment(base, 1);
             put(base, content(1, 2, segment_bytes));
-            VmmExports::instance().look_after();  // nobody hears it
+            VmmExports::instance().look_after();  // the message does not get through
         }
         if (pair.acquire(base, segment_bytes)) return "told, or mapped, nevertheless";
         PeerVmmSegments::instance().listen(0);
@@ -171,7 +171,7 @@ void test_a_full_queue(void**)
     }));
 }
 
-// Whom nobody can tell: both look alike.
+// Processes without sockets cannot be told. Both have the same address.
 void test_no_sockets(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
@@ -187,8 +187,9 @@ void test_no_sockets(void**)
     }));
 }
 
-// What is longer than a window is not told of, what goes wrong now and then is forgotten.
-void test_what_is_held_against_nobody(void**)
+// Rare losses are forgotten: with 1000 calls between two losses the owner goes on to share. At the
+// end fit() is tried, for buffers that are longer than a window.
+void test_rare_losses_are_forgotten(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
         Direct pair(self);
@@ -229,7 +230,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_told_anew_while_in_use),
         cmocka_unit_test(test_a_full_queue),
         cmocka_unit_test(test_no_sockets),
-        cmocka_unit_test(test_what_is_held_against_nobody),
+        cmocka_unit_test(test_rare_losses_are_forgotten),
     };
     return hier::test::run_cases(argc, argv, "vmm_exports", tests);
 }
