@@ -35,8 +35,8 @@ constexpr const char* processes = "/proc/";
 // step that is short enough gets done between two signals.
 int reserve(int descriptor, std::size_t bytes)
 {
-    rlimit most{};
-    if (getrlimit(RLIMIT_FSIZE, &most) == 0 && bytes > most.rlim_cur) return EFBIG;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) return EFBIG;
     constexpr std::size_t step = 256 << 10;
     for (std::size_t done = 0; done < bytes;) {
         const std::size_t length = std::min(step, bytes - done);

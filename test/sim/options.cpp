@@ -12,16 +12,16 @@ namespace hip_sim {
 
 namespace {
 
-std::uint64_t number(const char* name, std::uint64_t otherwise, std::uint64_t most)
+std::uint64_t number(const char* name, std::uint64_t otherwise, std::uint64_t max)
 {
     const char* text = std::getenv(name);
     if (text == nullptr) return otherwise;
     char* end = nullptr;
     errno = 0;
     const unsigned long long value = std::strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value > most)
+    if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || value > max)
         give_up("%s=%s is not a number from 0 to %llu", name, text,
-                static_cast<unsigned long long>(most));
+                static_cast<unsigned long long>(max));
     return value;
 }
 

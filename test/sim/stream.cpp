@@ -224,8 +224,9 @@ hipError_t query(const std::vector<MarkRef>& marks)
 
 void pause_for_a_while(Random& random)
 {
-    const unsigned most = options().delay_us;
-    if (most != 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % (most + 1)));
+    const unsigned max_us = options().delay_us;
+    if (max_us != 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % (max_us + 1)));
 }
 
 std::uint64_t live_streams()

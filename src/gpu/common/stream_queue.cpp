@@ -142,11 +142,11 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
 // A larger copy takes so long that the time to issue it does not matter.
 bool StreamQueue::start_prepared()
 {
-    constexpr std::size_t most = 4 << 20;
+    constexpr std::size_t max_bytes = 4 << 20;
     const std::size_t stream = stream_of(Copy::inside);
     if (prepared_ == nullptr || stream >= streams_.size()) return false;
     const Stream& s = streams_[stream];
-    return s.copies.size() == 1 && s.copies[0].recurs && s.copies[0].bytes <= most &&
+    return s.copies.size() == 1 && s.copies[0].recurs && s.copies[0].bytes <= max_bytes &&
            prepared_->start(s.handle, s.copies[0]);
 }
 

@@ -55,16 +55,16 @@ bool has_batches()
 
 hipError_t copy_batch(hipStream_t stream, std::span<const Copy> copies)
 {
-    constexpr std::size_t most = 64;
-    std::array<void*, most> to{};
-    std::array<const void*, most> from{};
-    std::array<std::size_t, most> bytes{};
+    constexpr std::size_t max_count = 64;
+    std::array<void*, max_count> to{};
+    std::array<const void*, max_count> from{};
+    std::array<std::size_t, max_count> bytes{};
     cudaMemcpyAttributes attributes{};
     attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
     // Asks for copy engines. Inside a device CUDA uses a kernel in spite of that.
     attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;
     std::size_t all = 0;  // the attributes hold from this index on
-    const std::size_t count = std::min(copies.size(), most);
+    const std::size_t count = std::min(copies.size(), max_count);
     for (std::size_t i = 0; i < count; i++) {
         to[i] = copies[i].to;
         from[i] = copies[i].from;
@@ -103,7 +103,7 @@ std::size_t stream_of(int lane)
 hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
 {
     static std::atomic<bool> batches{has_batches()};
-    const std::size_t most = copies.size() > 1 ? max_batched() : SIZE_MAX;
+    const std::size_t max_bytes = copies.size() > 1 ? max_batched() : SIZE_MAX;
     while (!copies.empty()) {
         if (copies[0].rows > 1) {
             const hipError_t error = copy_rows(stream, copies[0]);
@@ -112,7 +112,7 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
             continue;
         }
         const auto large = std::find_if(copies.begin(), copies.end(), [&](const Copy& c) {
-            return c.bytes > most || c.rows > 1;
+            return c.bytes > max_bytes || c.rows > 1;
         });
         const auto small = static_cast<std::size_t>(large - copies.begin());
         const std::size_t count = std::max<std::size_t>(small, 1);
@@ -141,10 +141,10 @@ bool can_store_words(int device)
 
 hipError_t store_words(hipStream_t stream, std::span<const Word> words)
 {
-    constexpr std::size_t most = 32;
-    std::array<CUstreamBatchMemOpParams, most> operations;
+    constexpr std::size_t max_count = 32;
+    std::array<CUstreamBatchMemOpParams, max_count> operations;
     while (!words.empty()) {
-        const std::size_t count = std::min(words.size(), most);
+        const std::size_t count = std::min(words.size(), max_count);
         for (std::size_t i = 0; i < count; i++) {
             operations[i] = {};
             operations[i].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;

@@ -33,7 +33,7 @@ private:
     void look_for_freed();
 
     // Looks in one call. A driver takes up to a microsecond for each.
-    static constexpr std::size_t max_looks = PeerMappings::most;
+    static constexpr std::size_t max_looks = PeerMappings::max_mappings;
 
     std::mutex mutex_;
     std::map<std::uint64_t, Export> exports_;  // by base

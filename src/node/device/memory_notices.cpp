@@ -17,7 +17,7 @@ void MemoryNotices::send()
     for (auto at = due_.begin(); at != due_.end();) {
         auto& [peer, memory] = at->second;
         while (!memory.empty()) {
-            const std::size_t count = std::min(memory.size(), NodeSocket::most);
+            const std::size_t count = std::min(memory.size(), NodeSocket::max_entries);
             const std::span last(memory.end() - static_cast<std::ptrdiff_t>(count), memory.end());
             const auto sent = NodeSocket::instance().try_send(peer, what_, last, {});
             if (sent == NodeSocket::Sent::not_now) break;

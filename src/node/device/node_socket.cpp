@@ -17,7 +17,7 @@ namespace hier {
 namespace {
 
 constexpr std::size_t header_bytes = offsetof(NodeSocket::Message, entries);
-constexpr std::size_t descriptor_bytes = CMSG_SPACE(NodeSocket::most * sizeof(int));
+constexpr std::size_t descriptor_bytes = CMSG_SPACE(NodeSocket::max_entries * sizeof(int));
 
 // The name is in the abstract namespace, which a leading zero byte means.
 socklen_t name_socket(std::uint64_t process, sockaddr_un& name)
@@ -127,7 +127,7 @@ bool NodeSocket::receive(Message& message, std::vector<int>& descriptors)
         if (received < 0) return false;
         const bool is_ours = unpack(header, descriptors);
         const bool is_whole =
-            static_cast<std::size_t>(received) >= header_bytes && message.count <= most &&
+            static_cast<std::size_t>(received) >= header_bytes && message.count <= max_entries &&
             static_cast<std::size_t>(received) == header_bytes + message.count * sizeof(Entry);
         if (!is_ours || !is_whole || descriptors.size() != message.count) close_all(descriptors);
         if (is_ours && is_whole) return true;

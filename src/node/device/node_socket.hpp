@@ -30,14 +30,14 @@ public:
         lost,      // the sender lacks a message that it should have got
         freed,     // whole allocations that are gone
     };
-    static constexpr std::size_t most = 128;  // in one message; Linux sends 253 descriptors
+    static constexpr std::size_t max_entries = 128;  // in one message; Linux sends 253 descriptors
     struct Message {
         std::uint64_t process;  // the sender
         What what;
         std::uint32_t count;
         std::int32_t owner;  // the sender's process id
         std::int32_t reserved;
-        std::array<Entry, most> entries;
+        std::array<Entry, max_entries> entries;
     };
 
     static NodeSocket& instance();

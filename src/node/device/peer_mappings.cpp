@@ -127,7 +127,8 @@ bool PeerMappings::close_overlapping(const ExportedMemory& memory)
 
 void PeerMappings::close_oldest()
 {
-    for (Iterator m = mappings_.end(); mappings_.size() >= most && m != mappings_.begin();) {
+    for (Iterator m = mappings_.end();
+         mappings_.size() >= max_mappings && m != mappings_.begin();) {
         --m;
         if (m->users == 0) m = close(m);
     }

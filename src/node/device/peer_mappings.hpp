@@ -64,8 +64,8 @@ public:
     void clear();
     std::size_t size();
 
-    // Mappings at a time. Beyond that the mapping that was used longest ago is closed.
-    static constexpr std::size_t most = 256;
+    // Beyond this number the mapping that was used longest ago is closed.
+    static constexpr std::size_t max_mappings = 256;
     // If at least so many bytes of mapped memory have been freed, the next acquire() closes their
     // mappings.
     static constexpr std::uint64_t max_freed = 256 << 20;

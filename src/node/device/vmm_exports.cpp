@@ -44,8 +44,9 @@ bool VmmExports::share(const Region& region, std::span<const NodeSocket::Address
     retired_.send();
     digest = all.value();
     const std::span segments(segments_);
-    for (std::size_t i = 0; i < segments.size() && is_told; i += NodeSocket::most)
-        is_told = tell(segments.subspan(i, std::min(NodeSocket::most, segments.size() - i)), peers);
+    for (std::size_t i = 0; i < segments.size() && is_told; i += NodeSocket::max_entries)
+        is_told = tell(segments.subspan(i, std::min(NodeSocket::max_entries, segments.size() - i)),
+                       peers);
     return is_told;
 }
 

@@ -216,10 +216,10 @@ void test_too_much(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
         Publisher me(self);
-        const std::size_t most = NodePublish::space;
-        if (failed(me.begin(1, 1, most)) || me.put(0) != Status::bad_argument)
+        const std::size_t max = NodePublish::space;
+        if (failed(me.begin(1, 1, max)) || me.put(0) != Status::bad_argument)
             return "a block that is too large is taken";
-        if (failed(me.begin(2, 2, most / 2)) || me.put(0) != Status::ok) return "one is not taken";
+        if (failed(me.begin(2, 2, max / 2)) || me.put(0) != Status::ok) return "one is not taken";
         return me.put(1) == Status::bad_argument ? "" : "one too many is taken";
     }))));
 }

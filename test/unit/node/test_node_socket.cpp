@@ -121,7 +121,7 @@ void test_datagrams_that_are_no_messages(void**)
         if (t.is_teller) {
             forged.count = 1;
             if (!send_raw(t.to, "?", 1) || !send_raw(t.to, &forged, header)) return "not sent";
-            forged.count = NodeSocket::most + 1;
+            forged.count = NodeSocket::max_entries + 1;
             if (!send_raw(t.to, &forged, sizeof forged)) return "not sent";
             forged.count = 0;
             if (geteuid() == 0 && (setuid(65534) != 0 || !send_raw(t.to, &forged, header)))

@@ -91,18 +91,18 @@ void test_handles_of_one_allocation(void**)
 void test_bound(void**)
 {
     expect_no_reason(run([](const Pair& pair) -> std::string {
-        constexpr std::size_t most = PeerMappings::most;
+        constexpr std::size_t max = PeerMappings::max_mappings;
         std::vector<ExportedMemory> all;
-        for (std::size_t i = 0; i < most + 3; i++)
+        for (std::size_t i = 0; i < max + 3; i++)
             all.push_back(pair.exchange(pair.is_owner() ? device_memory(4096) : nullptr));
         std::string fault;
         if (!pair.is_owner()) {
             PeerMappings::Mapping* used = acquire(all[1]);
             for (std::size_t i = 0; i < all.size(); i++) {
                 mappings().release(acquire(all[i]));
-                if (i + 1 == most && !is_cached(all[0]))
+                if (i + 1 == max && !is_cached(all[0]))
                     fault = "not kept";  // this use makes it the last one used
-                if (mappings().size() != hip_sim_live("mappings") || mappings().size() > most)
+                if (mappings().size() != hip_sim_live("mappings") || mappings().size() > max)
                     fault = "too many: " + std::to_string(mappings().size());
             }
             if (!is_cached(all[1])) fault = "closed while it was in use";

@@ -45,17 +45,17 @@ void test_segments_are_mapped(void**)
         std::byte* const base = is_owner ? mapped_memory(all_segments, 1) : nullptr;
         auto fault = exchange_into(rank, self, rank.receive(), 1);
         const std::ptrdiff_t files = open_files();
-        std::uint64_t least = UINT64_MAX, most = 0;
+        std::uint64_t min = UINT64_MAX, max = 0;
         for (std::uint64_t sequence = 2; sequence <= 6 && fault.empty(); sequence++) {
             const std::uint64_t before = hip_sim_calls();
             fault = exchange_into(rank, self, base + offset, sequence);
             const std::uint64_t calls = hip_sim_calls() - before;
-            least = std::min(least, calls);
-            most = std::max(most, calls);
+            min = std::min(min, calls);
+            max = std::max(max, calls);
         }
         if (!fault.empty()) return fault;
         // Three segments: each is retained and exported, or imported, mapped and given access.
-        if (least + (is_owner ? 6 : 9) > most) return "not only at the first call";
+        if (min + (is_owner ? 6 : 9) > max) return "not only at the first call";
         if (hip_sim_live("handles") != (is_owner ? all_segments : 3)) return "handles are left";
         if (!is_owner && hip_sim_live("segments") != 3) return "not the segments that there are";
         // The simulated runtime keeps a file for each handle.
@@ -157,7 +157,7 @@ void test_across_windows(void**)
 void test_many_segments(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
-        constexpr std::size_t segments = 2 * NodeSocket::most + 40;
+        constexpr std::size_t segments = 2 * NodeSocket::max_entries + 40;
         Rank rank(self, false, segments / 2 * segment_bytes - offset);
         std::byte* const base = self.rank() == 1 ? mapped_memory(segments, 1) : nullptr;
         for (std::uint64_t sequence = 1; sequence <= 2; sequence++) {
