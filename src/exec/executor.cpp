@@ -6,36 +6,35 @@
 #include "base/log.hpp"
 
 namespace hier {
+namespace {
 
-// All that a run begins with.
+// Does anything have to come from this peer?
+bool is_due(const Program::Pair& pair, const Run::Cursor& cursor)
+{
+    return cursor.ready < pair.readies.size() || cursor.await < pair.awaits.size();
+}
+
+Status is_in_call(Transport& transport, int peer, Op::Kind awaited)
+{
+    return awaited == Op::Kind::await_announced ? transport.announced(peer)
+                                                : transport.entered(peer);
+}
+
+}  // namespace
+
 void Executor::reset(const Program& program, Trace* trace)
 {
-    program_ = &program;
     trace_ = trace;
     if (trace_ != nullptr) trace_->begin(program.size());
     status_ = Status::in_progress;
-    failure_ = Status::ok;
-    remaining_ = program.size();
-    not_ready_ = 0;
-    in_flight_ = 0;
-    idle_passes_ = 0;
-    heartbeat_ = 0;
-    late_reported_ = false;
-    has_stopped_[0] = has_stopped_[1] = false;
-    is_dead_.clear();
+    failure_.begin();
+    run_.begin(program);
+    watchdog_.begin();
     rail_has_started_ = limits_.rail_first.count() == 0 || !program.opens_the_rail();
-    started_ = last_move_ = last_heartbeat_ = Clock::now();
     pending_.assign(program.dependencies().begin(), program.dependencies().end());
     node_queue_.clear();
     node_queue_.reserve(program.size());
     node_head_ = 0;
-    for (const Level level : {Level::node, Level::rail}) {
-        auto& cursors = cursors_[static_cast<std::size_t>(level)];
-        cursors.assign(program.pairs(level).size(), Cursor{});
-        for (const auto& pair : program.pairs(level)) {
-            not_ready_ += static_cast<std::uint32_t>(pair.readies.size());
-        }
-    }
 }
 
 Status Executor::start(const Program& program, const Binding& binding, Trace* trace)
@@ -43,7 +42,7 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
     reset(program, trace);
     // Every transport begins even when one failed: the peers have to hear of it, and conclude()
     // ends them all.
-    for (Transport* t : transports_) {
+    for (Transport* t : run_.transports) {
         if (t == nullptr) continue;
         Status status = Status::out_of_memory;
         try {
@@ -51,18 +50,18 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
         } catch (const std::bad_alloc&) {
             log(HIER_LOG_ERROR, "no memory to begin a collective call");
         }
-        if (failed(status)) fail(status);
+        if (failed(status)) failure_.raise(status);
     }
     try {
-        for (std::uint32_t i = 0; i < program.size() && !failed(failure_); i++) {
+        for (std::uint32_t i = 0; i < program.size() && !failure_.is_raised(); i++) {
             if (program.dependencies()[i] == 0) run(i);  // the others when their last one ends
         }
         // The others wait for these, and looking for what they have sent takes time.
-        if (binding.publish && !failed(failure_)) issue_rail();
-        if (binding.publish && !failed(failure_)) work_on_node();
+        if (binding.publish && !failure_.is_raised()) issue_rail();
+        if (binding.publish && !failure_.is_raised()) work_on_node();
     } catch (const std::bad_alloc&) {  // peers may be writing already
         log(HIER_LOG_ERROR, "no memory for an operation of a collective call");
-        fail(Status::out_of_memory);
+        failure_.raise(Status::out_of_memory);
     }
     return status_;
 }
@@ -70,12 +69,12 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
 Status Executor::progress()
 {
     if (status_ != Status::in_progress) return status_;
-    moved_ = false;
+    run_.moved = false;
     try {
         advance();
     } catch (const std::bad_alloc&) {  // an operation may be lost, and nothing may count behind it
-        if (!failed(failure_)) log(HIER_LOG_ERROR, "no memory to go on with a collective call");
-        fail(Status::out_of_memory);
+        if (!failure_.is_raised()) log(HIER_LOG_ERROR, "no memory to go on with a collective call");
+        failure_.raise(Status::out_of_memory);
     }
     conclude();
     return status_;
@@ -84,38 +83,39 @@ Status Executor::progress()
 void Executor::advance()
 {
     progress_transports();
-    if (!failed(failure_)) {
-        poll(Level::rail);
-        poll(Level::node);
-        issue_rail();
-        work_on_node();
-    }
-    watch_clock();
+    if (failure_.is_raised()) return;
+    poll(Level::rail);
+    poll(Level::node);
+    issue_rail();
+    work_on_node();
+    if (failure_.is_raised()) return;
+    const Status seen = watchdog_.look();
+    if (failed(seen)) failure_.raise(seen);
 }
 
 Transfer Executor::transfer(std::uint32_t i) const
 {
-    const Op& op = program_->op(i);
-    return {program_->peer_of(i), op.slice, op.from, op.to, op.count, i};
+    const Op& op = run_.program->op(i);
+    return {run_.program->peer_of(i), op.slice, op.from, op.to, op.count, i};
 }
 
 // An op whose dependencies are all done.
 void Executor::run(std::uint32_t i)
 {
-    const Op& op = program_->op(i);
+    const Op& op = run_.program->op(i);
     if (trace_ != nullptr) trace_->runnable(i);
     switch (op.kind) {
     case Op::Kind::announce:
         started(i);
-        take(i, transport(op.level)->announce(program_->peer_of(i)));
+        take(i, run_.transport(op.level)->announce(run_.program->peer_of(i)));
         break;
     case Op::Kind::enter:
         started(i);
-        take(i, transport(op.level)->enter(program_->peer_of(i)));
+        take(i, run_.transport(op.level)->enter(run_.program->peer_of(i)));
         break;
     case Op::Kind::drain:
         started(i);
-        take(i, transport(op.level)->drain(program_->peer_of(i), i));
+        take(i, run_.transport(op.level)->drain(run_.program->peer_of(i), i));
         break;
     case Op::Kind::copy:
         node_queue_.push_back(i);
@@ -143,87 +143,75 @@ void Executor::take(std::uint32_t i, Status status)
 
 void Executor::complete(std::uint32_t i, Status status)
 {
-    const Op& op = program_->op(i);
-    if (op.kind == Op::Kind::put && op.level == Level::rail) in_flight_--;
-    if (failed(status)) return fail(status);
-    if (!failed(failure_)) finish(i);  // after an error nothing new is started
+    const Op& op = run_.program->op(i);
+    if (op.kind == Op::Kind::put && op.level == Level::rail) run_.in_flight--;
+    if (failed(status)) return failure_.raise(status);
+    if (!failure_.is_raised()) finish(i);  // after an error nothing new is started
 }
 
 void Executor::finish(std::uint32_t i)
 {
     if (trace_ != nullptr) trace_->ended(i);
-    moved_ = true;
-    remaining_--;
-    for (const std::uint32_t next : program_->successors(i)) {
+    run_.moved = true;
+    run_.remaining--;
+    for (const std::uint32_t next : run_.program->successors(i)) {
         if (--pending_[next] == 0) run(next);
     }
 }
 
 void Executor::progress_transports()
 {
-    for (Transport* t : transports_) {
+    for (Transport* t : run_.transports) {
         if (t == nullptr) continue;
         const Status status = t->progress(*this);
-        if (failed(status)) fail(status);
+        if (failed(status)) failure_.raise(status);
     }
-}
-
-// Does anything have to come from there?
-bool Executor::is_due(const Program::Pair& pair, const Cursor& cursor)
-{
-    return cursor.ready < pair.readies.size() || cursor.await < pair.awaits.size();
-}
-
-Status Executor::is_in_call(Level level, const Program::Pair& pair, std::uint32_t op) const
-{
-    Transport& t = *transport(level);
-    return program_->op(op).kind == Op::Kind::await_announced ? t.announced(pair.peer)
-                                                              : t.entered(pair.peer);
 }
 
 void Executor::poll(Level level)
 {
-    const auto pairs = program_->pairs(level);
-    auto& cursors = cursors_[static_cast<std::size_t>(level)];
-    for (std::size_t c = 0; c < pairs.size() && !failed(failure_); c++) {
-        const Program::Pair& pair = pairs[c];
-        Cursor& cursor = cursors[c];
+    const auto pairs = run_.program->pairs(level);
+    auto& cursors = run_.cursors_of(level);
+    for (std::size_t p = 0; p < pairs.size() && !failure_.is_raised(); p++) {
+        const Program::Pair& pair = pairs[p];
+        Run::Cursor& cursor = cursors[p];
         if (!is_due(pair, cursor)) continue;
         // Before looking what is here: nothing more comes afterwards.
-        const bool is_lost = transport(level)->is_lost(pair.peer);
+        const bool is_lost = run_.transport(level)->is_lost(pair.peer);
         while (cursor.ready < pair.readies.size()) {
-            const Status status = is_in_call(level, pair, pair.readies[cursor.ready]);
-            if (failed(status)) return fail(status);
+            const Op& awaited = run_.program->op(pair.readies[cursor.ready]);
+            const Status status = is_in_call(*run_.transport(level), pair.peer, awaited.kind);
+            if (failed(status)) return failure_.raise(status);
             if (status == Status::in_progress) break;
-            not_ready_--;
+            run_.not_ready--;
             finish(pair.readies[cursor.ready++]);
         }
-        const std::uint32_t arrived = transport(level)->arrived(pair.peer);
+        const std::uint32_t arrived = run_.transport(level)->arrived(pair.peer);
         while (cursor.await < pair.awaits.size() &&
-               program_->op(pair.awaits[cursor.await]).count <= arrived) {
+               run_.program->op(pair.awaits[cursor.await]).count <= arrived) {
             finish(pair.awaits[cursor.await++]);
         }
         if (is_lost && is_due(pair, cursor)) {
             log(HIER_LOG_ERROR, "the connection to rank %d is broken", pair.rank);
-            return fail(Status::transport_error);
+            return failure_.raise(Status::transport_error);
         }
     }
 }
 
 void Executor::issue_rail()
 {
-    const auto pairs = program_->pairs(Level::rail);
-    auto& cursors = cursors_[static_cast<std::size_t>(Level::rail)];
-    for (std::size_t c = 0; c < pairs.size(); c++) {
-        std::size_t& next = cursors[c].put;
-        while (next < pairs[c].puts.size() && pending_[pairs[c].puts[next]] == 0) {
-            if (in_flight_ >= program_->depth() || failed(failure_)) return;
-            const std::uint32_t i = pairs[c].puts[next++];
-            in_flight_++;
-            moved_ = true;
+    const auto pairs = run_.program->pairs(Level::rail);
+    auto& cursors = run_.cursors_of(Level::rail);
+    for (std::size_t p = 0; p < pairs.size(); p++) {
+        std::size_t& next = cursors[p].put;
+        while (next < pairs[p].puts.size() && pending_[pairs[p].puts[next]] == 0) {
+            if (run_.in_flight >= run_.program->depth() || failure_.is_raised()) return;
+            const std::uint32_t i = pairs[p].puts[next++];
+            run_.in_flight++;
+            run_.moved = true;
             rail_has_started_ = true;
             started(i);
-            take(i, transport(Level::rail)->put(transfer(i)));
+            take(i, run_.transport(Level::rail)->put(transfer(i)));
         }
     }
 }
@@ -232,7 +220,7 @@ bool Executor::may_work_on(const Op& op)
 {
     const bool feeds_the_rail = op.kind == Op::Kind::copy && op.to == Place::bounce;
     if (!rail_has_started_ && !feeds_the_rail)
-        rail_has_started_ = Clock::now() - started_ > limits_.rail_first;
+        rail_has_started_ = Run::Clock::now() - run_.began > limits_.rail_first;
     return rail_has_started_ || feeds_the_rail;
 }
 
@@ -241,20 +229,52 @@ void Executor::work_on_node()
 {
     const std::size_t first = node_head_;
     std::size_t done = 0;
-    while (node_head_ < node_queue_.size() && done < limits_.bytes_per_pass && !failed(failure_)) {
+    while (node_head_ < node_queue_.size() && done < limits_.bytes_per_pass &&
+           !failure_.is_raised()) {
         const std::uint32_t i = node_queue_[node_head_];
-        const Op& op = program_->op(i);
+        const Op& op = run_.program->op(i);
         if (!may_work_on(op)) break;
         node_head_++;
-        Transport* node = transport(Level::node);
+        Transport* node = run_.transport(Level::node);
         started(i);
         const Status status =
             op.kind == Op::Kind::copy ? node->copy(transfer(i)) : node->put(transfer(i));
         if (status == Status::ok) done += op.slice.length;
-        moved_ = true;
+        run_.moved = true;
         take(i, status);
     }
-    if (node_head_ != first) transport(Level::node)->submit(*this);
+    if (node_head_ != first) run_.transport(Level::node)->submit(*this);
+}
+
+void Executor::interrupt(const std::vector<bool>& is_dead)
+{
+    if (status_ != Status::in_progress) return;
+    failure_.raise(Status::peer_failed);
+    failure_.note_dead(is_dead);
+}
+
+void Executor::conclude()
+{
+    if (failure_.is_raised()) {
+        if (!failure_.has_ended()) return;
+        status_ = failure_.status();
+    } else {
+        if (run_.remaining > 0 || settle() != Status::ok) return;
+        status_ = Status::ok;
+    }
+    for (Transport* t : run_.transports) {
+        if (t != nullptr) t->end();
+    }
+}
+
+Status Executor::settle()
+{
+    for (Transport* t : run_.transports) {
+        const Status status = t == nullptr ? Status::ok : t->settle();
+        if (failed(status)) failure_.raise(status);
+        if (status != Status::ok) return status;
+    }
+    return Status::ok;
 }
 
 }  // namespace hier

@@ -16,7 +16,7 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Gro
         executor_ = std::make_unique<Executor>(
             setup_.node.get(), setup_.rail.get(),
             Executor::Limits{
-                .timeout = std::chrono::seconds(config.timeout),
+                .watchdog = {.timeout = std::chrono::seconds(config.timeout)},
                 .rail_first = std::chrono::microseconds(setup_.oversubscribed ? 1000 : 0),
             });
         for (const MakeCollective make : parts.collectives)

@@ -113,7 +113,7 @@ const char* a_broken_connection_ends()
     for (const char* text : {"1,1", "1,1,1", "2,1", "2,2", "3,1", "2,1,2"}) {
         for (const Route route : all_routes) {
             Scenario scenario{.nodes = machine(text), .route = route};
-            scenario.limits.timeout = std::chrono::seconds(0);
+            scenario.limits.watchdog.timeout = std::chrono::seconds(0);
             const int ranks = static_cast<int>(scenario.nodes.size());
             for (int i = 0; i < ranks * 12; i++) {
                 scenario.weather.seed++;

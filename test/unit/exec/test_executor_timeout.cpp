@@ -32,7 +32,7 @@ Scenario slow(const char* text, Route route, std::chrono::seconds timeout)
 {
     Scenario scenario{.nodes = machine(text), .route = route};
     scenario.calls = 2;
-    scenario.limits.timeout = timeout;
+    scenario.limits.watchdog.timeout = timeout;
     scenario.pass = 200us;
     return scenario;
 }
@@ -59,7 +59,7 @@ std::string fault_of_end(const Scenario& scenario)
             fault = "rank " + std::to_string(r) + " ended with: " + hier::to_string(out.status[r]);
     }
     if (fault.empty() && !is_named) fault = "nobody timed out";
-    if (fault.empty() && out.elapsed < scenario.limits.timeout) fault = "too early";
+    if (fault.empty() && out.elapsed < scenario.limits.watchdog.timeout) fault = "too early";
     return fault.empty() ? "" : fault + "; " + text_of(scenario);
 }
 
