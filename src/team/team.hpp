@@ -5,10 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "coll/common/collective.hpp"
@@ -16,8 +14,8 @@
 #include "exec/tracer.hpp"
 #include "hier/call.hpp"
 #include "hier/hier.h"
-#include "memory/host_memory.hpp"
-#include "team/programs.hpp"
+#include "team/call_memory.hpp"
+#include "team/call_planner.hpp"
 #include "team/request.hpp"
 #include "team/setup.hpp"
 
@@ -60,34 +58,24 @@ public:
     int size() const { return setup_.topology.size(); }
     bool has_rail() const { return setup_.rail != nullptr; }
     const std::string& description() const { return setup_.description; }
-    // Bytes of all ranks together below which the caller's other ways are expected to be faster.
-    std::size_t min_bytes(std::size_t collective) const;
+    // Bytes of all ranks together below which the fallback module is expected to be faster.
+    std::size_t min_bytes(std::size_t collective) const { return planner_->min_bytes(collective); }
     std::size_t max_bytes() const { return setup_.max_bytes; }
 
 private:
     Status launch(const Call& call);
     Status begin(const Call& call);
-    Status place_memory(const Call& call, Binding& binding) const;
-    Status bind(const Call& call, const Choice& choice, Binding& binding);
-    bool reserve_bounce(Binding& binding);
-    Constraints constraints() const;
-    Choice choose(const Call& call) const;
-    const PreparedProgram& prepare(const ProgramKey& key, const Choice& choice);
-    void report(const ProgramKey& key, const Choice& choice);
     Trace* trace_of(const PreparedProgram& prepared);
 
     TeamSetup setup_;
     int rank_;
-    std::vector<std::unique_ptr<Collective>> collectives_;
     std::unique_ptr<Executor> executor_;
-    Programs programs_;
+    std::unique_ptr<CallPlanner> planner_;
+    CallMemory memory_;
     RequestQueue requests_;
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
-    std::shared_ptr<HostMemory> bounce_;
     std::uint64_t sequence_ = 0;
     std::atomic<Status> broken_{Status::ok};  // the error of an earlier call
-    // Sizes that the user has been told of: collective, bytes, bounce buffer, device memory.
-    std::set<std::tuple<std::size_t, std::size_t, bool, bool>> told_;
 };
 
 }  // namespace hier

@@ -32,4 +32,15 @@ std::unique_ptr<Tracer> make_tracer(const TeamSetup& setup, int rank)
                         .header = std::move(header)});
 }
 
+std::string describe_call(const TeamSetup& setup, const PreparedProgram& prepared)
+{
+    const ProgramKey& key = prepared.key;
+    const Choice& choice = prepared.choice;
+    return format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# depth,%d\n# route,%s\n# eager,%d\n"
+                  "# publish,%d\n# in_place,%d\n# bounce,%d\n",
+                  key.bytes, choice.chunk, choice.depth, setup.rail ? to_string(choice.route) : "",
+                  choice.eager ? 1 : 0, choice.publish ? 1 : 0, key.in_place ? 1 : 0,
+                  key.has_bounce ? 1 : 0);
+}
+
 }  // namespace hier

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a team's calls travel, and what the user is told of it.
+#include "team/call_planner.hpp"
+
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "team/team.hpp"
 
 namespace hier {
 namespace {
@@ -33,7 +33,21 @@ std::optional<Route> forced_route(int inter)
 
 }  // namespace
 
-Constraints Team::constraints() const
+CallPlanner::CallPlanner(const TeamSetup& setup, int rank,
+                         std::span<const MakeCollective> collectives)
+    : setup_(setup), rank_(rank)
+{
+    for (const MakeCollective make : collectives)
+        collectives_.push_back(make(setup.topology, setup.rates));
+}
+
+bool CallPlanner::takes(const Call& call) const
+{
+    return call.collective < collectives_.size() &&
+           collectives_[call.collective]->eligible(call.bytes);
+}
+
+Constraints CallPlanner::constraints() const
 {
     Constraints constraints;
     constraints.max_count = Signal::max_count;
@@ -44,7 +58,7 @@ Constraints Team::constraints() const
     return constraints;
 }
 
-Choice Team::choose(const Call& call) const
+Choice CallPlanner::choose(const Call& call) const
 {
     const Choice* known = programs_.choice_of(call.collective, call.bytes);
     return known != nullptr ? *known
@@ -52,7 +66,7 @@ Choice Team::choose(const Call& call) const
 }
 
 // A power of two a rank: from there on the model finds no size at which the others are faster.
-std::size_t Team::min_bytes(std::size_t collective) const
+std::size_t CallPlanner::min_bytes(std::size_t collective) const
 {
     constexpr std::size_t most = 4 << 10;  // beyond, the others were never seen to be faster
     Constraints equal_on_all = constraints();
@@ -62,11 +76,26 @@ std::size_t Team::min_bytes(std::size_t collective) const
         const Cost cost = collectives_[collective]->cost(bytes, equal_on_all);
         if (cost.ours > cost.fallback) least = 2 * bytes;
     }
-    return least == 1 ? 0 : least * static_cast<std::size_t>(size());
+    return least == 1 ? 0 : least * static_cast<std::size_t>(setup_.topology.size());
+}
+
+const PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choice,
+                                            std::uint64_t sequence)
+{
+    if (const PreparedProgram* known = programs_.find(key, sequence)) return *known;
+    report(key, choice);
+    Plan plan = collectives_[key.collective]->plan({.rank = rank_,
+                                                    .bytes = key.bytes,
+                                                    .choice = choice,
+                                                    .in_place = key.in_place,
+                                                    .has_bounce = key.has_bounce,
+                                                    .is_on_device = key.is_on_device});
+    auto program = std::make_unique<Program>(std::move(plan), setup_.topology, rank_);
+    return programs_.add({key, sequence, choice, std::move(program)});
 }
 
 // Once for each size.
-void Team::report(const ProgramKey& key, const Choice& choice)
+void CallPlanner::report(const ProgramKey& key, const Choice& choice)
 {
     if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;
     if (!told_.emplace(key.collective, key.bytes, key.has_bounce, key.is_on_device).second) return;
@@ -93,20 +122,6 @@ void Team::report(const ProgramKey& key, const Choice& choice)
                            : ", through memory that the network reaches",
         text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),
         are_added ? " and then" : ",", text_of(choice.links).c_str(), why.c_str());
-}
-
-Trace* Team::trace_of(const PreparedProgram& prepared)
-{
-    if (!tracer_ || !tracer_->wants(sequence_)) return nullptr;
-    const ProgramKey& key = prepared.key;
-    const Choice& choice = prepared.choice;
-    return tracer_->begin(
-        sequence_, *prepared.program,
-        format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# depth,%d\n# route,%s\n# eager,%d\n"
-               "# publish,%d\n# in_place,%d\n# bounce,%d\n",
-               key.bytes, choice.chunk, choice.depth, setup_.rail ? to_string(choice.route) : "",
-               choice.eager ? 1 : 0, choice.publish ? 1 : 0, key.in_place ? 1 : 0,
-               key.has_bounce ? 1 : 0));
 }
 
 }  // namespace hier

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a team's calls travel: asks the collective, keeps the programs, and tells the user once a size.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "coll/common/collective.hpp"
+#include "hier/call.hpp"
+#include "team/programs.hpp"
+#include "team/setup.hpp"
+
+namespace hier {
+
+class CallPlanner {
+public:
+    // `setup` is complete and outlives the planner. `rank` is this rank in the team.
+    CallPlanner(const TeamSetup& setup, int rank, std::span<const MakeCollective> collectives);
+
+    // Is there such a collective, and does it take a call of this size?
+    bool takes(const Call& call) const;
+    const char* name_of(std::size_t collective) const { return collectives_[collective]->name(); }
+    // Equal on all ranks, but for the depth.
+    Choice choose(const Call& call) const;
+    // The program is kept for later calls; the reference is good until the next prepare().
+    const PreparedProgram& prepare(const ProgramKey& key, const Choice& choice,
+                                   std::uint64_t sequence);
+    // Bytes of all ranks together below which the fallback module is expected to be faster.
+    std::size_t min_bytes(std::size_t collective) const;
+
+private:
+    Constraints constraints() const;
+    void report(const ProgramKey& key, const Choice& choice);
+
+    const TeamSetup& setup_;
+    int rank_;
+    std::vector<std::unique_ptr<Collective>> collectives_;
+    Programs programs_;
+    // Sizes that the user has been told of: collective, bytes, bounce buffer, device memory.
+    std::set<std::tuple<std::size_t, std::size_t, bool, bool>> told_;
+};
+
+}  // namespace hier

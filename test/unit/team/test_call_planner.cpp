@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The planner of a team's calls, with a collective that counts what it is asked.
+#include <string>
+#include <vector>
+
+#include "base/log.hpp"
+#include "team/call_planner.hpp"
+#include "test/support/machine.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+std::vector<std::string> lines;
+void collect(int, const char* line) { lines.emplace_back(line); }
+
+int chosen = 0;   // calls of choose()
+int planned = 0;  // calls of plan()
+std::size_t slow_below = 0;
+
+class Counting final : public Collective {
+public:
+    static std::unique_ptr<Collective> make(const Topology&, const Rates&)
+    {
+        return std::make_unique<Counting>();
+    }
+    const char* name() const override { return "counting"; }
+    bool eligible(std::size_t bytes) const override { return bytes % 2 == 0; }
+    Choice choose(std::size_t bytes, const Constraints&) const override
+    {
+        return {.chunk = bytes, .depth = ++chosen};
+    }
+    Plan plan(const PlanInput&) const override
+    {
+        planned++;
+        return {};
+    }
+    Cost cost(std::size_t bytes, const Constraints& constraints) const override
+    {
+        const double ours = bytes < slow_below ? 2 : 1;
+        return {constraints.depth == 0 ? ours : 3, 1.5};
+    }
+};
+constexpr MakeCollective collectives[] = {Counting::make};
+
+TeamSetup setup_of(const char* nodes)
+{
+    TeamSetup setup{};
+    setup.name = "team";
+    setup.topology = Topology(machine(nodes));
+    setup.config.depth = 3;
+    return setup;
+}
+
+const char* known_calls_are_taken()
+{
+    const TeamSetup setup = setup_of("3");
+    const CallPlanner planner(setup, 0, collectives);
+    Call call{};
+    call.bytes = 4;
+    if (!planner.takes(call)) return "a size that the collective takes";
+    call.bytes = 3;
+    if (planner.takes(call)) return "a size that the collective does not take";
+    call.bytes = 4;
+    call.collective = 1;
+    return planner.takes(call) ? "a collective that is not there" : nullptr;
+}
+
+void test_known_calls(void**) { expect_no_reason(known_calls_are_taken()); }
+
+// Calls of one size travel alike, whatever else differs: the ranks' plans have to fit together.
+const char* a_size_keeps_its_choice()
+{
+    chosen = planned = 0;
+    const TeamSetup setup = setup_of("3");
+    CallPlanner planner(setup, 0, collectives);
+    Call call{};
+    call.bytes = 4;
+    const Choice first = planner.choose(call);
+    ProgramKey key{
+        .collective = 0, .bytes = 4, .in_place = false, .has_bounce = false, .is_on_device = false};
+    const Program* program = planner.prepare(key, first, 1).program.get();
+    if (planner.choose(call).depth != first.depth || chosen != 1) return "it is chosen again";
+    if (planner.prepare(key, first, 2).program.get() != program) return "it is planned again";
+    key.in_place = true;
+    if (planner.prepare(key, planner.choose(call), 3).program.get() == program || planned != 2)
+        return "in place there is no plan of its own";
+    return chosen == 1 ? nullptr : "in place it is chosen again";
+}
+
+void test_choice_of_a_size(void**) { expect_no_reason(a_size_keeps_its_choice()); }
+
+// A power of two for each of the three ranks, by a cost that is equal on all ranks.
+void test_min_bytes(void**)
+{
+    const TeamSetup setup = setup_of("3");
+    const CallPlanner planner(setup, 0, collectives);
+    slow_below = 0;
+    const std::size_t always_faster = planner.min_bytes(0);
+    slow_below = 100;
+    const std::size_t faster_from_128 = planner.min_bytes(0);
+    assert_int_equal(always_faster, 0);
+    assert_int_equal(faster_from_128, 3 * 128);
+}
+
+std::size_t lines_of(int rank)
+{
+    lines.clear();
+    const TeamSetup setup = setup_of("3");
+    CallPlanner planner(setup, rank, collectives);
+    std::uint64_t sequence = 0;
+    for (int round = 0; round < 2; round++) {
+        // More sizes than programs are kept: in the second round all of them are made again.
+        for (std::size_t bytes = 2; bytes <= 4 * Programs::max_kept; bytes += 2) {
+            const ProgramKey key{.collective = 0,
+                                 .bytes = bytes,
+                                 .in_place = false,
+                                 .has_bounce = false,
+                                 .is_on_device = false};
+            (void)planner.prepare(key, {.chunk = bytes}, ++sequence);
+        }
+    }
+    return lines.size();
+}
+
+void test_the_user_is_told_once_a_size(void**)
+{
+    assert_int_equal(lines_of(0), 2 * Programs::max_kept);
+    assert_int_equal(lines_of(1), 0);
+}
+
+int collect_logs(void**)
+{
+    set_log(HIER_LOG_INFO, collect);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_calls),
+        cmocka_unit_test(test_choice_of_a_size),
+        cmocka_unit_test(test_min_bytes),
+        cmocka_unit_test(test_the_user_is_told_once_a_size),
+    };
+    return hier::test::run_cases(argc, argv, "call_planner", tests, collect_logs);
+}
