@@ -31,6 +31,14 @@ bool AllgatherRouting::leads(int rank) const
     return false;
 }
 
+bool AllgatherRouting::reaches_a_leader(int rank, int target) const
+{
+    if (target != Op::every_peer) return leads(target);
+    bool any = false;
+    for_each_node_peer(rank, [&](int peer) { any = any || leads(peer); });
+    return any;
+}
+
 int AllgatherRouting::previous_hop(int source, int node) const
 {
     if (shape_.route != Route::ring) return source;

@@ -38,12 +38,37 @@ public:
     {
         for_each_piece(shard(rank), own_push(rank), f);
     }
+    // How many puts a rank makes to each of its node's other ranks: its own shard, and all that enters
+    // the node there.
+    std::uint32_t node_puts(int rank) const
+    {
+        std::uint32_t count = own_pushes(rank);
+        for_each_entering(rank, [&](int, Extent slice) { count += chunks(slice); });
+        return count;
+    }
     // The shards of a node: what lies side by side is one slice.
     std::vector<Extent> bundle(int node) const;
     // Does this rank put its node's bundle to another node?
     bool leads(int rank) const;
+    // Does what `rank` puts to this target reach such a rank?
+    bool reaches_a_leader(int rank, int target) const;
     // Who sends the shard of `source`, or the bundle of that leader, to `node`.
     int previous_hop(int source, int node) const;
+
+    // The other ranks of the rank's node, in staggered order: at no time do all ranks put to the same.
+    template <class F> void for_each_node_peer(int rank, F f) const
+    {
+        const auto ranks = topo_.ranks_on(topo_.node_of(rank));
+        const auto me = static_cast<std::size_t>(topo_.local_of(rank));
+        for (std::size_t i = 1; i < ranks.size(); i++) f(ranks[(me + i) % ranks.size()]);
+    }
+    bool has_node_peers(int rank) const { return topo_.ranks_on(topo_.node_of(rank)).size() > 1; }
+    // The targets of the rank's puts on its node: each of its peers, or all of them at once.
+    template <class F> void for_each_node_target(int rank, F f) const
+    {
+        if (!shape_.publish) return for_each_node_peer(rank, f);
+        if (has_node_peers(rank)) f(Op::every_peer);
+    }
 
     // Where `holder`, which has the shard of `source`, sends it on its rail: f(rank).
     template <class F> void for_each_next_hop(int holder, int source, F f) const

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes one rank's plan: appends operations, counts the puts to each peer, and knows in which of the
+// rank's buffers a byte is. Which bytes go where is the caller's part.
+//
+// Chunks are named by their home: the place in the receive buffer, which is the same on all ranks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "hier/plan.hpp"
+
+namespace hier {
+
+class PlanWriter {
+public:
+    using Dependencies = std::vector<std::uint32_t>;  // operations
+    struct Buffers {
+        Extent own;     // home of the rank's own block. The send buffer holds this block alone
+        bool in_place;  // the own block is in the receive buffer already
+        bool bounce;    // the rank's network reaches only its bounce buffer
+    };
+
+    PlanWriter(int rank, const Buffers& buffers, int depth) : rank_(rank), buffers_(buffers)
+    {
+        plan_.depth = depth;
+    }
+
+    // All that add operations return the operation.
+    std::uint32_t add(Op::Kind kind, Level level, int peer, const Dependencies& after = {});
+    // Waits for `count` puts of the peer.
+    std::uint32_t await_data(Level level, int peer, std::uint32_t count);
+    // The next put to this peer. `is_own`: the chunk is a part of the rank's own block.
+    std::uint32_t put(Level level, int peer, Extent chunk, bool is_own, Dependencies after = {});
+    // Later puts to this peer wait for these operations, and no more for those of an earlier call.
+    void hold_puts(Level level, int peer, Dependencies until);
+    std::uint32_t copy(Place from, Place to, Extent chunk, const Dependencies& after = {});
+    // To the bounce buffer. A chunk is copied once, for all peers that get it.
+    std::uint32_t copy_out(Place from, Extent chunk, const Dependencies& after = {});
+
+    // Where the own block is.
+    Place own_place() const { return buffers_.in_place ? Place::receive : Place::send; }
+    // What an operation writes.
+    Extent target_of(std::uint32_t op) const
+    {
+        return {plan_.ops[op].slice.target, plan_.ops[op].slice.length};
+    }
+    Plan take() && { return std::move(plan_); }
+
+private:
+    struct Peer {
+        Dependencies before;  // every put
+        std::uint32_t puts = 0;
+    };
+
+    Peer& peer_of(Level level, int rank) { return peers_[static_cast<std::size_t>(level)][rank]; }
+    Place source_of(Level level, bool is_own) const;
+    Slice slice_of(Extent home, Place from) const;
+
+    int rank_;
+    Buffers buffers_;
+    Plan plan_;
+    std::map<int, Peer> peers_[2];                     // by level and rank; Op::every_peer is one
+    std::map<std::size_t, std::uint32_t> copied_out_;  // the copy, by the offset of the chunk
+};
+
+}  // namespace hier
