@@ -5,16 +5,17 @@
 #include <numeric>
 
 #include "draft.hpp"
+#include "equivalence.hpp"
 
 namespace hier::model {
 namespace {
 
-// Left out are the changes that change nothing; each place says why.
+// Makes every change but those that change nothing (Equivalence).
 class Mutator {
 public:
     Mutator(const Topology& topology, int rank, const Call& call)
         : topo_(topology), rank_(rank), call_(call), plan_(call.plan(rank)),
-          depended_(depended_on(plan_))
+          equivalence_(topology, rank, call)
     {
     }
 
@@ -51,78 +52,22 @@ private:
     {
         Op changed = plan_.ops[i];
         f(changed);
-        if (is_idle_await(i, changed)) return;
+        if (equivalence_.is_idle_await(i, changed)) return;
         edit(change, i, [&](Draft& draft) { draft.at(i).op = changed; });
-    }
-
-    static bool same_pair(const Op& a, const Op& b)
-    {
-        return a.kind == b.kind && a.level == b.level && a.peer == b.peer;
-    }
-
-    bool is_awaited_elsewhere(std::size_t i, const Op& op) const
-    {
-        for (std::size_t j = 0; j < plan_.ops.size(); j++) {
-            if (j != i && same_pair(op, plan_.ops[j]) && plan_.ops[j].count >= op.count)
-                return true;
-        }
-        return false;
-    }
-
-    // Equivalent: an await on which nothing depends becomes another one, and the plan has others
-    // that wait for at least as much as either. The rank returns only when those are done, and by
-    // then these would be, too.
-    bool is_idle_await(std::size_t i, const Op& changed) const
-    {
-        const Op& op = plan_.ops[i];
-        return op.kind == Op::Kind::await_data && !depended_[i] && is_awaited_elsewhere(i, op) &&
-               is_awaited_elsewhere(i, changed);
     }
 
     void leave_out(std::size_t i)
     {
-        if (is_idle_await(i, plan_.ops[i])) return;
-        if (is_idle_wait(i)) return;
+        if (equivalence_.is_idle_await(i, plan_.ops[i])) return;
+        if (equivalence_.is_idle_wait(i)) return;
         edit("operation left out", i, [&](Draft& draft) { draft.remove(i); });
-    }
-
-    // Equivalent: a wait for a peer to come into the call after which nothing follows; in a call in
-    // which nobody announces, if the plan waits for data of that peer, too.
-    bool is_idle_wait(std::size_t i) const
-    {
-        const Op& op = plan_.ops[i];
-        if (!awaits_peer(op.kind) || depended_[i]) return false;
-        return op.kind == Op::Kind::await_announced ||
-               std::any_of(plan_.ops.begin(), plan_.ops.end(), [&](const Op& o) {
-                   return o.kind == Op::Kind::await_data && o.level == op.level &&
-                          o.peer == op.peer;
-               });
-    }
-
-    // Equivalent: put n of a rail pair is not issued before put n-1, and that one has a
-    // dependency which implies this one: the same operation, or an await of at least as many puts
-    // of the same pair.
-    bool is_implied(const Op& op, std::uint32_t dependency) const
-    {
-        if (op.kind != Op::Kind::put || op.level != Level::rail) return false;
-        const Op& awaited = plan_.ops[dependency];
-        for (const Op& before : plan_.ops) {
-            if (!same_pair(before, op) || before.count + 1 != op.count) continue;
-            for (const std::uint32_t d : plan_.dependencies_of(before)) {
-                const Op& other = plan_.ops[d];
-                const bool as_much = awaited.kind == Op::Kind::await_data &&
-                                     same_pair(other, awaited) && other.count >= awaited.count;
-                if (d == dependency || as_much) return true;
-            }
-        }
-        return false;
     }
 
     void drop_dependencies(std::size_t i)
     {
         const auto after = plan_.dependencies_of(plan_.ops[i]);
         for (std::size_t d = 0; d < after.size(); d++) {
-            if (is_implied(plan_.ops[i], after[d])) continue;
+            if (equivalence_.is_implied(plan_.ops[i], after[d])) continue;
             edit("dependency removed", i, [&](Draft& draft) {
                 auto& left = draft.at(i).after;
                 left.erase(left.begin() + static_cast<std::ptrdiff_t>(d));
@@ -163,19 +108,7 @@ private:
         }
         if (op.kind != Op::Kind::await_data) return;
         edit_op("await lowered", i, [](Op& o) { o.count--; });
-        // Equivalent: a leader that waits for more than its node's shards, which comes anyhow.
-        if (op.level == Level::node && depended_[i] && op.count < node_puts_of(op.peer)) return;
-        edit_op("await raised", i, [](Op& o) { o.count++; });
-    }
-
-    // To this rank.
-    std::uint32_t node_puts_of(int peer) const
-    {
-        const auto& ops = call_.plan(peer).ops;
-        return static_cast<std::uint32_t>(std::count_if(ops.begin(), ops.end(), [&](const Op& op) {
-            return op.kind == Op::Kind::put && op.level == Level::node &&
-                   (op.peer == rank_ || op.peer == Op::every_peer);
-        }));
+        if (!equivalence_.is_high_enough(i)) edit_op("await raised", i, [](Op& o) { o.count++; });
     }
 
     void change_slice(std::size_t i)
@@ -199,14 +132,8 @@ private:
     void change_peer(std::size_t i)
     {
         const Op& op = plan_.ops[i];
-        for (int peer = 0; peer < topo_.size() && !is_idle_wait(i); peer++) {
-            if (peer == op.peer) continue;
-            // Equivalent: all others of a node of two is the other one.
-            const auto node = topo_.ranks_on(topo_.node_of(rank_));
-            if (op.peer == Op::every_peer && node.size() == 2 && peer != rank_ &&
-                topo_.node_of(peer) == topo_.node_of(rank_)) {
-                continue;
-            }
+        for (int peer = 0; peer < topo_.size() && !equivalence_.is_idle_wait(i); peer++) {
+            if (peer == op.peer || equivalence_.is_the_only_peer(op, peer)) continue;
             edit_op("other peer", i, [&](Op& o) { o.peer = peer; });
         }
         edit_op("other level", i,
@@ -233,25 +160,6 @@ private:
         edit("done twice", i, [&](Draft& draft) { draft.repeat(i); });
     }
 
-    // Equivalent: the receiver does nothing between the arrivals of these two, and when the sender
-    // had the first where the rail reads it, it had the second.
-    bool is_order_free(const Op& first, const Op& second) const
-    {
-        const auto had = plan_.dependencies_of(first);
-        for (const std::uint32_t d : plan_.dependencies_of(second))
-            if (std::find(had.begin(), had.end(), d) == had.end()) return false;
-        const Plan& receiver = call_.plan(first.peer);
-        const auto depended = depended_on(receiver);
-        for (std::size_t i = 0; i < receiver.ops.size(); i++) {
-            const Op& op = receiver.ops[i];
-            const bool between = op.kind == Op::Kind::await_data && op.level == Level::rail &&
-                                 op.peer == rank_ && op.count >= first.count &&
-                                 op.count < second.count;
-            if (between && depended[i]) return false;
-        }
-        return true;
-    }
-
     void swap_with_next(std::size_t i)
     {
         const Op& op = plan_.ops[i];
@@ -260,7 +168,7 @@ private:
             if (!same_pair(op, plan_.ops[j])) continue;
             edit("numbers of two puts exchanged", i,
                  [&](Draft& draft) { std::swap(draft.at(i).op.count, draft.at(j).op.count); });
-            if (is_order_free(op, plan_.ops[j])) return;
+            if (equivalence_.is_order_free(op, plan_.ops[j])) return;
             edit("slices of two puts exchanged", i, [&](Draft& draft) {
                 std::swap(draft.at(i).op.slice, draft.at(j).op.slice);
                 std::swap(draft.at(i).op.from, draft.at(j).op.from);
@@ -309,7 +217,7 @@ private:
     int rank_;
     const Call& call_;
     const Plan& plan_;
-    std::vector<bool> depended_;
+    Equivalence equivalence_;
     std::vector<Mutant> mutants_;
 };
 
