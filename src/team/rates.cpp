@@ -38,7 +38,7 @@ constexpr double tcp_issue = 10e-6;
 constexpr double rdma_issue = 0.5e-6;
 // 2, 4 and 8 nodes of 4 and 8 ranks that share a link of 10 Gbit/s, 16 B a rank (test_cost_small).
 constexpr double tcp_message = 4e-6;
-constexpr double tcp_turn = 5.5e-6;
+constexpr double tcp_gap = 5.5e-6;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -86,7 +86,7 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkT
     self.nic_latency = told.latency;
     self.nic_issue = network.is_tcp ? tcp_issue : rdma_issue;
     self.message = network.is_tcp ? tcp_message : rdma_issue;
-    self.nic_turn = network.is_tcp ? tcp_turn : 0;
+    self.nic_gap = network.is_tcp ? tcp_gap : 0;
     self.link = config.link_rate * giga;
     self.uses_device = uses_device ? 1 : 0;
     return self;
@@ -109,7 +109,7 @@ RateRecord slowest_of(std::span<const RateRecord> records)
         slowest.nic_latency = std::max(slowest.nic_latency, r.nic_latency);
         slowest.nic_issue = std::max(slowest.nic_issue, r.nic_issue);
         slowest.message = std::max(slowest.message, r.message);
-        slowest.nic_turn = std::max(slowest.nic_turn, r.nic_turn);
+        slowest.nic_gap = std::max(slowest.nic_gap, r.nic_gap);
         // 0 is no rate, and a rank that states one knows more than one that does not.
         if (slowest.link == 0 || (r.link > 0 && r.link < slowest.link)) slowest.link = r.link;
     }
@@ -123,7 +123,7 @@ Rates rates_of(const RateRecord& slowest, bool has_devices)
     rates.nic_latency = slowest.nic_latency;
     rates.nic_issue = slowest.nic_issue;
     rates.message = slowest.message;
-    rates.nic_turn = slowest.nic_turn;
+    rates.nic_gap = slowest.nic_gap;
     rates.lanes = static_cast<int>(slowest.lanes);
     rates.link = slowest.link > 0 ? slowest.link : has_devices ? device_link : core_link;
     rates.link_alone = has_devices || slowest.link > 0 ? 0 : 2 * rates.link;

@@ -20,7 +20,7 @@ struct RateRecord {
     std::uint64_t device;     // equal for the ranks of a host that share their network devices
     std::int64_t lanes;       // how many these are
     std::uint64_t max_bytes;  // of a call, that its network can be sure to have
-    double nic, nic_latency, nic_issue, message, nic_turn;
+    double nic, nic_latency, nic_issue, message, nic_gap;
     double link;               // stated; 0: not
     std::int32_t nic_is;       // Source
     std::int32_t uses_device;  // 1: a GPU

@@ -30,12 +30,12 @@ std::vector<int> nearest_of(const Position& rank, std::span<const Nic> nics)
 class Assignment {
 public:
     Assignment(std::span<const Position> ranks, std::span<const Nic> nics)
-        : nics_(nics), turn_(ranks.size()), nics_of_(ranks.size()), load_(nics.size()),
+        : nics_(nics), order_(ranks.size()), nics_of_(ranks.size()), load_(nics.size()),
           wanted_(nics.size())
     {
         for (const Position& rank : ranks) nearest_.push_back(nearest_of(rank, nics));
-        std::iota(turn_.begin(), turn_.end(), std::size_t{0});
-        std::stable_sort(turn_.begin(), turn_.end(), [&](std::size_t a, std::size_t b) {
+        std::iota(order_.begin(), order_.end(), std::size_t{0});
+        std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
             return nearest_[a].size() < nearest_[b].size();
         });
         for (const auto& near : nearest_) {
@@ -45,19 +45,19 @@ public:
 
     void give_first()
     {
-        for (const std::size_t rank : turn_) nics_of_[rank].push_back(take(nearest_[rank]));
+        for (const std::size_t rank : order_) nics_of_[rank].push_back(take(nearest_[rank]));
     }
 
     // To every rank, or (false) to none.
     bool give_one_more()
     {
         std::vector<int> more(nics_of_.size());
-        for (const std::size_t rank : turn_) {
+        for (const std::size_t rank : order_) {
             const auto free = free_for(rank);
             if (free.empty()) return false;
             more[rank] = take(free);
         }
-        for (const std::size_t rank : turn_) nics_of_[rank].push_back(more[rank]);
+        for (const std::size_t rank : order_) nics_of_[rank].push_back(more[rank]);
         return true;
     }
 
@@ -85,7 +85,7 @@ private:
 
     std::span<const Nic> nics_;
     std::vector<std::vector<int>> nearest_;
-    std::vector<std::size_t> turn_;
+    std::vector<std::size_t> order_;
     std::vector<std::vector<int>> nics_of_;
     std::vector<int> load_;    // ranks that have the device
     std::vector<int> wanted_;  // ranks to which it is nearest

@@ -48,12 +48,12 @@ int Topology::entry(int source, int node) const
     if (node_of(source) == node) return source;
     const auto& ranks = members_[index(node)];
     const int rail = rail_of(source);
-    // The ranks of `node` on this rail have the local indices rail, rail + rails(), ...: the rail's
-    // other ranks take them in turn. The node's own are as many as the turn is long, so leaving
-    // them out does not shift it, and loads differ by one at most.
+    // The ranks of `node` on this rail have the local indices rail, rail + rails(), and so on. The
+    // rail's other ranks are dealt to them round robin. The node's own ranks, which need no entry,
+    // are exactly one round. So leaving them out shifts nothing, and loads differ by one at most.
     const int on_rail = (static_cast<int>(ranks.size()) - rail + rails() - 1) / rails();
-    const int turn = rail_index_of(source) % on_rail;
-    return ranks[index(rail + turn * rails())];
+    const int position = rail_index_of(source) % on_rail;
+    return ranks[index(rail + position * rails())];
 }
 
 int Topology::leader(int from, int to) const

@@ -97,7 +97,7 @@ bool FakeTransport::may_go(std::size_t flight) const
 
 void FakeTransport::fly(Completions& completions)
 {
-    for (std::size_t turns = network_.below(4); turns > 0 && !flights_.empty(); turns--) {
+    for (std::size_t steps = network_.below(4); steps > 0 && !flights_.empty(); steps--) {
         const std::size_t i = network_.below(flights_.size());
         if (!may_go(i)) continue;
         const Flight flight = flights_[i];

@@ -108,10 +108,10 @@ void ForkedRank::while_waiting(int (*step)()) { waiting_step = step; }
 bool await(const std::function<bool()>& step)
 {
     const auto end = now() + patience;
-    for (unsigned turn = 0; !step(); turn++) {
+    for (unsigned pass = 0; !step(); pass++) {
         if (now() > end) return false;
         if (waiting_step != nullptr) (void)waiting_step();
-        if (turn < 50) {
+        if (pass < 50) {
             sched_yield();
         } else {
             usleep(100);  // there are more ranks than cores

@@ -21,7 +21,7 @@ inline Rates tcp()
     r.nic_latency = 5.26e-6;
     r.nic_issue = 10e-6;
     r.message = 4e-6;
-    r.nic_turn = 5.5e-6;
+    r.nic_gap = 5.5e-6;
     r.nics = 1;
     r.link = r.own = 5e9;
     r.link_alone = 10e9;
@@ -40,7 +40,7 @@ inline Rates rdma()
     r.nic = 50e9;
     r.nic_latency = 1.5e-6;
     r.nic_issue = r.message = 0.5e-6;
-    r.nic_turn = 0;
+    r.nic_gap = 0;
     r.nics = 0;
     return r;
 }

@@ -19,7 +19,7 @@ std::byte value(int rank, int call, std::size_t i)
 void keep_log(int, const char* line) { ForkedRank::add_log(line); }
 
 // A process that waits inside MPI does this again and again.
-int turn()
+int pass()
 {
     int moved = 0;
     for (int i = 0; i < 64; i++) moved += hier_progress();
@@ -49,7 +49,7 @@ TeamRank::TeamRank(ForkedRank& self, const hier_config& config) : self_(self)
     // The creation of this cache can hang. configure() turns it off over TCP alone.
     setenv("UCX_RCACHE_ENABLE", "n", 0);
     created_ = hier_team_create(&config, &self.bootstrap(), &team_);
-    ForkedRank::while_waiting(turn);
+    ForkedRank::while_waiting(pass);
 }
 
 int TeamRank::call(std::size_t bytes, std::string& wrong)
@@ -139,9 +139,9 @@ void TeamRank::end()
     wait_for_others();
     leave();
     // Four rounds: a flush, its answer by the peer, the goodbye, and the completion of that.
-    constexpr int rounds = 4, idle_turns = 25;
+    constexpr int rounds = 4, idle_passes = 25;
     for (int round = 0; round < rounds; round++) {
-        for (int i = 0; i < idle_turns; i++) (void)turn();
+        for (int i = 0; i < idle_passes; i++) (void)pass();
         wait_for_others();
     }
     ForkedRank::while_waiting(nullptr);

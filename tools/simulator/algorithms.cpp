@@ -59,7 +59,7 @@ hier::Rates small_rates_of(const Machine& m)
 {
     hier::Rates rates = rates_of(m);
     rates.message = m.message;
-    rates.nic_turn = m.nic_turn;
+    rates.nic_gap = m.nic_gap;
     if (m.is_host) {
         rates.small_latency = m.small_latency;
         rates.small_bytes = m.small_bytes;
@@ -96,13 +96,13 @@ Machine machine_for(const Topology& topology, const Options& options, std::size_
     if (choice.chunk > 0 && !choice.eager) {
         const std::size_t chunks = (bytes + choice.chunk - 1) / choice.chunk;
         const auto lanes = static_cast<std::size_t>(lanes_of(m, options.ranks_of()));
-        const std::size_t turns = std::min(chunks, lanes);
+        const std::size_t stripes = std::min(chunks, lanes);
         const std::size_t members = topology.ranks_on_rail(0).size();
-        m.turns = static_cast<int>(turns);
-        m.lanes = static_cast<int>(members < 2 ? 1 : hier::lanes_in_use(members, turns, lanes));
+        m.stripes = static_cast<int>(stripes);
+        m.lanes = static_cast<int>(members < 2 ? 1 : hier::lanes_in_use(members, stripes, lanes));
     }
     m.is_eager = choice.eager;
-    if (!choice.eager) m.message = m.nic_turn = 0;
+    if (!choice.eager) m.message = m.nic_gap = 0;
     if (choice.publish) {
         m.link_latency = m.publish_latency;
     } else if (choice.eager && m.is_host && bytes <= m.small_bytes) {
@@ -114,8 +114,8 @@ Machine machine_for(const Topology& topology, const Options& options, std::size_
 double hier_ops(const Topology& topology, std::size_t bytes, std::size_t chunk)
 {
     const double ranks = topology.size(), nodes = topology.nodes();
-    const double pieces = static_cast<double>((bytes + chunk - 1) / chunk);
-    return ranks * nodes * pieces * (ranks / nodes + 1);
+    const double chunks = static_cast<double>((bytes + chunk - 1) / chunk);
+    return ranks * nodes * chunks * (ranks / nodes + 1);
 }
 
 Outcome run_competitor(const std::string& name, const Topology& topology, const Options& options,

@@ -173,12 +173,12 @@ Dependencies gather_and_exchange(const Task& task, int leader, Draft& draft)
     }
     draft.add(Op::Kind::announce, leader_of(node - 1));
     std::uint32_t last = 0;
-    std::uint32_t pieces = 0;
+    std::uint32_t arrived = 0;
     for (int i = 0; i < nodes; i++) {
         const auto blocks = blocks_of(task, (node + nodes - i) % nodes);
         if (i > 0) {
-            pieces += static_cast<std::uint32_t>(blocks.size());
-            last = draft.await(leader_of(node - 1), pieces);
+            arrived += static_cast<std::uint32_t>(blocks.size());
+            last = draft.await(leader_of(node - 1), arrived);
         }
         for (std::size_t b = 0; i < nodes - 1 && b < blocks.size(); b++) {
             draft.put(leader_of(node + 1), blocks[b], i == 0 ? came : Dependencies{last});
@@ -205,13 +205,13 @@ Plan plan_single_leader(const Task& task, int rank, std::size_t segment)
     const Extent whole = draft.blocks(0, task.topology.size() - 1);
     std::uint32_t count = 0;
     for (std::size_t done = 0; done < whole.length; done += segment) {
-        const Extent piece{whole.offset + done, std::min(segment, whole.length - done)};
+        const Extent part{whole.offset + done, std::min(segment, whole.length - done)};
         Dependencies after = everything;
         if (local > 0) {
             after = {draft.await(members[local - 1], ++count)};
         }
         if (local + 1 < members.size()) {
-            draft.put(members[local + 1], piece, after);
+            draft.put(members[local + 1], part, after);
         }
     }
     return std::move(draft.plan);

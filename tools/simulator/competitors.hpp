@@ -25,7 +25,7 @@ struct Task {
 [[nodiscard]] hier::Plan plan_doubling(const Task& task, int rank);
 
 // Gather to the first rank of each node, ring of node blocks between those, then a chain inside
-// each node in pieces of `segment`: three phases, one after the other, as a single-leader module
+// each node in segments: three phases, one after the other, as a single-leader module
 // does it.
 [[nodiscard]] hier::Plan plan_single_leader(const Task& task, int rank, std::size_t segment);
 

@@ -17,11 +17,10 @@ namespace bench::simulator {
 struct Machine {
     bool is_host = false;  // buffers in host memory: the ranks' cores copy
 
-    // Of a node; 0: one a rank. Ranks share them, or each has several, over which its puts go in turn
-    // (lanes; src/net/stripes.hpp).
+    // NICs of a node; 0: one for each rank. Ranks share NICs, or each rank has several as its lanes.
     int nics = 0;
-    int lanes = 1;  // of every rank, by a call. Local rank l uses NICs (l * lanes + lane) % nics
-    int turns = 1;  // of these, to a peer
+    int lanes = 1;    // of a rank in a call. Local rank l uses NICs (l * lanes + lane) % nics
+    int stripes = 1;  // of the puts to one peer over the lanes; src/net/stripes.hpp
     double nic_rate = 50e9;
     double nic_latency = 5e-6;
 
@@ -43,7 +42,7 @@ struct Machine {
     std::size_t eager_bytes = 32 << 10;
     bool is_eager = false;  // set by a call: these are such messages
     double message = 0.5e-6;
-    double nic_turn = 0;
+    double nic_gap = 0;
     // In place of link_latency, in host memory: of blocks of up to small_bytes, and of those of them
     // that go to all of a node at once.
     double small_latency = 0.4e-6;

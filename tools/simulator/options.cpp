@@ -166,7 +166,7 @@ const std::vector<Row>& rows()
              return size.has_value();
          }},
         {"--message", duration, time(&Machine::message)},
-        {"--nic-turn", duration, time(&Machine::nic_turn)},
+        {"--nic-gap", duration, time(&Machine::nic_gap)},
         {"--small-latency", duration, time(&Machine::small_latency)},
         {"--publish-latency", duration, time(&Machine::publish_latency)},
         {"--overhead", duration, time(&Machine::overhead)},
@@ -258,7 +258,7 @@ Runs the plans of an allgather in virtual time, and other algorithms on the same
   --staged             the network reaches host memory only; --stage-rate RATE [50GB]
   --host               host memory: --core-rate RATE [8GB], --memory-rate RATE of a node [40GB]
   --eager SIZE         messages of up to this wait for nobody [32k]; each takes
-  --message TIME       a core at either end [0.5us], --nic-turn TIME a NIC [0us]
+  --message TIME       a core at either end [0.5us], --nic-gap TIME a NIC [0us]
   --small-latency TIME of a push of up to 16 KiB in host memory [0.4us], of one to all of a node
                        --publish-latency TIME [0.15us]
   --overhead TIME      of every call [0us]

@@ -28,9 +28,10 @@ std::size_t Simulation::nic_of(int number, int sender, const Op& put) const
     const std::size_t first = hier::first_lane(
         static_cast<std::size_t>(topology_.rail_index_of(sender)),
         static_cast<std::size_t>(topology_.rail_index_of(put.peer)), members, lanes);
-    const std::size_t turn = hier::stripe_of(put.count, static_cast<std::size_t>(machine_.turns));
+    const std::size_t stripe =
+        hier::stripe_of(put.count, static_cast<std::size_t>(machine_.stripes));
     const std::size_t nic =
-        static_cast<std::size_t>(topology_.local_of(number)) * lanes + (first + turn) % lanes;
+        static_cast<std::size_t>(topology_.local_of(number)) * lanes + (first + stripe) % lanes;
     return static_cast<std::size_t>(node) * nic_stride_ +
            nic % static_cast<std::size_t>(machine_.nics_of(here));
 }
@@ -40,7 +41,7 @@ void Simulation::send(int number, OpIndex i)
     const Op& op = rank(number).op(i);
     Time& port = egress_[nic_of(number, number, op)];
     const Time start = std::max(on_core(number, machine_.message), port);
-    port = start + duration(op.slice.length, machine_.nic_rate) + from_seconds(machine_.nic_turn);
+    port = start + duration(op.slice.length, machine_.nic_rate) + from_seconds(machine_.nic_gap);
     if (machine_.is_eager) {
         schedule(port, Kind::sent, number, 0, i);
     }
@@ -55,7 +56,7 @@ void Simulation::receive(const Event& event)
     const Op& op = rank(event.peer).op(event.op);
     Time& port = ingress_[nic_of(event.rank, event.peer, op)];
     port = std::max(now_, port) + duration(op.slice.length, machine_.nic_rate) +
-           from_seconds(machine_.nic_turn);
+           from_seconds(machine_.nic_gap);
     schedule(port, Kind::landed, event.rank, event.peer, event.op);
     if (!machine_.is_eager) {
         schedule(port + from_seconds(machine_.nic_latency), Kind::sent, event.peer, 0, event.op);

@@ -10,18 +10,18 @@ using hier::Op;
 
 std::uint32_t Pair::complete() const
 {
-    const auto turns = static_cast<std::uint32_t>(arrived.size());
+    const auto stripes = static_cast<std::uint32_t>(arrived.size());
     std::uint32_t least = ~0u;  // after which one is missing
-    for (std::uint32_t turn = 0; turn < turns; turn++)
-        least = std::min(least, arrived[turn] * turns + turn);
+    for (std::uint32_t stripe = 0; stripe < stripes; stripe++)
+        least = std::min(least, arrived[stripe] * stripes + stripe);
     return least;
 }
 
-Rank::Rank(hier::Plan plan, int number, int turns)
+Rank::Rank(hier::Plan plan, int number, int stripes)
     : remaining(static_cast<OpIndex>(plan.ops.size())), plan_(std::move(plan))
 {
     link_successors();
-    build_pairs(number, turns);
+    build_pairs(number, stripes);
     // Ops hold what is left to know.
     std::vector<OpIndex>().swap(plan_.dependencies);
 }
@@ -49,7 +49,7 @@ void Rank::link_successors()
     }
 }
 
-void Rank::build_pairs(int number, int turns)
+void Rank::build_pairs(int number, int stripes)
 {
     pair_.assign(size(), 0);
     for (OpIndex i = 0; i < size(); i++) {
@@ -61,7 +61,7 @@ void Rank::build_pairs(int number, int turns)
         const auto [it, is_new] = known_.try_emplace(key(o.level, o.peer), next);
         if (is_new) {
             pairs_.emplace_back().arrived.resize(
-                o.level == Level::rail ? static_cast<std::size_t>(turns) : 1);
+                o.level == Level::rail ? static_cast<std::size_t>(stripes) : 1);
         }
         pair_[i] = it->second;
         Pair& pair = pairs_[it->second];

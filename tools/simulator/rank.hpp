@@ -20,7 +20,7 @@ struct Pair {
     std::vector<OpIndex> awaits;  // by count
     std::vector<OpIndex> readies;
     std::size_t next_put = 0, next_await = 0;
-    std::vector<std::uint32_t> arrived;  // by turn of its lanes
+    std::vector<std::uint32_t> arrived;  // by stripe
     bool is_ready = false;
 
     // Puts, by their count, that have come with all those before them.
@@ -29,7 +29,7 @@ struct Pair {
 
 class Rank {
 public:
-    Rank(hier::Plan plan, int number, int turns);
+    Rank(hier::Plan plan, int number, int stripes);
 
     [[nodiscard]] OpIndex size() const { return static_cast<OpIndex>(plan_.ops.size()); }
     [[nodiscard]] int depth() const { return plan_.depth; }
@@ -77,7 +77,7 @@ private:
         return static_cast<std::uint64_t>(peer) << 1 | static_cast<std::uint64_t>(level);
     }
     void link_successors();
-    void build_pairs(int number, int turns);
+    void build_pairs(int number, int stripes);
     void refresh(std::uint32_t pair);
 
     hier::Plan plan_;

@@ -41,7 +41,7 @@ Simulation::Simulation(const hier::Topology& topology, const Machine& machine, S
     network_bytes_.assign(nodes, 0);
     ranks_.reserve(ranks);
     for (int r = 0; r < static_cast<int>(ranks); r++) {
-        ranks_.emplace_back(planner(r), r, machine.turns);
+        ranks_.emplace_back(planner(r), r, machine.stripes);
         ranks_.back().free_streams = machine.is_host ? 1 : machine.streams;
         remaining_ += ranks_.back().size();
     }

@@ -107,7 +107,7 @@ Choice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     choice.eager = eager && nodes_ > 1;
     choice.publish = publish;
     const double issue =
-        std::max((busiest.out + busiest.in) * r.nic_issue, busiest.nic_messages * r.nic_turn);
+        std::max((busiest.out + busiest.in) * r.nic_issue, busiest.nic_messages * r.nic_gap);
     const double rail =
         eager ? eager_time(bytes, Route::bundles, 1) : std::max(busiest.nic * size / r.nic, issue);
     double handshake = 0;  // beyond the gathering
@@ -155,7 +155,7 @@ double AllgatherCost::eager_time(std::size_t bytes, Route route, std::size_t chu
     const Rates& r = rates_;
     const RouteLoad& busiest = load(route);
     const auto k = static_cast<double>(chunks);
-    const double taken = k * busiest.nic_messages * r.nic_turn;
+    const double taken = k * busiest.nic_messages * r.nic_gap;
     const double hops = nodes_ - 1;
     const double issue =
         route == Route::ring
@@ -174,7 +174,7 @@ double AllgatherCost::rail_time(std::size_t bytes, Route route, std::size_t chun
     const double rail = std::max(
         {network_time(bytes, route, chunks), busiest.out * k * (wire + 2 * r.nic_latency) / depth,
          (busiest.out + busiest.in) * k * r.nic_issue,
-         busiest.nic_messages * k * lane_share(route, chunks) * r.nic_turn});
+         busiest.nic_messages * k * lane_share(route, chunks) * r.nic_gap});
     return route == Route::ring ? std::max(rail, (nodes_ - 1) * (wire + r.nic_latency)) : rail;
 }
 
@@ -200,9 +200,9 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
     const bool has_lanes = nodes_ > 1 && !eager;
     const double last_ones = route == Route::direct ? k * (nodes_ - 1) : k;
     const double at_once = has_lanes ? std::min<double>(r.lanes, last_ones) : 1;
-    // Ranks that share a NIC take turns.
-    const double turns = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
-    const double first_arrival = (eager ? 1 : 2) * latency + turns * wire;
+    // The first chunks of all ranks that share a NIC go through it one after the other.
+    const double sharing = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
+    const double first_arrival = (eager ? 1 : 2) * latency + sharing * wire;
 
     Choice choice{route, chunk, depth, is_own_whole(), eager && nodes_ > 1, publish};
     if (nodes_ > 1) choice.network = last_arrival + (eager ? 0 : latency);
@@ -213,7 +213,7 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
         const double fan =
             std::max(out, r.copy_issue) + pushing_time(r, at_once * peers, node.members, c);
         choice.network = std::max(choice.network, last_arrival + fan);
-        if (!is_in_turn()) continue;
+        if (!pushes_own_first()) continue;
         const double fans = pushing_time(r, node.entering * k * peers, node.members, c);
         choice.network = std::max(choice.network, first_arrival + r.copy_issue + fans);
     }
@@ -221,7 +221,7 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
     return choice;
 }
 
-bool AllgatherCost::is_in_turn() const
+bool AllgatherCost::pushes_own_first() const
 {
     return rates_.stage <= 0 && load(Route::direct).nodes.size() == 1;
 }
@@ -230,7 +230,7 @@ bool AllgatherCost::is_in_turn() const
 double AllgatherCost::pushing_time(const Rates& r, double count, int members, double c) const
 {
     const double queue = queue_time(r, {.pushes = count, .pushed = count * c}, members, c);
-    if (!is_in_turn()) return queue;
+    if (!pushes_own_first()) return queue;
     return std::max(queue, std::ceil(count / r.streams) * (r.link_latency + c / r.link));
 }
 
@@ -242,7 +242,7 @@ double AllgatherCost::links_time(const Rates& r, const RouteLoad::Node& node, do
     const double peers = node.members - 1, entering = node.entering * k;
     const double start = r.copy_issue + r.link_latency;
     Copies copies{.pushes = cuts * peers, .pushed = size * peers, .own = cuts, .owned = size};
-    if (is_in_turn())
+    if (pushes_own_first())
         return start + queue_time(r, copies, node.members, c) +
                pushing_time(r, entering * peers, node.members, c);
     copies.pushes += entering * peers;

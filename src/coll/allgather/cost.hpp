@@ -86,8 +86,8 @@ private:
     int window(std::size_t bytes, Route route, std::size_t chunk) const;
     Choice granted(std::size_t bytes, Choice choice, const Constraints& constraints) const;
     // Nodes are alike and nothing is staged: own pushes, and then each chunk's as it comes.
-    bool is_in_turn() const;
-    bool is_own_whole() const { return rates_.engines && is_in_turn(); }
+    bool pushes_own_first() const;
+    bool is_own_whole() const { return rates_.engines && pushes_own_first(); }
     double pushing_time(const Rates& rates, double count, int members, double c) const;
     double links_time(const Rates& rates, const RouteLoad::Node& node, double size, double c) const;
     double largest_chunk(Route route) const;

@@ -22,7 +22,7 @@ bool AllgatherCost::is_worth_bundling(std::size_t bytes, const Constraints& cons
     constexpr std::size_t most = 16 << 20;  // of a bundle
     const std::size_t whole = constraints.chunk == 0 ? most : std::min(most, constraints.chunk);
     return nodes_ > 1 && max_members_ > 1 && are_neighbours_ && rates_.engines &&
-           rates_.nic_turn <= 0 && bytes <= whole / static_cast<std::size_t>(max_members_);
+           rates_.nic_gap <= 0 && bytes <= whole / static_cast<std::size_t>(max_members_);
 }
 
 bool AllgatherCost::is_choice(std::size_t bytes, Route route, const Constraints& constraints) const

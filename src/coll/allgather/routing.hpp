@@ -20,23 +20,23 @@ public:
     }
 
     Extent shard(int rank) const { return shape_.shards[static_cast<std::size_t>(rank)]; }
-    std::uint32_t chunks(Extent whole) const { return pieces(whole, shape_.chunk); }
+    std::uint32_t chunks(Extent whole) const { return cuts(whole, shape_.chunk); }
     template <class F> void for_each_chunk(Extent whole, F f) const
     {
-        for_each_piece(whole, shape_.chunk, f);
+        for_each_cut(whole, shape_.chunk, f);
     }
     // Inside its node a rank pushes its shard in these: it is there from the start and nobody hands
     // it on, so no cut makes it end earlier.
-    std::uint32_t own_pushes(int rank) const { return pieces(shard(rank), own_push(rank)); }
+    std::uint32_t own_pushes(int rank) const { return cuts(shard(rank), own_push(rank)); }
     template <class F> void for_each_own_copy(int rank, F f) const
     {
         const Extent own = shard(rank);
-        for_each_piece(own, shape_.copy_whole ? std::max<std::size_t>(own.length, 1) : shape_.chunk,
-                       f);
+        for_each_cut(own, shape_.copy_whole ? std::max<std::size_t>(own.length, 1) : shape_.chunk,
+                     f);
     }
     template <class F> void for_each_own_push(int rank, F f) const
     {
-        for_each_piece(shard(rank), own_push(rank), f);
+        for_each_cut(shard(rank), own_push(rank), f);
     }
     // How many puts a rank makes to each of its node's other ranks: its own shard, and all that enters
     // the node there.
@@ -106,11 +106,11 @@ public:
     }
 
 private:
-    static std::uint32_t pieces(Extent whole, std::size_t most)
+    static std::uint32_t cuts(Extent whole, std::size_t most)
     {
         return static_cast<std::uint32_t>((whole.length + most - 1) / most);
     }
-    template <class F> static void for_each_piece(Extent whole, std::size_t most, F f)
+    template <class F> static void for_each_cut(Extent whole, std::size_t most, F f)
     {
         for (std::size_t done = 0; done < whole.length; done += most)
             f(Extent{whole.offset + done, std::min(most, whole.length - done)});

@@ -12,7 +12,7 @@ struct Rates {
     double nic_latency = 0;
     double nic_issue = 0;   // of a put with its signal
     double message = 0;     // of an eager message, for the core at either end
-    double nic_turn = 0;    // of either for the NIC, which takes one at a time
+    double nic_gap = 0;    // of either for the NIC, which takes one at a time
     int nics = 0;           // of a node; 0: one a rank. Local rank l uses NIC l % nics
     int lanes = 1;          // so many NICs in place of each, to which chunks go in turn
     double link = 0;        // > 0, of one rank's pushes

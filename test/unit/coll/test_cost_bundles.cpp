@@ -108,7 +108,7 @@ void test_bundles_with_a_handshake_are_for_copy_engines(void**)
     const AllgatherCost strewn(hier::Topology(node_of_rank), small_rates_of(options.machine));
     assert_true(strewn.choose(32 * kilo).route != Route::bundles);
     Options tcp_options = options, host = options;
-    tcp_options.machine.nic_turn = 5.5e-6;
+    tcp_options.machine.nic_gap = 5.5e-6;
     host.machine.is_host = true;
     assert_true(choose_on_gpus(tcp_options, 32 * kilo).route != Route::bundles);
     assert_true(choose_on_gpus(host, 32 * kilo).route != Route::bundles);

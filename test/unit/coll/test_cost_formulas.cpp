@@ -144,13 +144,13 @@ bool lanes_are_shared_by_peers()
             rates.lanes = static_cast<int>(lanes);
             const AllgatherCost cost(make_topology(std::vector<int>(nodes, 1)), rates);
             for (std::size_t chunks = 1; chunks < 8; chunks++) {
-                const std::size_t turns = std::min(chunks, lanes);
-                const std::size_t used = hier::lanes_in_use(nodes, turns, lanes);
+                const std::size_t stripes = std::min(chunks, lanes);
+                const std::size_t used = hier::lanes_in_use(nodes, stripes, lanes);
                 std::vector<std::size_t> on(used);
                 for (std::size_t peer = 1; peer < nodes; peer++) {
                     for (std::uint32_t count = 1; count <= chunks; count++)
                         on[(hier::first_lane(0, peer, nodes, used) +
-                            hier::stripe_of(count, turns)) %
+                            hier::stripe_of(count, stripes)) %
                            used]++;
                 }
                 const std::size_t busiest = *std::max_element(on.begin(), on.end());

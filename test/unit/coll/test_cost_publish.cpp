@@ -67,7 +67,7 @@ void test_what_a_publish_holds(void**)
     assert_false(is_publish({4, 4, 4, 4}, space / 4, direct));
     assert_true(is_publish({4, 4, 4, 4}, space / 5 - 2 * head, bundles));
     assert_false(is_publish({4, 4, 4, 4}, space / 5, bundles));
-    // In so many pieces that their heads do not fit in.
+    // In so many chunks that their heads do not fit in.
     direct.chunk = bundles.chunk = 8;
     assert_false(is_publish({4, 4, 4, 4}, space / 8, direct));
     assert_false(is_publish({4, 4, 4, 4}, space / 8, bundles));

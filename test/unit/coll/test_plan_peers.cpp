@@ -120,15 +120,15 @@ std::vector<int> peers_in_order(const Team& team, int rank, Level level)
     return peers;
 }
 
-// At each turn all ranks of a group put to different ones.
+// In each step all ranks of a group put to different ones.
 bool is_staggered(const Team& team, std::span<const int> group, Level level)
 {
-    for (std::size_t turn = 0; turn + 1 < group.size(); turn++) {
+    for (std::size_t step = 0; step + 1 < group.size(); step++) {
         std::set<int> met;
         for (const int r : group) {
             const auto peers = peers_in_order(team, r, level);
             if (peers.size() + 1 != group.size()) return false;
-            met.insert(peers[turn]);
+            met.insert(peers[step]);
         }
         if (met.size() != group.size()) return false;
     }

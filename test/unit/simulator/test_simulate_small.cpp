@@ -25,7 +25,7 @@ Options host(const std::vector<int>& layout)
     options.machine.is_host = true;
     options.machine.link_latency = 1e-6;
     options.machine.message = 2e-6;
-    options.machine.nic_turn = 3e-6;
+    options.machine.nic_gap = 3e-6;
     return options;
 }
 
@@ -64,7 +64,7 @@ const char* an_eager_message_by_hand()
 {
     Options options = host({1, 1});
     const Machine& m = options.machine;
-    const double port = bytes / m.nic_rate + m.nic_turn;
+    const double port = bytes / m.nic_rate + m.nic_gap;
     std::string wrong;
     for (const Route route : {Route::direct, Route::ring}) {
         wrong += differs("two nodes", seconds_of(options, small(route, bytes)),
@@ -87,7 +87,7 @@ const char* a_late_rank_by_hand()
     options.machine.skew = 1e-3;
     const Machine& m = options.machine;
     const double one = m.publish_latency + bytes / m.core_rate;
-    const double port = bytes / m.nic_rate + m.nic_turn;
+    const double port = bytes / m.nic_rate + m.nic_gap;
     // Its own block goes to the other node at once, is taken there, and handed on to the first rank,
     // who has read that node's other block long since.
     const double taken = m.skew + 2 * m.message + m.nic_latency + port;
@@ -143,7 +143,7 @@ void test_others(void**)
     Options options = host({2, 2, 2, 2});
     options.algorithms = {"ring", "doubling", "leader"};
     const auto before = run_all(options, 1000);
-    options.machine.message = options.machine.nic_turn = 1e-3;
+    options.machine.message = options.machine.nic_gap = 1e-3;
     const auto after = run_all(options, 1000);
     for (std::size_t i = 0; i < before.size(); i++)
         assert_true(before[i].outcome.seconds == after[i].outcome.seconds);

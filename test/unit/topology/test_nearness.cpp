@@ -103,7 +103,7 @@ const Case cases[] = {
     {"two packages, all devices on the second", "0/0/0/0 0/0/1/1 1/1/2/2 1/1/3/3",
      "1/1/2/2 1/1/3/3", "0 1 0 1"},
     {"those with no choice go first", "0/0/0/0 1/1/2/2", "1/1/2/2 1/1/3/3", "1 0"},
-    {"nothing known: in turn", "- - - - -", "- -", "0 1 0 1 0"},
+    {"nothing known: round robin", "- - - - -", "- -", "0 1 0 1 0"},
     {"GPUs known, devices not", "0/0/0/0 0/0/1/1 1/1/2/2", "- - -", "0 1 2"},
     {"devices known, ranks not", "- - -", "0/0/0/0 1/1/1/1", "0 1 0"},
     {"ranks by their cores", "0/0 0/0 1/1 1/1 1", "0/0/0/0 1/1/1/1 1/1/2/2", "0 0 1 2 1"},
