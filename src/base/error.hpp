@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Set-up throws this; the C interface turns it into a code and a log line.
+// The exceptions of set-up. The C interface turns them into codes and log lines.
 #pragma once
 
 #include <stdexcept>
@@ -12,13 +12,14 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// Whose cause has been told: by another rank, or before.
+// A failure whose cause is in the log already, by this rank or by another one.
 class KnownFailure : public SetupError {
 public:
     using SetupError::SetupError;
 };
 
-// Of set-up's own messages: the ranks are at different steps of it, and no other exchange can follow.
+// A message of set-up itself has failed. The ranks may be at different steps of set-up, so no other
+// exchange can follow.
 class ExchangeFailure : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -40,8 +40,8 @@ void Executor::reset(const Program& program, Trace* trace)
 Status Executor::start(const Program& program, const Binding& binding, Trace* trace)
 {
     reset(program, trace);
-    // Every transport begins even when one failed: the peers have to hear of it, and conclude()
-    // ends them all.
+    // Every transport begins, even when one has failed: the peers have to hear of the failure, and
+    // conclude() ends all transports.
     for (Transport* t : run_.transports) {
         if (t == nullptr) continue;
         Status status = Status::out_of_memory;
@@ -54,9 +54,9 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
     }
     try {
         for (std::uint32_t i = 0; i < program.size() && !failure_.is_raised(); i++) {
-            if (program.dependencies()[i] == 0) run(i);  // the others when their last one ends
+            if (program.dependencies()[i] == 0) run(i);  // finish() runs the others
         }
-        // The others wait for these, and looking for what they have sent takes time.
+        // The other ranks wait for these puts, and a look at what they have sent takes time.
         if (binding.publish && !failure_.is_raised()) issue_rail();
         if (binding.publish && !failure_.is_raised()) work_on_node();
     } catch (const std::bad_alloc&) {  // peers may be writing already
@@ -72,7 +72,7 @@ Status Executor::progress()
     run_.moved = false;
     try {
         advance();
-    } catch (const std::bad_alloc&) {  // an operation may be lost, and nothing may count behind it
+    } catch (const std::bad_alloc&) {  // an op may be lost, so no later one may count
         if (!failure_.is_raised()) log(HIER_LOG_ERROR, "no memory to go on with a collective call");
         failure_.raise(Status::out_of_memory);
     }
@@ -99,7 +99,7 @@ Transfer Executor::transfer(std::uint32_t i) const
     return {run_.program->peer_of(i), op.slice, op.from, op.to, op.count, i};
 }
 
-// An op whose dependencies are all done.
+// Starts an op whose dependencies are all done.
 void Executor::run(std::uint32_t i)
 {
     const Op& op = run_.program->op(i);
@@ -122,11 +122,11 @@ void Executor::run(std::uint32_t i)
         break;
     case Op::Kind::put:
         if (op.level == Level::node) node_queue_.push_back(i);
-        break;  // rail puts go in the order of their pair: issue_rail
+        break;  // issue_rail() starts rail puts, in the order of their pair
     case Op::Kind::await_announced:
     case Op::Kind::await_entered:
     case Op::Kind::await_data:
-        break;  // poll
+        break;  // poll() ends these
     }
 }
 
@@ -135,7 +135,7 @@ void Executor::started(std::uint32_t i)
     if (trace_ != nullptr) trace_->started(i);
 }
 
-// What starting an op returned.
+// Takes what the start of an op has returned.
 void Executor::take(std::uint32_t i, Status status)
 {
     if (status != Status::in_progress) complete(i, status);
@@ -176,7 +176,8 @@ void Executor::poll(Level level)
         const Program::Pair& pair = pairs[p];
         Run::Cursor& cursor = cursors[p];
         if (!is_due(pair, cursor)) continue;
-        // Before looking what is here: nothing more comes afterwards.
+        // Asked first: after the loss of a connection nothing more comes, so what is here then is
+        // all.
         const bool is_lost = run_.transport(level)->is_lost(pair.peer);
         while (cursor.ready < pair.readies.size()) {
             const Op& awaited = run_.program->op(pair.readies[cursor.ready]);
@@ -224,7 +225,8 @@ bool Executor::may_work_on(const Op& op)
     return rail_has_started_ || feeds_the_rail;
 }
 
-// What the transport does at once, on the CPU, must not keep the rail waiting: hence a budget.
+// The CPU itself may copy for a transport, and must not keep the rail waiting. So a pass has a
+// budget.
 void Executor::work_on_node()
 {
     const std::size_t first = node_head_;

@@ -33,7 +33,7 @@ class Executor final : private Completions {
 public:
     struct Limits {
         Watchdog::Limits watchdog{};
-        // For what is in flight after an error.
+        // How long transfers in flight may take to end after an error.
         std::chrono::seconds drain{5};
         // At the start of a call the work on the node waits so long for the first rail peer to enter.
         // The work waits only where this rank has data for that peer that does not come from the
@@ -51,16 +51,16 @@ public:
     {
     }
 
-    // `program` must outlive the run. Nothing is allocated after the first run of a program this
-    // size. `trace`, where given, gets the times of this run's ops and must outlive the run.
+    // `program` must outlive the run. Nothing is allocated after the first run of a program of this
+    // size. `trace`, where given, must outlive the run, and gets the times of its ops.
     Status start(const Program& program, const Binding& binding, Trace* trace = nullptr);
     // Tells the others that this rank cannot take part in the next collective.
     void refuse(Status status) { failure_.refuse(status); }
-    // The caller knows that the running collective cannot end well: it fails. `is_dead`, by rank of
-    // the team: the rank's process has ended, and so have its writes inside the node. Nobody waits
-    // for this rank there.
+    // Makes the running collective fail: the caller knows that it cannot end well. `is_dead`, by
+    // rank of the team: the process of the rank has ended, and so have its writes inside the node.
+    // Nobody waits for such a rank there.
     void interrupt(const std::vector<bool>& is_dead);
-    // ok when the collective is done; in_progress; or the error with which it ended.
+    // ok: the collective is done. in_progress. Or the error with which the collective has ended.
     Status progress();
     // Did the last progress() change anything?
     bool moved() const { return run_.moved; }
@@ -90,7 +90,7 @@ private:
     Failure failure_;
     Trace* trace_ = nullptr;  // most calls have none
     Status status_ = Status::ok;
-    bool rail_has_started_ = false;          // or need not be waited for
+    bool rail_has_started_ = false;          // or nothing waits for its start
     std::vector<std::uint32_t> pending_;     // dependencies left, by op
     std::vector<std::uint32_t> node_queue_;  // copies and node puts that may run
     std::size_t node_head_ = 0;

@@ -53,8 +53,9 @@ void Failure::stop(Transport& transport)
     }
 }
 
-// A peer writes no more when all that is due from it is here. Else the peer has to say so. Inside a node
-// the writes of a dead process have ended. Over a network they may still be on their way.
+// A peer writes no more when all data that is due from it is here. Otherwise the peer has to say
+// that it has stopped. Inside a node the writes of a dead process have ended. Over a network they
+// may still be on their way.
 bool Failure::may_be_written(Level level) const
 {
     const auto has_ended = [&](int rank) {

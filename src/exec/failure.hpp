@@ -24,16 +24,16 @@ public:
 
     // A run begins, and nothing of it has failed.
     void begin();
-    // Only the first error counts. It was logged where its cause is known.
+    // Only the first error counts. Whoever found the error has logged its cause.
     void raise(Status status);
     // Between two runs: this rank takes part in no further one.
     void refuse(Status status);
-    // By rank of the team: whose processes have ended.
+    // The processes that have ended, by rank of the team.
     void note_dead(const std::vector<bool>& is_dead) { is_dead_ = is_dead; }
 
     bool is_raised() const { return failed(status_); }
     Status status() const { return status_; }
-    // After raise(): is the run at rest, or is the time over? To be called until it is.
+    // After raise(): is the run at rest, or is the time over? Called until it is true.
     bool has_ended();
 
 private:

@@ -37,7 +37,7 @@ void Program::link_successors()
     }
 }
 
-// Whether a bounce buffer is there is the binding's affair.
+// A bounce buffer may be missing in a call. The binding of the call decides that.
 void Program::check_places(int rank) const
 {
     for (std::uint32_t i = 0; i < size(); i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan made ready to run: who waits for whom, and what each pair has to do, as flat tables.
+// A plan made ready to run: flat tables of what follows an op, and of what each pair has to do.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace hier {
 
 class Program {
 public:
-    // All that happens between this rank and one other on one level.
+    // The operations between this rank and one other rank on one level.
     struct Pair {
         int peer;                            // index in the level's group
         int rank;                            // in the team
@@ -38,7 +38,7 @@ public:
     {
         return pairs_[static_cast<std::size_t>(level)];
     }
-    // Is there a put on the rail that waits for nothing of the node?
+    // Is there a put on the rail that does not wait for anything of the node?
     bool opens_the_rail() const;
 
 private:

@@ -14,7 +14,7 @@ void Trace::end(const Program& program)
     }
 }
 
-// In the order in which they are due.
+// A wait is dated from the end of the wait that was due before it.
 void Trace::date_waits(const std::vector<std::uint32_t>& waits)
 {
     std::int64_t since = begin_;

@@ -5,8 +5,9 @@
 //           |------- queued ----------|------- under way ------|
 //        runnable                  started                   ended
 //
-// A wait has no dependencies: it is runnable and started when it is the next one due from its peer.
-// What a GPU copies is started when the device gets it, and ended when its event has been seen.
+// A wait has no dependencies. It counts as runnable and started when it is the next wait that is
+// due from its peer. A copy by a GPU is started when the device gets it. The copy is ended when its
+// event has been seen.
 #pragma once
 
 #include <chrono>
@@ -19,14 +20,14 @@ namespace hier {
 
 class Trace {
 public:
-    // Nanoseconds of the steady clock, which ranks of one host share; 0: not in this run.
+    // Nanoseconds of the steady clock, which ranks of one host share. 0: not in this run.
     struct Times {
         std::int64_t runnable = 0, started = 0, ended = 0;
     };
 
-    // After it, runs of up to `ops` ops allocate nothing.
+    // Later runs of up to `ops` ops allocate nothing.
     void reserve(std::uint32_t ops) { times_.reserve(ops); }
-    // A new run; forgets the last one.
+    // Begins a new run and forgets the last one.
     void begin(std::uint32_t ops)
     {
         times_.assign(ops, Times{});

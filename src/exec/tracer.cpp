@@ -57,7 +57,7 @@ const char* to_string(Place place)
     return "?";
 }
 
-// One clock for all ranks where this is equal: they run on one kernel.
+// Ranks with equal names run on one kernel, so their clocks are one.
 std::string clock_name()
 {
     char text[64] = "unknown";
@@ -75,7 +75,7 @@ std::int64_t time_of_day()
         .count();
 }
 
-// Empty: it did not get that far.
+// The field is empty if the op did not get that far.
 void print_time(std::FILE* file, std::int64_t time, std::int64_t begin)
 {
     if (time == 0) {

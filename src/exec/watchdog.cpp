@@ -9,7 +9,8 @@
 namespace hier {
 namespace {
 
-// Some ranks pass a heartbeat on, one after the other. It still has to arrive well within the time-out.
+// A heartbeat passes through several ranks, one after the other, and still has to arrive well
+// within the time-out.
 std::chrono::milliseconds heartbeat_period(std::chrono::milliseconds timeout)
 {
     constexpr int heartbeats_per_timeout = 8;
@@ -38,8 +39,8 @@ Status Watchdog::look()
     const auto now = Clock::now();
     const auto period = heartbeat_period(limits_.timeout);
     if (idle_passes_ == passes_per_look) last_move_ = last_heartbeat_ = last_look_ = now;
-    // A long time between two looks: this rank did not run, as in a job that is suspended. Nothing
-    // could be seen to move, so that time does not count.
+    // A long time between two looks means that this rank did not run, as in a job that is
+    // suspended. Nothing could be seen to move, so that time does not count.
     if (now - last_look_ > period) last_move_ += now - last_look_ - period;
     last_look_ = now;
     if (now - last_heartbeat_ >= period) pass_on_heartbeat(now);

@@ -26,8 +26,8 @@ public:
 
     // The run has begun.
     void begin();
-    // To be called after every pass of a run that has not failed. timed_out: the call is to fail; the
-    // log says who owes what.
+    // Called after every pass of a run that has not failed. timed_out: the call has to fail, and
+    // the log says who owes what.
     Status look();
 
 private:

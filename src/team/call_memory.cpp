@@ -5,7 +5,7 @@
 
 namespace hier {
 
-// Which memory belongs to a device, for this call.
+// Finds out which of a call's buffers the copy engines of a device have to move.
 Status CallMemory::classify_memory(const Call& call, Binding& binding) const
 {
     const bool takes_devices = setup_.node->takes_device_memory();
@@ -15,7 +15,9 @@ Status CallMemory::classify_memory(const Call& call, Binding& binding) const
         return Status::ok;
     }
     if (failed(call.memory_error)) return call.memory_error;
-    // Managed memory is the host's while the CPU has its pages. But NICs may not have that.
+    // Managed memory counts as the host's if the team takes no device memory. Otherwise managed
+    // memory counts as the host's while the CPU has its pages, but not with RDMA: a NIC may not
+    // reach them.
     const auto place = [&](Region& region) {
         if (region.memory.kind == MemoryKind::managed &&
             (!takes_devices || (!is_for_nics && is_resident(region.base, region.length))))
@@ -30,8 +32,8 @@ Status CallMemory::classify_memory(const Call& call, Binding& binding) const
     return Status::ok;
 }
 
-// What the network does not reach goes through memory that it does. Eager messages are received by
-// the CPU; they are sent from the receive buffer, too, where a rank passes on what it received.
+// Buffers that the network does not reach go through a bounce buffer. The CPU receives eager
+// messages. A rank that passes on what it received sends them from its receive buffer too.
 Status CallMemory::bind(const Call& call, const Choice& choice, Binding& binding)
 {
     binding.send = call.send;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory of a team's calls: whose it is, whether the network reaches it, and the bounce buffer for
-// what the network does not reach.
+// The memory of a team's calls. Whose memory is a buffer, and does the network reach it? If not, a
+// bounce buffer takes its place on the network.
 #pragma once
 
 #include <memory>

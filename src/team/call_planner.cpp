@@ -65,12 +65,14 @@ Choice CallPlanner::choose(const Call& call) const
                             : collectives_[call.collective]->choose(call.bytes, constraints());
 }
 
-// A power of two a rank: from there on the model finds no size at which the others are faster.
+// A power of two for each rank. From there on the model finds no size at which the fallback module
+// is faster.
 std::size_t CallPlanner::min_bytes(std::size_t collective) const
 {
-    constexpr std::size_t most = 4 << 10;  // beyond, the others were never seen to be faster
+    // Above this the fallback module was never seen to be faster.
+    constexpr std::size_t most = 4 << 10;
     Constraints equal_on_all = constraints();
-    equal_on_all.depth = 0;  // each rank's own affair
+    equal_on_all.depth = 0;  // may differ from rank to rank
     std::size_t least = 1;
     for (std::size_t bytes = 1; bytes <= most; bytes *= 2) {
         const Cost cost = collectives_[collective]->cost(bytes, equal_on_all);
@@ -94,7 +96,7 @@ const PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice&
     return programs_.add({key, sequence, choice, std::move(program)});
 }
 
-// Once for each size.
+// Tells the user once for each size.
 void CallPlanner::report(const ProgramKey& key, const Choice& choice)
 {
     if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;

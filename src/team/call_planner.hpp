@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a team's calls travel: asks the collective, keeps the programs, and tells the user once a size.
+// Decides how a team's calls travel. Asks the collective, keeps the programs, and tells the user
+// once for each size.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ public:
     const char* name_of(std::size_t collective) const { return collectives_[collective]->name(); }
     // Equal on all ranks, but for the depth.
     Choice choose(const Call& call) const;
-    // The program is kept for later calls; the reference is good until the next prepare().
+    // Keeps the program for later calls. The reference is good until the next prepare().
     const PreparedProgram& prepare(const ProgramKey& key, const Choice& choice,
                                    std::uint64_t sequence);
     // Bytes of all ranks together below which the fallback module is expected to be faster.

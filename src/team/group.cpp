@@ -14,12 +14,13 @@
 namespace hier {
 namespace {
 
-// Who has failed does not know what the others exchange, and takes in messages up to this size.
+// A rank that has failed does not know what the others exchange. It takes in messages up to this
+// size.
 constexpr std::size_t max_unannounced = 16 << 10;
 
 }  // namespace
 
-// Out of an exchange, to the agree() that it ends. Nobody else is to catch it.
+// Leaves an exchange and ends in the agree() that has failed. Nobody else may catch it.
 struct Group::Departure final : std::exception {
     explicit Departure(const Vote& v) : vote(v) {}
     const char* what() const noexcept override { return "another rank has failed"; }
@@ -44,7 +45,8 @@ int Group::team_rank(std::size_t i) const
     return ranks_.empty() ? static_cast<int>(i) : ranks_[i];
 }
 
-// Bruck's algorithm: blocks in the order of the distance to their owner, twice as many at each step.
+// Bruck's algorithm. Blocks are in the order of the distance to their owner, and each step has
+// twice as many.
 Group::Vote Group::spread(Vote vote, std::byte* frame, std::size_t bytes,
                           std::span<std::byte> room) const
 {

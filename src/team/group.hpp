@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks of a team that set something up together: exchanges throw, and a failure on one rank becomes
-// a failure on all. Nobody but the group's own ranks takes part, and no communicator is made.
+// Ranks of a team that set something up together. Exchanges throw, and a failure on one rank
+// becomes a failure on all. Only the group's own ranks take part, and no communicator is made.
 //
-// Every message carries a vote: does a rank that it comes from give up a step, and of which agree()?
+// Every message carries a vote: has a rank given up a step, and the step of which agree()?
 //
-//   rank 0   agree { gather  x           }          x: throws, and takes part once more, in whatever
-//   rank 1   agree { gather    gather -> }             the others do next: there they hear of it
+//     rank 0   agree { gather  x           }
+//     rank 1   agree { gather    gather -> }
+//
+// At x rank 0 throws. It takes part once more, in the next exchange of the others, whatever that
+// is. There the others hear of the failure.
 #pragma once
 
 #include <cstddef>
@@ -22,26 +25,26 @@ class Group {
 public:
     // All ranks of the team. Allocates nothing.
     explicit Group(const hier_bootstrap& bootstrap);
-    // These of the team's, in this order; the caller is one of them.
+    // These ranks of the team, in this order. The caller is one of them.
     Group(const hier_bootstrap& bootstrap, std::span<const int> ranks);
 
     int rank() const { return rank_; }  // in the group
     int size() const { return size_; }
 
-    // `in` of every rank, in rank order. T is sent as bytes.
+    // The `in` of every rank, in rank order. T is sent as bytes.
     template <class T> std::vector<T> collect(const T& in) const
     {
         std::vector<T> out(static_cast<std::size_t>(size()));
         gather(&in, reinterpret_cast<std::byte*>(out.data()), sizeof(T));
         return out;
     }
-    // As above for byte strings of any length.
+    // The same for byte strings of any length.
     std::vector<std::vector<std::byte>> collect_bytes(const std::vector<std::byte>& in) const;
 
-    // Runs `step`, and throws SetupError on every rank when it threw anything on any, with the rank's
-    // own cause or the number of a rank that failed; ExchangeFailure where an exchange itself has failed,
-    // which ends the whole set-up. Exchanges of this group inside `step` may be left
-    // out by ranks that throw, and steps may have steps.
+    // Runs `step` on all ranks. If the step throws on any rank, agree() throws SetupError on every
+    // rank, with the rank's own cause or with the number of a rank that failed. If an exchange
+    // itself has failed, agree() throws ExchangeFailure, which ends the whole set-up. Ranks that
+    // throw may leave out exchanges of this group inside `step`. A step may have steps of its own.
     template <class Step> void agree(const char* what, Step&& step) const
     {
         using Type = std::remove_reference_t<Step>;
@@ -54,26 +57,26 @@ private:
         static constexpr std::uint32_t of_ours = 0x48494552;
         static constexpr std::int32_t none = 0x7fffffff;
         std::uint32_t mark = of_ours;
-        std::int32_t level = none;  // of the outermost agree() that fails
-        std::int32_t rank = 0;      // on which
+        std::int32_t level = none;  // the outermost agree() that fails
+        std::int32_t rank = 0;      // a rank on which it fails
         std::int32_t reserved = 0;
     };
     struct Departure;
 
     void agree(const char* what, void (*step)(void*), void* argument) const;
-    // `bytes` of every rank, > 0.
+    // Collects `bytes` from every rank, > 0.
     void gather(const void* in, std::byte* out, std::size_t bytes) const;
-    // The vote of all. `frame`: room for a vote, then the blocks of `bytes` of all ranks, by their
-    // distance, of which the own one is there. Messages are received at `room`.
+    // Returns the vote of all. `frame` has room for a vote, and then for the blocks of all ranks,
+    // `bytes` each, by distance. The own block is there already. Messages are received in `room`.
     Vote spread(Vote vote, std::byte* frame, std::size_t bytes, std::span<std::byte> room) const;
     Vote spread(Vote vote) const;
     int team_rank(std::size_t i) const;
 
     hier_bootstrap bootstrap_;
-    std::vector<int> ranks_;  // the team's numbers; none: all of the team
+    std::vector<int> ranks_;  // by their numbers in the team; empty: all of the team
     int size_;
     int rank_;
-    mutable std::int32_t level_ = 0;  // of agree() that run
+    mutable std::int32_t level_ = 0;  // how many agree() are running
 };
 
 }  // namespace hier

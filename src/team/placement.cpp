@@ -10,7 +10,7 @@ namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-// A rank's devices are equally near.
+// One position stands for all network devices of a rank: they are equally near.
 std::string describe_nics(const NetworkTraits& network, const Position& rank)
 {
     std::string text = "nic " + network.devices;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a rank is among its host's GPUs, memory and network devices, and what follows for it.
+// The place of a rank among its host's GPUs, memory and network devices.
 #pragma once
 
 #include <string>
@@ -11,15 +11,16 @@
 
 namespace hier {
 
-// The record of this process, with the GPU that it uses where its runtime is loaded.
+// The record of this process. Where a GPU runtime is loaded, the record has the GPU that the
+// process uses.
 PeerRecord own_record();
 
-// The NUMA node of a rank's GPU, else of its cores; -1: not known.
+// The NUMA node of a rank's GPU, or else of its cores. -1: not known.
 int numa_node(const PeerRecord& record);
-// That which is to hold what this rank's data passes through; -1: there is no choice.
+// The NUMA node for memory that this rank's data passes through. -1: there is no choice.
 int memory_node(const PeerRecord& record);
 
-// GPU, NUMA node, network devices and how near these are, as far as known.
+// Names the GPU, the NUMA node, the network devices and how near they are, as far as known.
 std::string describe_place(const std::vector<PeerRecord>& records, const Topology& topology,
                            int rank, const NetworkTraits& network);
 

@@ -11,7 +11,7 @@
 
 namespace hier {
 
-// What a program is made for.
+// The properties of a call that decide its program.
 struct ProgramKey {
     std::size_t collective;
     std::size_t bytes;  // of one rank's block
@@ -32,11 +32,11 @@ class Programs {
 public:
     static constexpr std::size_t max_kept = 8;
 
-    // How calls of this size travelled, if a program of one is still there.
+    // How calls of this size travelled, if one of their programs is still kept.
     const Choice* choice_of(std::size_t collective, std::size_t bytes) const;
-    // nullptr: it has to be made.
+    // nullptr: the program has to be made.
     const PreparedProgram* find(const ProgramKey& key, std::uint64_t sequence);
-    // The program that was used least recently goes, if there are too many. The reference is good
+    // Drops the program that was used least recently, if there are too many. The reference is good
     // until the next program is added.
     const PreparedProgram& add(PreparedProgram made);
 

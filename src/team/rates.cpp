@@ -16,33 +16,35 @@ constexpr double giga = 1e9;
 // A core that copies into another process.
 constexpr double core_link = 5 * giga;
 constexpr double core_latency = 1e-6;
-// Through cells of shared memory, per peer (4 to 16 cores of one node: 2.4 to 6.7 us in all).
+// A push through cells of shared memory, per peer. Measured: 2.4 to 6.7 us in all, with 4 to 16
+// cores of one node.
 constexpr double cell_latency = 0.4e-6;
-// For a published block, likewise (2 to 32 cores: 0.8 to 5.1 us).
+// A published block, per peer. Measured: 0.8 to 5.1 us in all, with 2 to 32 cores.
 constexpr double publish_latency = 0.15e-6;
-// A GPU's copy engines behind NVLink or xGMI, several links together; batches as on H200
-// (bench/results/calibration.csv), where starts hide behind bytes as if there were two streams.
+// A GPU's copy engines with several links of NVLink or xGMI. Batches are as on H200
+// (bench/results/calibration.csv): starts hide behind bytes as if there were two streams.
 constexpr double device_link = 200 * giga;
 constexpr double device_latency = 2e-6;
 constexpr double device_issue = 0.5e-6;
 constexpr int device_streams = 2;
 constexpr double device_memory = 1000 * giga;
-// Two copies of a few bytes that the CPU waits for, to the host and back.
+// The CPU waits for two copies of a few bytes, to the host and back.
 constexpr double device_detour = 20e-6;
 constexpr double device_stage = 25 * giga;  // PCIe 4 x16
 
-// An interface that does not say how fast it is: UCX takes it for one of 100 Mbit/s.
+// UCX takes an interface that does not tell its rate for one of 100 Mbit/s.
 constexpr double min_told = 13e6;
 constexpr double assumed_nic = 10 * giga / 8;
 constexpr double tcp_issue = 10e-6;
 constexpr double rdma_issue = 0.5e-6;
-// 2, 4 and 8 nodes of 4 and 8 ranks that share a link of 10 Gbit/s, 16 B a rank (test_cost_small).
+// Measured with 16 B a rank on 2, 4 and 8 nodes of 4 and 8 ranks that share a link of 10 Gbit/s
+// (test_cost_small).
 constexpr double tcp_message = 4e-6;
 constexpr double tcp_gap = 5.5e-6;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-// Of the node with the fewest; the devices of a rank count as one.
+// The count of the node with the fewest. All devices of one rank count as one.
 int network_devices_of_a_node(std::span<const RateRecord> records, const Topology& topology)
 {
     std::size_t fewest = records.size();
@@ -110,7 +112,7 @@ RateRecord slowest_of(std::span<const RateRecord> records)
         slowest.nic_issue = std::max(slowest.nic_issue, r.nic_issue);
         slowest.message = std::max(slowest.message, r.message);
         slowest.nic_gap = std::max(slowest.nic_gap, r.nic_gap);
-        // 0 is no rate, and a rank that states one knows more than one that does not.
+        // 0 means that the rank states no rate. A rank that states one knows more.
         if (slowest.link == 0 || (r.link > 0 && r.link < slowest.link)) slowest.link = r.link;
     }
     return slowest;
@@ -147,8 +149,8 @@ Rates rates_of(const RateRecord& slowest, bool has_devices)
 
 TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology)
 {
-    // Where buffers live may differ from rank to rank and from call to call, and the choice must not:
-    // a team whose ranks all use GPUs gets what suits their memory.
+    // The memory of buffers may differ from rank to rank and from call to call. The choice must
+    // not. So a team whose ranks all use GPUs gets what suits GPU memory.
     const bool has_devices =
         std::all_of(records.begin(), records.end(), [](auto& r) { return r.uses_device != 0; });
     const RateRecord slowest = slowest_of(records);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a team's cost model takes its machine to be: stated by the user, told by UCX, or assumed.
-// Equal on all ranks, because the slowest rank's figures are taken.
+// The rates that a team's cost model uses: stated by the user, told by UCX, or assumed. Equal on
+// all ranks, because the figures of the slowest rank are taken.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace hier {
 
-// What a rank tells the others, as bytes: no padding.
+// One rank's figures, sent to the others as bytes: no padding.
 struct RateRecord {
     std::uint64_t device;     // equal for the ranks of a host that share their network devices
-    std::int64_t lanes;       // how many these are
-    std::uint64_t max_bytes;  // of a call, that its network can be sure to have
+    std::int64_t lanes;       // how many network devices the rank has
+    std::uint64_t max_bytes;  // the largest call for which its network surely has memory
     double nic, nic_latency, nic_issue, message, nic_gap;
-    double link;               // stated; 0: not
+    double link;               // as stated; 0: not stated
     std::int32_t nic_is;       // Source
-    std::int32_t uses_device;  // 1: a GPU
+    std::int32_t uses_device;  // 1: the rank uses a GPU
     std::int32_t stages;       // 1: its network does not reach device memory
     std::int32_t in_order;     // 1: its network delivers in order
     std::uint64_t publish;     // Rates::publish_space
@@ -35,9 +35,9 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkT
 
 struct TeamRates {
     Rates rates;
-    bool may_be_eager = true;   // everybody's network delivers in order
-    std::size_t max_bytes = 0;  // everybody's network can have as many
-    std::string text;           // what they are and where they come from
+    bool may_be_eager = true;   // all networks deliver in order
+    std::size_t max_bytes = 0;  // the largest call that all networks take
+    std::string text;           // the rates and their sources
 };
 TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology);
 

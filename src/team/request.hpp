@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The calls that a team has been asked for. The team runs them one after the other, in the order in
-// which they were started, which MPI makes the same on all ranks.
+// The calls that a team has been asked for. The team runs them one after the other, in the order of
+// their starts. MPI makes that order the same on all ranks.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace hier {
 
 class Request {
 public:
-    // By any thread. After anything but in_progress the request may serve another call.
+    // For any thread. After any status but in_progress the request may serve another call.
     Status test()
     {
         const Status status = status_.load(std::memory_order_acquire);
@@ -28,12 +28,12 @@ private:
     std::atomic<bool> is_free_{true};
 };
 
-// All but Request::test under the progress engine's lock. Allocates nothing while no more calls are
-// under way than before.
+// The progress engine's lock protects all but Request::test. The queue allocates only when more
+// calls are under way than ever before.
 class RequestQueue {
 public:
     bool empty() const { return waiting_.empty(); }
-    // Behind all others.
+    // Puts a call behind all others.
     Request& push(const Call& call)
     {
         Request& request = take_free();
@@ -44,13 +44,14 @@ public:
         return request;
     }
     const Call& front() const { return waiting_.front()->call_; }
-    // The first one is over.
+    // The first call is over.
     void pop(Status status)
     {
         waiting_.front()->status_.store(status, std::memory_order_release);
         waiting_.erase(waiting_.begin());
     }
-    // The first one was never there: its caller hears of it in another way.
+    // Removes the first call as if it had never been there. Its caller hears of the error in
+    // another way.
     void withdraw()
     {
         Request& first = *waiting_.front();
@@ -68,7 +69,7 @@ private:
     }
 
     std::vector<std::unique_ptr<Request>> all_;
-    std::vector<Request*> waiting_;  // the first one runs
+    std::vector<Request*> waiting_;  // the first request runs
 };
 
 }  // namespace hier

@@ -15,7 +15,7 @@
 namespace hier {
 namespace {
 
-// What has to be equal on all ranks for their plans to fit together.
+// Settings that have to be equal on all ranks, so that their plans fit together.
 struct Agreed {
     std::uint64_t chunk_bytes;
     std::uint64_t eager_bytes;
@@ -44,7 +44,7 @@ void compare_settings(const Group& team, const hier_config& config)
         if (differs == nullptr) continue;
         const std::string cause = format(
             "%s differs between rank 0 and rank %zu; give all ranks the same value", differs, r);
-        // All see it; one tells.
+        // All ranks see the difference. One of them logs it.
         if (team.rank() == 0) throw SetupError(cause);
         throw KnownFailure(cause);
     }
@@ -151,7 +151,7 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
     });
     setup.oversubscribed = shares_cores(records, self);
 
-    // A rank that is in the team's step takes part in the one of its node or rail, too.
+    // Every rank that is in the team's step also takes part in the step of its node or rail.
     team.agree("setting up the node level", [&] {
         node->agree("", [&] { setup.node = make_node(setup, *node, records, rank); });
     });
@@ -160,7 +160,7 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
             rail->agree("",
                         [&] { setup.rail = make_rail(setup, *rail, records, rank, make_network); });
         });
-    // Each rank's own affair. 0 stays 0.
+    // The depth may differ from rank to rank. 0 stays 0.
     setup.config.depth = std::min(setup.config.depth, network_of(setup).max_in_flight);
     const TeamRates rates = measure(setup, team, self);
     if (!rates.may_be_eager) setup.config.eager_bytes = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a team is made of, and how its ranks make it together.
+// The parts of a team, and how its ranks make them together.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,13 @@ struct TeamSetup {
     std::unique_ptr<NodeTransport> node;
     std::unique_ptr<NetworkTransport> rail;  // none on a single node
     Rates rates;
-    std::size_t max_bytes = 0;  // of all ranks together, that the network can be sure to have
+    // The largest call, of all ranks together, for which the network surely has memory.
+    std::size_t max_bytes = 0;
     std::string description;
 };
 
-// Collective over the bootstrap's team, of which `team` is the group. `finish` makes the rest, on
-// each rank alone. Throws SetupError on all ranks or on none.
+// Collective over the bootstrap's team. `team` is the group of all its ranks. `finish` makes the
+// rest, on each rank alone. Throws SetupError on all ranks or on none.
 void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
                  const MakeNetwork& make_network, TeamSetup& setup,
                  const std::function<void()>& finish);

@@ -37,7 +37,8 @@ Status Team::start(const Call& call, Request*& request)
     return status;
 }
 
-// Begins the first call of the queue. The other ranks hear of it if that fails, whatever the cause.
+// Begins the first call of the queue. If that fails, whatever the cause, the other ranks hear of
+// the failure.
 Status Team::launch(const Call& call)
 {
     try {
@@ -58,12 +59,12 @@ Status Team::begin(const Call& call)
     binding.sequence = ++sequence_;
     const ProgramKey key{call.collective, call.bytes, call.in_place, binding.bounce.base != nullptr,
                          is_of_device(binding.receive.memory) || is_of_device(binding.send.memory)};
-    if (tracer_) tracer_->write();  // the last call's; its program may be the one that goes now
+    if (tracer_) tracer_->write();  // of the last call; prepare() may drop its program
     const PreparedProgram& prepared = planner_->prepare(key, choice, sequence_);
     return executor_->start(*prepared.program, binding, trace_of(prepared));
 }
 
-// nullptr: this call is not traced.
+// nullptr: nobody traces this call.
 Trace* Team::trace_of(const PreparedProgram& prepared)
 {
     if (!tracer_) return nullptr;
@@ -102,7 +103,7 @@ Status Team::progress()
             planner_->name_of(requests_.front().collective), rank_, size(), to_string(status));
     }
     requests_.pop(status);
-    // After an error all that wait end with it.
+    // After an error all calls that wait end with the same error.
     while (!requests_.empty()) {
         status = failed(error()) ? error() : launch(requests_.front());
         if (status == Status::in_progress) return status;

@@ -21,30 +21,30 @@
 
 namespace hier {
 
-// What a team is put together from.
+// The parts that a team is given.
 struct TeamParts {
-    std::span<const MakeCollective> collectives;  // that may be called, by index
+    std::span<const MakeCollective> collectives;  // by index
     MakeNetwork network;                          // for a team on several nodes
 };
 
-// But for what is said to be for any thread, all under the progress engine's lock.
+// The progress engine's lock protects all functions but those for any thread.
 class Team {
 public:
-    // Collective over the bootstrap's team, of which `team` is the group, inside a step of the caller's
-    // (Group::agree).
+    // Collective over the bootstrap's team. `team` is the group of all its ranks. The caller is
+    // inside a step (Group::agree).
     Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
          const TeamParts& parts);
     ~Team();
 
-    // in_progress: `request` stands for the call. bad_argument: nothing has started. Any other status:
-    // the error that has broken the team.
+    // in_progress: `request` stands for the call. bad_argument: nothing has started. Any other
+    // status is the error that has broken the team.
     Status start(const Call& call, Request*& request);
-    // In place of a start: the others hear that this rank has failed.
+    // In place of a start. The others hear that this rank has failed.
     Status refuse(Status status);
-    // Between two calls, of a team that has a rail: a peer there that has failed hears that this rank
-    // writes no more.
+    // Between two calls, for a team that has a rail. If a peer on the rail has failed, the peer
+    // hears that this rank writes no more.
     void answer_failure();
-    // Moves the call that runs, and begins the next one when it is over. ok: there is none any more.
+    // Moves the running call, and begins the next one when it is over. ok: no call is left.
     Status progress();
     // `is_dead`: by rank.
     void interrupt(const std::vector<bool>& is_dead) { executor_->interrupt(is_dead); }
@@ -53,7 +53,7 @@ public:
     // From any thread.
     Status error() const { return broken_.load(std::memory_order_acquire); }
     bool takes_device_memory() const { return setup_.node->takes_device_memory(); }
-    // There are more ranks on this host than cores: a rank that waits should let others run.
+    // This host has more ranks than cores: a rank that waits should let others run.
     bool oversubscribed() const { return setup_.oversubscribed; }
     int size() const { return setup_.topology.size(); }
     bool has_rail() const { return setup_.rail != nullptr; }

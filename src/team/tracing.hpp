@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tracer of a team, if the user asks for traces, and the lines at the top of a call's trace.
+// The tracer of a team, if the user asks for traces, and the first lines of a call's trace.
 #pragma once
 
 #include <memory>
