@@ -9,12 +9,13 @@
 namespace hier {
 
 struct Call {
-    std::size_t collective;  // index among those of the team
-    std::size_t bytes;       // of one rank's block; equal on all ranks
+    std::size_t collective;  // index among the team's collectives
+    std::size_t bytes;       // of one rank's block, equal on all ranks
     bool in_place;           // `send` is a part of `receive`
     Region send;
     Region receive;
-    // Local: what the GPU's runtime could not tell of the buffers; no call takes them then.
+    // Local: the error of the GPU's runtime if it could not tell whose memory the buffers are. Then
+    // no call takes them.
     Status memory_error = Status::ok;
 };
 

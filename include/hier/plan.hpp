@@ -3,8 +3,8 @@
 //
 // A *pair* is an ordered pair of ranks on one level. The puts of a pair are counted from 1, and the
 // receiver waits for counts. On the rail level the puts of a pair are issued, and arrive, in the
-// order of their counts. On the node level only the number of arrivals is known, not which puts
-// arrived; but a put that was issued when another one was done counts after it.
+// order of their counts. On the node level the receiver knows only how many puts have arrived, not
+// which ones. But a put that was issued when another one was done counts after that one.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Extent {
     bool operator==(const Extent&) const = default;
 };
 
-// What one transfer moves. Both offsets are bytes from the start of the buffer that holds that end.
+// The bytes that one transfer moves. Both offsets are from the start of the buffer at that end.
 struct Slice {
     std::size_t source;  // in this rank's buffer Op::from
     std::size_t target;  // put: in the peer's receive buffer; copy: in this rank's buffer Op::to
@@ -41,28 +41,29 @@ enum class Place : std::uint8_t {
     send,  // the user's send buffer; never written; not used in place
     receive,
     // A copy of the receive buffer in memory that the network reaches, for a rank whose receive
-    // buffer it does not reach: puts on the rail read and write this one. The node level knows it
-    // only from copies.
+    // buffer the network does not reach. Puts on the rail read and write this copy. On the node
+    // level only copies use it.
     bounce,
 };
 
 struct Op {
     enum class Kind : std::uint8_t {
-        copy,  // between two of the rank's own buffers; on the node level, `peer` is the rank
-        // Tell `peer` (every_peer: all of the node) that this rank is in the call, and that its
-        // receive buffer (rail: its bounce buffer, where there is one) may be written.
+        copy,  // between two buffers of the rank, which is `peer`; on the node level
+        // Tells `peer`, or every_peer of the node, that this rank is in the call, and that its
+        // receive buffer may be written. On the rail that is its bounce buffer if there is one.
         announce,
-        // Tell `peer` (every_peer: all of the node) that this rank is in the call. For calls in
-        // which nobody announces, by ranks that put nothing there.
+        // Tells `peer`, or every_peer of the node, that this rank is in the call. For calls in
+        // which nobody announces, by ranks that put nothing to that peer.
         enter,
         await_announced,  // until `peer` has announced
-        // Until `peer` is known to be in the call: it has entered, announced or put. For calls in
-        // which nobody announces.
+        // Until `peer` is known to be in the call: the peer has entered, announced or put. For
+        // calls in which nobody announces.
         await_entered,
-        // Write the slice into the buffer that `peer` announced, then count it there; done when the
-        // source may be reused. In a published call: let every_peer of the node read it.
+        // Writes the slice into the buffer that `peer` announced, and then counts it there. Done
+        // when the source may be reused. In a published call: lets every_peer of the node read the
+        // slice.
         put,
-        drain,       // until what went to `peer` before, puts and all, lands without our help
+        drain,       // until all that went to `peer` before lands without our help
         await_data,  // until `count` puts of `peer` have arrived
     };
     static constexpr std::int32_t every_peer = -1;
@@ -72,13 +73,13 @@ struct Op {
     Place from;                      // copy, put
     Place to;                        // copy
     std::int32_t peer;               // team rank
-    std::uint32_t count;             // put: its number in the pair; await_data: how many
+    std::uint32_t count;             // put: its number in the pair; await_data: how many puts
     Slice slice;                     // copy, put
     std::uint32_t first_dependency;  // into Plan::dependencies
     std::uint32_t dependencies;
 };
 
-// Does the op wait for a peer to come into the call?
+// Does such an op wait for a peer to come into the call?
 inline bool awaits_peer(Op::Kind kind)
 {
     return kind == Op::Kind::await_announced || kind == Op::Kind::await_entered;
@@ -89,8 +90,8 @@ struct Plan {
     std::vector<std::uint32_t> dependencies;  // indices of earlier ops that must be done first
     int depth = 2;                            // puts on the rail that may be in flight at a time
 
-    // Adds an op behind all others, and returns its index. `after`: the indices of the ops that must
-    // be done first.
+    // Adds an op behind all others, and returns its index. `after` has the indices of the ops that
+    // must be done first.
     std::uint32_t append(Op op, const std::vector<std::uint32_t>& after = {});
 
     std::span<const std::uint32_t> dependencies_of(const Op& op) const

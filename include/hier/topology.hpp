@@ -9,13 +9,13 @@
 //            +---------------+            rail 0 {0,2}
 //
 // A rail is the leader group of one local index: every local rank leads one. With uneven nodes
-// there are as many rails as the smallest node has ranks, and a larger node has several ranks on a
+// there are as many rails as the smallest node has ranks. A larger node then has several ranks on a
 // rail, which share its load:
 //
 //          node 0 {0,1,2}, node 1 {3}:  one rail {0,1,2,3}
 //          node 0 {0,1,2,3}, node 1 {4,5}:  rails {0,2,4} and {1,3,5}
 //
-// Pure values: the same records give the same topology on every rank.
+// Pure values: equal records give the same topology on every rank.
 #pragma once
 
 #include <cstddef>
@@ -26,26 +26,27 @@
 
 namespace hier {
 
-// Where a device, or a set of cores, is in its host. Two positions tell how near they are to one
-// another (topology/nearness.hpp). -1: not known, or not one alone.
+// The place of a device, or of a set of cores, in its host. Two positions tell how near they are to
+// one another (topology/nearness.hpp). -1: not known, or several.
 struct Position {
     std::int64_t pci = -1;          // its own address: domain, bus, device, function
     std::int32_t package = -1;      // hwloc's logical number
     std::int32_t numa = -1;         // the system's number
-    std::int32_t host_bridge = -1;  // hwloc's number; of devices only, as the next
-    std::int32_t root_port = -1;    // what is behind one port is behind one switch or on one card
+    std::int32_t host_bridge = -1;  // hwloc's number; only devices have this and the next
+    std::int32_t root_port = -1;    // devices of one port share a switch or a card
     bool operator==(const Position&) const = default;
 };
 
-// What a rank tells all others about itself. Compared and sent as bytes: no padding, no pointers.
+// The data that a rank sends to all others about itself. Compared and sent as bytes: no padding, no
+// pointers.
 struct PeerRecord {
     std::uint64_t node_key;  // equal exactly for the ranks that share memory and process ids
-    Position gpu;            // that the rank uses
-    std::int32_t package;    // of the cores that the rank is bound to; -1: not bound to one
+    Position gpu;            // the GPU that the rank uses
+    std::int32_t package;    // that holds all cores of the rank; -1: none, or not bound
     std::int32_t numa;
     std::int32_t first_pu;
     std::int32_t pid;         // in the node's process-id namespace
-    std::int32_t cpus;        // of its host that the job may run on
+    std::int32_t cpus;        // cores of its host that the job may run on
     std::int32_t has_device;  // 1: it uses a GPU runtime
 };
 static_assert(std::has_unique_object_representations_v<PeerRecord>);
@@ -55,7 +56,7 @@ public:
     Topology() = default;
 
     // node_of_rank[r] is any number that is equal for the ranks of one node. local_order[r], where
-    // given, orders the ranks of a node; equal values fall back to rank order.
+    // given, orders the ranks of a node. Ranks with equal values keep rank order.
     explicit Topology(std::span<const int> node_of_rank, std::span<const int> local_order = {});
 
     int size() const { return static_cast<int>(node_of_.size()); }
@@ -78,11 +79,11 @@ public:
         return rail_members_[index(rail)];
     }  // by node, then local index
 
-    // The one rank at which the shard of `source` enters `node`; `source` itself on its own node.
-    // Always on source's rail.
+    // The one rank at which the shard of `source` enters `node`, always on the rail of `source`. On
+    // its own node that is `source` itself.
     int entry(int source, int node) const;
-    // The rank of node `from` that puts the node's bundle to node `to`, another one. A node's ranks
-    // take the others in turn, as far as they have a rail of their own.
+    // The rank of node `from` that puts the node's bundle to another node `to`. The ranks of a node
+    // that have a rail of their own take the other nodes round robin.
     int leader(int from, int to) const;
 
 private:
@@ -95,10 +96,12 @@ private:
     std::vector<std::vector<int>> rail_members_;
 };
 
-// Groups ranks by node_key, orders the ranks of a host by locality, and cuts every host into virtual
-// nodes of `ranks_per_node` ranks (0: hosts as they are). Locality is package, NUMA node and PCI
-// address of the GPU where all ranks of the host have one, so that rails join GPUs of one place;
-// then package, NUMA node and first core of the rank, then the rank.
+// Groups ranks by node_key, orders the ranks of a host by locality, and cuts every host into
+// virtual nodes of `ranks_per_node` ranks. 0: every host is one node.
+//
+// Locality is the package, the NUMA node and the PCI address of the GPU, if all ranks of the host
+// have a GPU. So rails join GPUs of one place. Next are the package, the NUMA node and the first
+// core of the rank, and then the rank itself.
 Topology make_topology(std::span<const PeerRecord> records, int ranks_per_node);
 
 }  // namespace hier

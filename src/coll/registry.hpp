@@ -9,11 +9,11 @@
 
 namespace hier {
 
-// In the order of hier.h's HIER_ALLGATHER, ...
+// In the order of the enum of HIER_ALLGATHER in hier.h.
 std::span<const MakeCollective> shipped_collectives();
 
-// With which members of its rail does a rank exchange anything, whatever the collective, the route
-// and the bytes?
+// The members of its rail with which a rank ever exchanges anything, whatever the collective, the
+// route and the bytes.
 std::vector<bool> rail_partners(const Topology& topology, int rank);
 
 }  // namespace hier

@@ -32,8 +32,8 @@ std::string device_and_inode(const char* path)
     return std::to_string(s.st_dev) + ":" + std::to_string(s.st_ino);
 }
 
-// Ranks share a node when they share a kernel, process ids (for copies between processes),
-// /dev/shm, and are meant to by host name and network.
+// Ranks share a node when they share a kernel, process ids and /dev/shm. Process ids are for copies
+// between processes. Host name and network have to be equal too: by these a user separates ranks.
 std::uint64_t node_key()
 {
     char host[256] = "";
@@ -61,28 +61,30 @@ LoadedTopology load(hwloc_type_filter_e devices)
     hwloc_topology_t made = nullptr;
     if (hwloc_topology_init(&made) != 0) return nullptr;
     LoadedTopology topology(made);
-    // Whole, whatever cores this rank may use: numbers of packages and bridges have to mean the
-    // same on all ranks of a host. And nobody is to bind this thread to one core after the other.
+    // The whole machine, whatever cores this rank may use: numbers of packages and bridges have to
+    // mean the same on all ranks of a host. Without hwloc's x86 component, which would bind this
+    // thread to one core after the other.
 #if HWLOC_API_VERSION < 0x00020100
     hwloc_topology_set_flags(made, HWLOC_TOPOLOGY_FLAG_WHOLE_SYSTEM);
 #else
     hwloc_topology_set_flags(made, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_components(made, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-    // Leaks; the Linux component finds the same devices.
+    // Without hwloc's pci component, which leaks. The Linux component finds the same devices.
     hwloc_topology_set_components(made, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "pci");
 #endif
     hwloc_topology_set_all_types_filter(made, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(made, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
-    // Groups stand for what only NUMA nodes or PCI devices tell apart. No OS devices: hwloc would
-    // open the GPUs' libraries for them.
+    // Groups stand for parts that only NUMA nodes or PCI devices tell apart. No OS devices: hwloc
+    // would open the GPUs' libraries to find them.
     hwloc_topology_set_type_filter(made, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
     hwloc_topology_set_type_filter(made, HWLOC_OBJ_PCI_DEVICE, devices);
     hwloc_topology_set_type_filter(made, HWLOC_OBJ_BRIDGE, devices);
     return hwloc_topology_load(made) == 0 ? std::move(topology) : nullptr;
 }
 
-// Each is loaded once; nullptr: hwloc does not work here. That with devices reads their
-// configuration, which takes 10 ms in a virtual machine: only where there is a GPU or RDMA.
+// Each is loaded once. nullptr: hwloc does not work here. machine_with_devices() reads the
+// configuration of devices, which takes 10 ms in a virtual machine. So only processes with a GPU or
+// with RDMA load it.
 hwloc_topology_t machine()
 {
     static const LoadedTopology loaded = load(HWLOC_TYPE_FILTER_KEEP_NONE);
@@ -104,7 +106,7 @@ void add_locality(PeerRecord& record)
         hwloc_bitmap_alloc());
     if (!bound || hwloc_get_cpubind(topology, bound.get(), HWLOC_CPUBIND_PROCESS) != 0) return;
     if (hwloc_bitmap_isincluded(hwloc_topology_get_topology_cpuset(topology), bound.get()))
-        return;  // not bound at all
+        return;  // not bound: all cores are allowed
     const Position position = position_of_cores(topology, bound.get());
     record.package = position.package;
     record.numa = position.numa;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this process can find out about itself and its machine, which is looked at once.
+// What this process can find out about itself and its machine. The machine is looked at once.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace hier {
 
-// The record of this process, but for its GPU. What cannot be found out is -1 or empty: the record
-// then only orders ranks less well.
+// The record of this process without its GPU. A field that cannot be found out is -1 or empty. Then
+// the record only orders ranks less well.
 PeerRecord discover_self();
 
-// topology/locality.hpp, on this machine.
+// The functions of topology/locality.hpp for this machine.
 Position position_of_pci(const std::string& address);
 int numa_nodes();  // 0: not known
 bool place_memory(void* memory, std::size_t bytes, int numa);

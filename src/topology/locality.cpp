@@ -30,8 +30,9 @@ int package_of(hwloc_topology_t topology, hwloc_const_cpuset_t cores)
     return -1;
 }
 
-// Of nodes that hold the cores the smallest, of those the first: a package's fast memory has the
-// same cores as its ordinary memory, and comes behind it. A GPU's memory has none.
+// The smallest NUMA node that holds the cores, and the first of several. The fast memory of a
+// package has the same cores as its ordinary memory, and a higher number. The memory of a GPU has
+// no cores.
 int numa_of(hwloc_topology_t topology, hwloc_const_cpuset_t cores)
 {
     hwloc_obj_t best = nullptr;
@@ -77,7 +78,8 @@ Position position_of_pci(hwloc_topology* topology, const std::string& address)
     Position position;
     const std::int64_t pci = parse_pci(address);
     hwloc_obj_t device = pci >= 0 ? find_pci(topology, pci) : nullptr;
-    // ROCm calls the parts of a GPU (CPX) functions of its device, and the bus has but the first.
+    // ROCm takes the parts of a GPU (CPX) for functions of its device. The bus has only the first
+    // function.
     if (device == nullptr && pci >= 0) device = find_pci(topology, pci & ~std::int64_t{7});
     if (device != nullptr)
         position =
@@ -89,7 +91,7 @@ Position position_of_pci(hwloc_topology* topology, const std::string& address)
         if (o->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST) {
             position.host_bridge = number;
         } else {
-            position.root_port = number;  // the outermost stays
+            position.root_port = number;  // the outermost bridge is the last one
         }
     }
     return position;
@@ -101,7 +103,7 @@ std::string pci_of_network_device(const std::string& name, const std::string& sy
         std::error_code none;
         auto at = std::filesystem::canonical(
             std::filesystem::path(sysfs) / "class" / kind / name / "device", none);
-        // An interface of virtio is on a device of its own below the PCI device.
+        // An interface of virtio is on a device of its own, below the PCI device.
         for (; !none && at.has_relative_path(); at = at.parent_path()) {
             if (parse_pci(at.filename()) >= 0) return at.filename();
         }

@@ -24,9 +24,9 @@ std::vector<int> nearest_of(const Position& rank, std::span<const Nic> nics)
     return nearest;
 }
 
-// Whatever is nearest to two ranks, one set holds the other or they have nothing in common: the
-// hierarchy is a tree. So those with the fewest to choose from go first, and the others level out
-// and leave to them what is near nobody else.
+// The hierarchy is a tree. So the sets of nearest devices of two ranks are disjoint, or one holds
+// the other. Ranks with the fewest candidates choose first. The other ranks then even out the
+// loads. Among devices of equal load a rank takes the one that the fewest ranks are near to.
 class Assignment {
 public:
     Assignment(std::span<const Position> ranks, std::span<const Nic> nics)
@@ -48,7 +48,7 @@ public:
         for (const std::size_t rank : order_) nics_of_[rank].push_back(take(nearest_[rank]));
     }
 
-    // To every rank, or (false) to none.
+    // Gives one more device to every rank. False: some rank finds none, and no rank gets one.
     bool give_one_more()
     {
         std::vector<int> more(nics_of_.size());
@@ -87,8 +87,8 @@ private:
     std::vector<std::vector<int>> nearest_;
     std::vector<std::size_t> order_;
     std::vector<std::vector<int>> nics_of_;
-    std::vector<int> load_;    // ranks that have the device
-    std::vector<int> wanted_;  // ranks to which it is nearest
+    std::vector<int> load_;    // how many ranks have the device
+    std::vector<int> wanted_;  // how many ranks have it among their nearest
 };
 
 }  // namespace

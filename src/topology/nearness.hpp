@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How near two positions of a host are, and which network devices each of its ranks takes.
+// How near two positions of a host are, and the network devices that each of its ranks takes.
 //
 //        package 0                    package 1
 //      bridge   bridge              bridge
@@ -10,7 +10,7 @@
 //    |  |                                        GPU 0 and nic 3: elsewhere
 //  GPU0 nic0
 //
-// Pure: ranks that know the same positions come to the same result.
+// Pure functions: ranks that know the same positions get the same result.
 #pragma once
 
 #include <span>
@@ -23,22 +23,24 @@ namespace hier {
 
 enum class Nearness { same_switch, same_host_bridge, same_numa, same_package, elsewhere };
 
-// What is not known is elsewhere.
+// Positions that are not known are elsewhere.
 Nearness nearness(const Position& a, const Position& b);
 const char* to_string(Nearness nearness);
 
-// Is anything known of where this is?
+// Is anything known of this position?
 bool is_placed(const Position& position);
 
-// The text of a PCI address, 0000:1b:00.0, and back; -1: it is none.
+// A PCI address as a number, and its text 0000:1b:00.0. -1: the text is no address.
 std::int64_t parse_pci(const std::string& text);
 std::string pci_text(std::int64_t pci);
 
-// What decides on the network devices of each of a host's ranks: its GPU, else its cores. A GPU that
-// all of several ranks name is the one that a runtime gives to those who have not chosen: nobody's.
+// The positions that decide on the network devices of a host's ranks: of the GPU, or else of the
+// cores. If all of several ranks name the same GPU, it is the runtime's default and no choice of
+// theirs. Then their cores decide.
 std::vector<Position> rank_positions(std::span<const PeerRecord> host);
 
-// The ranks that share a host's devices, virtual nodes or not, and which of them `rank` is.
+// The ranks that share a host's devices, whether they are on virtual nodes or not. `self` is the
+// index of `rank`.
 struct HostRanks {
     std::vector<Position> positions;
     int self;
@@ -47,13 +49,15 @@ HostRanks host_ranks(std::span<const PeerRecord> records, const Topology& topolo
 
 struct Nic {
     Position position;
-    std::string link = {};  // its rate, kind and subnet, as the system says; "": not known
+    std::string link = {};  // rate, kind and subnet, as the system tells them; "": not known
 };
 
-// For each rank the indices of its devices, as many as any other has. The first is one of the
-// nearest, all of which get as many ranks as can be; without positions rank l has device
-// l mod nics.size(). Where each rank finds one more among its nearest that nobody has, and whose
-// link is as its first one's, it gets that, too, up to `most`. `nics` is not empty.
+// The indices of each rank's devices, equally many for all ranks. `nics` is not empty.
+//
+// The first device is one of the rank's nearest, and ranks are spread over these as evenly as
+// possible. Without positions rank l has device l mod nics.size(). A rank gets one more device if
+// every rank finds one among its nearest that nobody has, with the same link as its first. `most`
+// is the limit.
 std::vector<std::vector<int>> assign_nics(std::span<const Position> ranks,
                                           std::span<const Nic> nics, int most);
 

@@ -12,7 +12,7 @@ Topology::Topology(std::span<const int> node_of_rank, std::span<const int> local
     : node_of_(node_of_rank.size()), local_of_(node_of_rank.size()),
       rail_index_(node_of_rank.size())
 {
-    std::map<int, int> number;  // of a node, by first appearance in rank order
+    std::map<int, int> number;  // the number of a node: its first appearance in rank order
     for (std::size_t r = 0; r < node_of_rank.size(); r++) {
         const auto [it, is_new] =
             number.try_emplace(node_of_rank[r], static_cast<int>(members_.size()));
@@ -78,8 +78,8 @@ Topology make_topology(std::span<const PeerRecord> records, int ranks_per_node)
     std::sort(by_locality.begin(), by_locality.end(),
               [&](int a, int b) { return key(a) < key(b); });
 
-    std::map<std::uint64_t, int> seen;  // ranks of a host met so far, in local order
-    std::map<std::pair<std::uint64_t, int>, int> number;  // of a virtual node
+    std::map<std::uint64_t, int> seen;  // how many ranks of a host have been met, in local order
+    std::map<std::pair<std::uint64_t, int>, int> number;  // the number of a virtual node
     std::vector<int> node_of(records.size());
     std::vector<int> order(records.size());
     for (const int r : by_locality) {

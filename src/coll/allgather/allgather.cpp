@@ -7,7 +7,7 @@
 
 namespace hier {
 
-// A pair of ranks may put the chunks of all shards, and has to be able to count them.
+// Makes chunks so large that a pair can count them: a pair may put the chunks of all shards.
 Constraints Allgather::countable(std::size_t bytes, Constraints constraints) const
 {
     const std::size_t chunks_per_shard =

@@ -9,14 +9,14 @@ namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-// A rank's queue of copies: how many, and the bytes of all pushes and all own copies. Copies out of
-// the bounce buffer and into it have c bytes each.
+// A rank's queue of copies: the numbers of copies, and the bytes of all pushes and of all own
+// copies. Copies out of the bounce buffer and into it have c bytes each.
 struct Copies {
     double pushes = 0, pushed = 0, own = 0, owned = 0, out = 0, in = 0;
 };
 
-// As long as the queue never rests: its streams, its issue, or the busiest port. Copies out come
-// first and have one port: nothing else moves beside them.
+// The time of a queue that never rests: that of its streams, of its issue, or of the busiest port.
+// Copies out come first and have one port, so nothing else moves beside them.
 double queue_time(const Rates& r, const Copies& n, int members, double c)
 {
     const double stage = r.stage > 0 ? c / r.stage : 0;
@@ -46,7 +46,7 @@ AllgatherCost::AllgatherCost(const Topology& topology, const Rates& rates)
         load_[static_cast<std::size_t>(route)] = route_load(topology, rates.nics, route);
 }
 
-// Those for shards of this size.
+// The rates for shards of this size.
 Rates AllgatherCost::rates_for(std::size_t bytes, bool is_publish) const
 {
     Rates r = rates_;
@@ -58,8 +58,8 @@ Rates AllgatherCost::rates_for(std::size_t bytes, bool is_publish) const
     return r;
 }
 
-// Does all that any rank pushes to its node fit in? (Of larger shards a single copy is faster: 24 KiB
-// on 2 ranks 6.5 us, by CMA 4.3 to 5.2.)
+// Does all that any rank pushes to its node fit in? Larger shards are faster with a single copy: 24
+// KiB on 2 ranks took 6.5 us, and 4.3 to 5.2 us by CMA.
 bool AllgatherCost::is_publish(std::size_t bytes, Route route, std::size_t chunk) const
 {
     const auto& nodes = load(route).nodes;
@@ -75,8 +75,8 @@ bool AllgatherCost::is_publish(std::size_t bytes, Route route, std::size_t chunk
 
 double AllgatherCost::fallback(std::size_t bytes) const
 {
-    // Through Open MPI's shared memory, a message and a byte (2 to 32 ranks on as many cores, 16 B
-    // to 16 KiB).
+    // The time of a message through Open MPI's shared memory, and its rate. Measured with 2 to 32
+    // ranks on as many cores, 16 B to 16 KiB.
     constexpr double message = 1e-6, node_rate = 2.6e9;
     const double rounds = std::ceil(std::log2(ranks_));
     const double size = static_cast<double>(bytes);
@@ -84,7 +84,7 @@ double AllgatherCost::fallback(std::size_t bytes) const
     const double detour =
         rates_.detour + (rates_.detour_rate > 0 ? (ranks_ + 1) * size / rates_.detour_rate : 0);
     if (nodes_ == 1) return detour + rounds * message + copies;
-    // In the last rounds every rank sends to another node what it has.
+    // In the last rounds every rank sends all that it has to another node.
     const int nics = rates_.nics > 0 ? std::min(rates_.nics, max_members_) : max_members_;
     const double sharing = std::ceil(static_cast<double>(max_members_) / nics);
     const double through_nic = sharing * (ranks_ - max_members_) * size;
@@ -101,7 +101,7 @@ Choice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     const double size = static_cast<double>(bytes);
     Rates spreading = r;
     if (r.link_alone > 0) spreading.link = r.link_alone;
-    const double stage =  // out, and the last one's in
+    const double stage =  // the first one out, the last one in
         r.stage > 0 ? r.copy_issue + r.link_latency + static_cast<double>(whole) / r.stage : 0;
     Choice choice{Route::bundles, whole, std::clamp(busiest.out, 1, max_chosen_depth)};
     choice.eager = eager && nodes_ > 1;
@@ -110,7 +110,7 @@ Choice AllgatherCost::bundled(std::size_t bytes, bool eager) const
         std::max((busiest.out + busiest.in) * r.nic_issue, busiest.nic_messages * r.nic_gap);
     const double rail =
         eager ? eager_time(bytes, Route::bundles, 1) : std::max(busiest.nic * size / r.nic, issue);
-    double handshake = 0;  // beyond the gathering
+    double handshake = 0;  // the part that gathering does not hide
     for (const RouteLoad::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
         const Copies own{.pushes = peers, .pushed = size * peers, .own = 1, .owned = size};
@@ -131,8 +131,8 @@ Choice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     return choice;
 }
 
-// Of a rank's chunks, what its busiest lane carries: a peer's go in turn, and begin on the next lane with
-// each peer. A ring has but one.
+// The part of a rank's chunks that its busiest lane carries. The chunks for a peer are striped over
+// the lanes, and each peer begins on the next lane. A ring has only one peer.
 double AllgatherCost::lane_share(Route route, std::size_t chunks) const
 {
     const std::size_t lanes = index(rates_.lanes);
@@ -143,13 +143,14 @@ double AllgatherCost::lane_share(Route route, std::size_t chunks) const
     return static_cast<double>(on_one) / static_cast<double>(peers * chunks);
 }
 
-// Of the busiest NIC.
+// The time of the busiest NIC.
 double AllgatherCost::network_time(std::size_t bytes, Route route, std::size_t chunks) const
 {
     return load(route).nic * lane_share(route, chunks) * static_cast<double>(bytes) / rates_.nic;
 }
 
-// Messages between nodes, from the first one's start to the last one's. They take one lane.
+// The time of messages between nodes, from the start of the first to the start of the last. All
+// take one lane.
 double AllgatherCost::eager_time(std::size_t bytes, Route route, std::size_t chunks) const
 {
     const Rates& r = rates_;
@@ -196,11 +197,11 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
                                             : rail_time(bytes, route, chunk, depth);
     const double last_arrival = std::max(out, eager ? 0 : latency) + rail + latency;
 
-    // On several lanes as many chunks land at the same time, the last ones, too.
+    // On several lanes several chunks land at the same time. That also holds for the last chunks.
     const bool has_lanes = nodes_ > 1 && !eager;
     const double last_ones = route == Route::direct ? k * (nodes_ - 1) : k;
     const double at_once = has_lanes ? std::min<double>(r.lanes, last_ones) : 1;
-    // The first chunks of all ranks that share a NIC go through it one after the other.
+    // Ranks that share a NIC send their first chunks through it one after the other.
     const double sharing = std::max(1.0, busiest.nic / std::max<double>(busiest.in, 1));
     const double first_arrival = (eager ? 1 : 2) * latency + sharing * wire;
 
@@ -226,7 +227,7 @@ bool AllgatherCost::pushes_own_first() const
     return rates_.stage <= 0 && load(Route::direct).nodes.size() == 1;
 }
 
-// Of `count` pushes of c bytes: the last streams that have something to do may not be all.
+// The time of `count` pushes of c bytes. In the last round some streams may have nothing to do.
 double AllgatherCost::pushing_time(const Rates& r, double count, int members, double c) const
 {
     const double queue = queue_time(r, {.pushes = count, .pushed = count * c}, members, c);
@@ -234,7 +235,7 @@ double AllgatherCost::pushing_time(const Rates& r, double count, int members, do
     return std::max(queue, std::ceil(count / r.streams) * (r.link_latency + c / r.link));
 }
 
-// In chunks of c bytes.
+// The time of all copies of a rank, in chunks of c bytes.
 double AllgatherCost::links_time(const Rates& r, const RouteLoad::Node& node, double size,
                                  double c) const
 {

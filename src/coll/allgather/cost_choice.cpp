@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which route, chunk and window: by what AllgatherCost predicts of each.
+// The choice of route, chunk and window, by the times that AllgatherCost predicts.
 #include <algorithm>
 #include <cmath>
 
@@ -13,10 +13,12 @@ bool AllgatherCost::is_eager(std::size_t bytes, Route route, const Constraints& 
     return nodes_ > 1 && bytes <= constraints.eager_bytes / shards;
 }
 
-// With a handshake, too? A block in a bundle costs copy engines no copy of its own, whose start takes
-// longer than the bytes, if the bundle lies side by side and is not cut. Cores save little; and over
-// TCP they were the fastest on 4 nodes of 8 ranks alone, and on others slow out of all proportion:
-// several of 64 KiB at a time into one node.
+// Are bundles worth their handshake? With copy engines they are if a bundle lies side by side and
+// is not cut. Then a block of a bundle costs no copy of its own, whose start takes longer than its
+// bytes.
+//
+// Cores save little. Over TCP bundles were the fastest only on 4 nodes of 8 ranks. On other layouts
+// they were very slow, with several messages of 64 KiB at a time into one node.
 bool AllgatherCost::is_worth_bundling(std::size_t bytes, const Constraints& constraints) const
 {
     constexpr std::size_t most = 16 << 20;  // of a bundle
@@ -31,10 +33,10 @@ bool AllgatherCost::is_choice(std::size_t bytes, Route route, const Constraints&
            is_worth_bundling(bytes, constraints);
 }
 
-// As few puts in flight as the NIC needs.
+// The smallest window that keeps the NIC busy.
 int AllgatherCost::window(std::size_t bytes, Route route, std::size_t chunk) const
 {
-    // One is on its way while the next is being posted.
+    // One put is on its way while the next is being posted.
     const double least = 2.0 * rates_.lanes;
     const RouteLoad& busiest = load(route);
     if (busiest.nic == 0) return static_cast<int>(least);
@@ -46,9 +48,9 @@ int AllgatherCost::window(std::size_t bytes, Route route, std::size_t chunk) con
     return static_cast<int>(std::clamp(std::ceil(needed), least, double{max_chosen_depth}));
 }
 
-// A put whose cost is half a percent of its time on the wire gains nothing from being larger; the
-// network and what shares it run more evenly with smaller ones than the formula knows (4 H200 on 2
-// nodes over TCP: 64 MiB in chunks of 2 MiB took 7 % more than in chunks of 1 MiB).
+// A put whose cost is half a percent of its time on the wire gains nothing from being larger.
+// Smaller puts let the network run more evenly than the formula knows. On 2 nodes of 4 H200 over
+// TCP, 64 MiB took 7 % more in chunks of 2 MiB than in chunks of 1 MiB.
 double AllgatherCost::largest_chunk(Route route) const
 {
     constexpr double share = 0.005;
@@ -57,7 +59,8 @@ double AllgatherCost::largest_chunk(Route route) const
     return rates_.nic_issue * rates_.nic * rates_.lanes / (share * sharing);
 }
 
-// Only after the choice: the window is a rank's own affair, and the rest must be the same on all ranks.
+// Applies the constraints that must not change the choice. The window may differ from rank to rank.
+// The rest must be the same on all ranks.
 Choice AllgatherCost::granted(std::size_t bytes, Choice choice,
                               const Constraints& constraints) const
 {
@@ -74,15 +77,15 @@ Choice AllgatherCost::granted(std::size_t bytes, Choice choice,
 Choice AllgatherCost::choose(std::size_t bytes, const Constraints& constraints) const
 {
     constexpr std::size_t page = 4096;
-    // More chunks cost what the formula does not see, and so do puts that all come at once: a gain
-    // that is less than this is none.
+    // A gain below this does not count. The formula leaves out some costs of more chunks, and of
+    // puts that all come at once.
     constexpr double worthwhile = 0.99;
-    // With a handshake a bundle's hops are one after the other, and each may be late.
+    // With a handshake the hops of a bundle come one after the other, and each may be late.
     constexpr double worth_a_hop = 0.8;
     Choice best;
     const auto consider = [&](std::size_t chunk) {
-        // A ring of two is nothing but direct puts. With two neighbours only, no link has to take
-        // from several at once.
+        // On two nodes a ring is the same as direct puts. On more, a ring has two neighbours only,
+        // so no link has to take from several ranks at once.
         const Route first = nodes_ > 2 ? Route::ring : Route::direct;
         const Route second = nodes_ > 2 ? Route::direct : Route::ring;
         for (const Route route : {first, second, Route::bundles}) {
@@ -109,7 +112,7 @@ Choice AllgatherCost::choose(std::size_t bytes, const Constraints& constraints) 
     for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= constraints.min_chunk; cuts *= 2) {
         const std::size_t even = (bytes + cuts - 1) / cuts;
         consider(cuts == 1 ? even : (even + page - 1) / page * page);
-        if (nodes_ == 1) break;  // nothing to overlap with: every cut only costs
+        if (nodes_ == 1) break;  // nothing overlaps, so a cut only costs
     }
     return granted(bytes, best, constraints);
 }

@@ -24,8 +24,8 @@ public:
             }
         }
         if (route_ == Route::direct) {
-            // All put to the node at the same distance at the same time: where its ranks are fewer,
-            // the others wait for it.
+            // All ranks put to the node at one distance at the same time. If that node has fewer
+            // ranks, the others wait for it.
             load_.nic = 0;
             for (const int most : by_distance_) load_.nic += most;
         }
@@ -70,7 +70,7 @@ private:
         load_.nic_messages = std::max({load_.nic_messages, most(messages_in), most(messages_out)});
     }
 
-    // In which a node's bundle goes: one for each run of neighbours in rank order.
+    // The messages of a node's bundle: one for each run of neighbours in rank order.
     int messages_of(int node) const
     {
         std::vector<int> ranks(topo_.ranks_on(node).begin(), topo_.ranks_on(node).end());
@@ -87,7 +87,7 @@ private:
 
     static int most(const std::vector<int>& of) { return *std::max_element(of.begin(), of.end()); }
 
-    // Of a node's ranks, and of its network devices.
+    // Notes the loads of a node's ranks and network devices.
     void note(const std::vector<int>& in, const std::vector<int>& out,
               const std::vector<int>& nic_in, const std::vector<int>& nic_out)
     {

@@ -7,41 +7,43 @@
 //         +------ rail 0 ---|--------+                 |
 //                           +------- rail 1 -----------+
 //
-//   1. announce: whoever will write here learns that it may
+//   1. announce: tell the ranks that will write here that they may
 //   2. put the own shard, chunk by chunk, to its entry rank on every other node (direct), or on
-//      the next one (ring)
+//      the next node only (ring)
 //   3. at the same time push the own shard to the node's other ranks
-//   4. as each chunk of a remote shard lands, push it to the node's other ranks (and, in a ring,
-//      put it on to the next node)
+//   4. push each chunk of a remote shard that lands to the node's other ranks; in a ring, also put
+//      the chunk to the next node
 //
 // N nodes, G ranks a node, S bytes a shard. Each rail carries (N-1)*S in and out, the minimum; each
 // rank pushes (G-1)*N*S. Time ~ max(rail, push) + one chunk's fan-out. Peers are taken in staggered
 // order, so that at no time all ranks write to the same one.
 //
-// A rank whose network reaches only its bounce buffer (it need not be so on every rank):
+// A rank whose network reaches only its bounce buffer. Other ranks may not need one.
 //
 //     send or receive -- copy --> bounce -- 2 --> peer            the own shard, chunk by chunk
 //                        peer --> bounce -- copy --> receive -- 4 --> the node's other ranks
 //                                    \------ 4, ring --> next node
 //
-// It copies its own S bytes out, once for all next hops, and the (N-1)*S of its rail in. (G ranks a
-// node again; uneven nodes: what enters at it.) Only the copy out delays its rail, by one chunk.
+// Such a rank copies its own S bytes out, once for all next hops. It copies in what enters at it,
+// which is (N-1)*S on even nodes. Only the copy out delays the rail, by one chunk.
 //
-// Bundles, for shards so small that messages cost more than bytes: a node's shards go to each other
-// node in one message, which one rank of each sends and another takes. (N-1)/G messages a rank
-// instead of N-1, for one hop more.
+// Bundles, for shards so small that messages cost more than bytes. A node's shards go to each other
+// node in one message, from one rank here to one rank there. A rank has (N-1)/G messages instead of
+// N-1, for one hop more.
 //
 //     r0, r1 -- push --> leader for node 1 -- put {r0, r1} --> its entry rank -- push --> r2, r3
 //
 // Eager calls: small shards are put without waiting for the peer, and nobody announces. That saves a
-// hop. A rank that waits for data waits for its sender, too, so that a report can name it.
+// hop. A rank that waits for data also waits until the sender is in the call, so that a report can
+// name a late sender.
 //
-// Published calls: on its node a rank puts each small block once, where all others read it, and waits
-// for nobody.
+// Published calls: on its node a rank puts each small block once, to a place where all others read.
+// The put waits for nobody.
 //
-// In both, a rank that has ended a call knows that all ranks it exchanges data with have entered the
-// call, because it has data from them. A rank with an empty shard sends none. So it sends a word
-// instead (enter), and the others wait for that (await_entered).
+// Eager and published puts come without announcements. A rank that has ended such a call still
+// knows that its partners have entered the call, because it has data from them. A rank with an
+// empty shard sends a word in place of data (enter), and the others wait for the word
+// (await_entered).
 //
 // Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
 // per local rank (multi-leader / multi-rail), pipelined by chunk.
@@ -163,7 +165,7 @@ private:
 
     void push_own_shard()
     {
-        std::map<int, Dependencies> pushes;  // by node peer that leads, or to all
+        std::map<int, Dependencies> pushes;  // by target: a leader, or all ranks of the node
         routing_.for_each_own_push(rank_, [&](Extent chunk) {
             routing_.for_each_node_target(rank_, [&](int target) {
                 const std::uint32_t push = writer_.put(Level::node, target, chunk, true);
@@ -171,7 +173,7 @@ private:
                     pushes[target].push_back(push);
             });
         });
-        // A leader takes the first puts that come from a rank for the shard of that rank.
+        // A leader knows only how many puts have come from a rank. So later puts wait for these.
         for (auto& [target, ops] : pushes) writer_.hold_puts(Level::node, target, std::move(ops));
     }
 
@@ -183,10 +185,10 @@ private:
         });
     }
 
-    // By a leader: the bundle of its own node.
+    // A leader puts the bundle of its own node.
     void put_bundles()
     {
-        std::map<int, std::uint32_t> arrivals;  // of node peers' shards, by rank
+        std::map<int, std::uint32_t> arrivals;  // the awaits of node peers' shards, by rank
         routing_.for_each_node_peer(rank_, [&](int rank) {
             if (shard(rank).length > 0)
                 arrivals[rank] = writer_.await_data(Level::node, rank, routing_.own_pushes(rank));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the plan of an allgather is made from. Every byte has one home offset, the same in all
-// receive buffers.
+// The properties of a call that an allgather plan is made from. Every byte has one home offset, the
+// same in all receive buffers.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,15 @@
 namespace hier {
 
 struct AllgatherShape {
-    std::span<const Extent> shards;  // of every rank, in the receive buffers; they do not overlap
+    std::span<const Extent> shards;  // of all ranks, in the receive buffers, without overlap
     std::size_t chunk;               // bytes of one put at most; > 0
     Route route;
     // Local: these may differ from rank to rank.
     bool in_place;  // the rank's own shard is in its receive buffer already
     bool bounce;    // the rank's network reaches only its bounce buffer
     int depth = 2;  // puts on the rail in flight; > 0
-    // Rail peers need not be in the call yet: their network keeps what is early. Equal on all ranks.
+    // Rail peers need not be in the call yet, because their network keeps early messages. Equal on
+    // all ranks.
     bool eager = false;
     // A rank puts to all ranks of its node at once, whether they are in the call or not. Equal on
     // all ranks.

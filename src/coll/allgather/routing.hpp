@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between which ranks the shards of an allgather travel, by route. Every rank derives the same.
+// The ranks between which the shards of an allgather travel, by route. Every rank derives the same.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace hier {
 
-// Refers to both of its arguments.
+// Refers to both arguments of the constructor.
 class AllgatherRouting {
 public:
     AllgatherRouting(const Topology& topology, const AllgatherShape& shape)
@@ -25,8 +25,8 @@ public:
     {
         for_each_cut(whole, shape_.chunk, f);
     }
-    // Inside its node a rank pushes its shard in these: it is there from the start and nobody hands
-    // it on, so no cut makes it end earlier.
+    // Cuts of the own shard for pushes inside the node. The shard is there from the start and
+    // nobody hands it on, so a cut does not make it end earlier.
     std::uint32_t own_pushes(int rank) const { return cuts(shard(rank), own_push(rank)); }
     template <class F> void for_each_own_copy(int rank, F f) const
     {
@@ -46,13 +46,13 @@ public:
         for_each_entering(rank, [&](int, Extent slice) { count += chunks(slice); });
         return count;
     }
-    // The shards of a node: what lies side by side is one slice.
+    // The shards of a node. Shards that lie side by side are one slice.
     std::vector<Extent> bundle(int node) const;
     // Does this rank put its node's bundle to another node?
     bool leads(int rank) const;
-    // Does what `rank` puts to this target reach such a rank?
+    // Does a put of `rank` to this target reach a rank that leads?
     bool reaches_a_leader(int rank, int target) const;
-    // Who sends the shard of `source`, or the bundle of that leader, to `node`.
+    // The rank that sends the shard of `source`, or the bundle of the leader `source`, to `node`.
     int previous_hop(int source, int node) const;
 
     // The other ranks of the rank's node, in staggered order: at no time do all ranks put to the same.
@@ -70,7 +70,7 @@ public:
         if (has_node_peers(rank)) f(Op::every_peer);
     }
 
-    // Where `holder`, which has the shard of `source`, sends it on its rail: f(rank).
+    // The ranks to which `holder` sends the shard of `source` on its rail: f(rank).
     template <class F> void for_each_next_hop(int holder, int source, F f) const
     {
         const int nodes = topo_.nodes();
@@ -83,9 +83,9 @@ public:
         }
     }
 
-    // What enters the node of `rank` there: f(source, slice), where source is the slice's owner or
-    // the leader that bundled it. Nearest node backwards first, which is the order in which a ring
-    // delivers and in which a staggered exchange does.
+    // The shards and bundles that enter the node of `rank` at `rank`: f(source, slice). The source
+    // is the owner of the slice, or the leader that bundled it. The nearest node backwards comes
+    // first. A ring delivers in this order, and a staggered exchange does too.
     template <class F> void for_each_entering(int rank, F f) const
     {
         const int nodes = topo_.nodes();
@@ -124,8 +124,9 @@ private:
     const AllgatherShape& shape_;
 };
 
-// With which members of its rail does a rank exchange anything, whatever the route and the bytes? With
-// all on other nodes, unless nodes are uneven and a rail has several ranks of one node.
+// The members of its rail with which a rank ever exchanges anything, whatever the route and the
+// bytes. These are all members on other nodes, unless nodes are uneven and a rail has several ranks
+// of one node.
 std::vector<bool> allgather_partners(const Topology& topology, int rank);
 
 }  // namespace hier

@@ -12,7 +12,7 @@ namespace hier {
 enum class Route : std::uint8_t {
     direct,  // from its owner to every node, one hop
     ring,    // from node to node, nodes - 1 hops
-    // With the other shards of its node: one rank of the node puts them all to one rank of every
+    // With the other shards of its node. One rank of the node puts them all to one rank of every
     // other node.
     bundles,
 };
@@ -27,8 +27,8 @@ struct Choice {
     bool own_whole = false;  // ranks push their own shards to their node uncut
     bool eager = false;      // puts on the rail do not wait for their receivers
     bool publish = false;    // puts on the node go to all of its ranks and wait for none
-    // Predicted times, in seconds. `seconds` is the whole call. It is the larger of the other two, or
-    // for bundles their sum; of the links' time only the part counts that the network does not hide.
+    // Predicted times, in seconds. `seconds` is the whole call: the larger of the other two, or for
+    // bundles their sum. For bundles `links` has only the part that the network does not hide.
     double seconds = 0;
     double network = 0;
     double links = 0;
@@ -39,13 +39,13 @@ struct Choice {
 
 inline constexpr int max_chosen_depth = 64;
 
-// What a choice has to keep to.
+// Limits that a choice has to keep.
 struct Constraints {
     std::optional<Route> route;
     std::size_t chunk = 0;                 // 0: choose
-    int depth = 0;                         // 0: choose; changes neither route nor chunk
-    std::size_t min_chunk = 32 << 10;      // below, a put costs more than its bytes
-    std::size_t eager_bytes = 0;           // of a message up to which the call is eager; 0: never
+    int depth = 0;                         // 0: choose. Changes neither route nor chunk
+    std::size_t min_chunk = 32 << 10;      // smaller puts cost more than their bytes
+    std::size_t eager_bytes = 0;           // the largest eager message; 0: none
     std::uint32_t max_count = UINT32_MAX;  // puts that can be counted between two ranks
 };
 

@@ -4,7 +4,7 @@
 //
 // One object serves one team. All functions are pure: they give equal answers on all ranks of the
 // team for equal arguments. Arguments marked local may differ from rank to rank; they change a
-// rank's own plan, never what it exchanges with others.
+// rank's own plan, but never its exchange with other ranks.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace hier {
 
-// What a rank's plan depends on.
+// The arguments on which a rank's plan depends.
 struct PlanInput {
     int rank;
     std::size_t bytes;  // of one rank's block
@@ -37,13 +37,13 @@ class Collective {
 public:
     virtual ~Collective() = default;
 
-    virtual const char* name() const = 0;  // as messages have it
+    virtual const char* name() const = 0;  // the word in messages
     // May the core run a call of this size? If not, the caller has made an error.
     virtual bool eligible(std::size_t bytes) const = 0;
     virtual Choice choose(std::size_t bytes, const Constraints& constraints) const = 0;
     virtual Plan plan(const PlanInput& input) const = 0;
     virtual Cost cost(std::size_t bytes, const Constraints& constraints) const = 0;
-    // The choices that choose() has considered and not taken, for the user to see.
+    // The choices that choose() has considered and not taken. The user sees them in the log.
     virtual std::vector<Choice> alternatives(std::size_t, const Constraints&) const { return {}; }
 };
 

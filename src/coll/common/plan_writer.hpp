@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes one rank's plan: appends operations, counts the puts to each peer, and knows in which of the
-// rank's buffers a byte is. Which bytes go where is the caller's part.
+// Writes one rank's plan. Appends operations, counts the puts to each peer, and knows which of the
+// rank's buffers holds a byte. The caller decides which bytes go where.
 //
-// Chunks are named by their home: the place in the receive buffer, which is the same on all ranks.
+// A chunk is named by its home, its place in the receive buffer. The home is the same on all ranks.
 #pragma once
 
 #include <cstdint>
@@ -27,16 +27,17 @@ public:
         plan_.depth = depth;
     }
 
-    // All that add operations return the operation.
+    // The functions that add an operation return its index.
     std::uint32_t add(Op::Kind kind, Level level, int peer, const Dependencies& after = {});
     // Waits for `count` puts of the peer.
     std::uint32_t await_data(Level level, int peer, std::uint32_t count);
     // The next put to this peer. `is_own`: the chunk is a part of the rank's own block.
     std::uint32_t put(Level level, int peer, Extent chunk, bool is_own, Dependencies after = {});
-    // Later puts to this peer wait for these operations, and no more for those of an earlier call.
+    // Later puts to this peer wait for these operations. They no longer wait for those of an
+    // earlier hold_puts().
     void hold_puts(Level level, int peer, Dependencies until);
     std::uint32_t copy(Place from, Place to, Extent chunk, const Dependencies& after = {});
-    // To the bounce buffer. A chunk is copied once, for all peers that get it.
+    // Copies to the bounce buffer. A chunk is copied once for all peers that get it.
     std::uint32_t copy_out(Place from, Extent chunk, const Dependencies& after = {});
 
     // Where the own block is.

@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How fast a team's machines are, as cost models take it.
+// The speeds of a team's machines, as cost models take them.
 #pragma once
 
 #include <cstddef>
 
 namespace hier {
 
-// Bytes per second, seconds.
+// In bytes per second and in seconds.
 struct Rates {
-    double nic = 0;  // > 0, each direction
+    double nic = 0;  // a NIC, in each direction; > 0
     double nic_latency = 0;
-    double nic_issue = 0;   // of a put with its signal
-    double message = 0;     // of an eager message, for the core at either end
-    double nic_gap = 0;    // of either for the NIC, which takes one at a time
-    int nics = 0;           // of a node; 0: one a rank. Local rank l uses NIC l % nics
-    int lanes = 1;          // so many NICs in place of each, to which chunks go in turn
-    double link = 0;        // > 0, of one rank's pushes
-    double link_alone = 0;  // of a rank to which nobody pushes meanwhile; 0: `link`
+    double nic_issue = 0;   // a core's time for a put with its signal
+    double message = 0;     // a core's time for an eager message, at either end
+    double nic_gap = 0;     // a NIC's time for a put or a message, whatever its size
+    int nics = 0;           // of a node; 0: one for each rank. Local rank l uses NIC l % nics
+    int lanes = 1;          // NICs in the place of each one; a rank's chunks are striped over them
+    double link = 0;        // all pushes of one rank; > 0
+    double link_alone = 0;  // the same while nobody pushes to this rank; 0: as `link`
     double link_latency = 0;
-    double small_latency = 0;     // likewise, of shards of up to
-    std::size_t small_bytes = 0;  // this
-    // Likewise, of those among them in which a rank pushes no more than this to its node, bytes and as
-    // many for each block: publishes. 0: none is.
+    // The latency of pushes of shards of up to `small_bytes`.
+    double small_latency = 0;
+    std::size_t small_bytes = 0;
+    // The latency of a publish. Such small shards are published if all that a rank pushes to its node
+    // fits into `publish_space`, with `publish_block` bytes more for each block. Space 0: none is.
     double publish_latency = 0;
     std::size_t publish_space = 0, publish_block = 0;
     double copy_issue = 0;
     int streams = 1;
-    double node = 0;       // of all pushes of a node together; 0: only `link` limits
-    double own = 0;        // > 0, a copy inside a rank's memory
+    double node = 0;       // all pushes of a node together; 0: only `link` limits them
+    double own = 0;        // a copy inside a rank's memory; > 0
     double stage = 0;      // to and from the bounce buffer; 0: there is none
-    bool engines = false;  // that copy, so that the ranks' cores do not
+    bool engines = false;  // copy engines copy, so the ranks' cores do not
     double overhead = 0;
-    // What the fallback module's calls cost more, their memory having to be the host's: at least, and
-    // a rate; 0: nothing.
+    // What a call of the fallback module takes more, because its memory has to be the host's: a time,
+    // and a rate. 0: nothing.
     double detour = 0, detour_rate = 0;
 };
 
