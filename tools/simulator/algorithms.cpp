@@ -72,7 +72,7 @@ hier::Rates small_rates_of(const Machine& m)
 
 namespace {
 
-// Memory of a run: ops with their tables, and events.
+// Refuses a run that would take too much memory: ops with their tables, and events.
 void check_memory(double ops)
 {
     constexpr double bytes_per_op = 90, most = 6e9;
@@ -88,7 +88,7 @@ Symmetry symmetry_for(const Options& options, Symmetry wanted)
     return options.is_full || !is_even(options.ranks_of()) ? Symmetry::none : wanted;
 }
 
-// What this call finds.
+// The machine as this call uses it.
 Machine machine_for(const Topology& topology, const Options& options, std::size_t bytes,
                     const hier::Choice& choice)
 {

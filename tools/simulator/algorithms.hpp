@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What there is to run on one machine, by name.
+// The algorithms that can run on a machine, by name.
 #pragma once
 
 #include <span>
@@ -16,19 +16,19 @@ namespace bench::simulator {
 
 struct Result {
     std::string algorithm;
-    hier::Choice choice;  // ours
+    hier::Choice choice;  // of hier
     Outcome outcome;
 };
 
 [[nodiscard]] hier::Topology make_topology(const std::vector<int>& ranks_of);
-// NICs that every rank can have to itself, as the product gives them out.
+// How many NICs every rank can have to itself, by the rule of hier.
 [[nodiscard]] int lanes_of(const Machine& machine, const std::vector<int>& ranks_of);
-// What the product's cost model is told of the machine.
+// The machine as hier's cost model sees it.
 [[nodiscard]] hier::Rates rates_of(const Machine& machine);
-[[nodiscard]] hier::Rates small_rates_of(const Machine& machine);  // and what small calls take
+[[nodiscard]] hier::Rates small_rates_of(const Machine& machine);  // with the rates of small calls
 [[nodiscard]] bool is_even(const std::vector<int>& ranks_of);
 
-// Ours, with the plans of the product.
+// The plans of hier itself.
 [[nodiscard]] hier::AllgatherShape
 shape_of(const Options& options, std::span<const hier::Extent> shards, const hier::Choice& choice);
 [[nodiscard]] Outcome run_hier(const hier::Topology& topology, const Options& options,

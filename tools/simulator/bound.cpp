@@ -7,7 +7,7 @@
 namespace bench::simulator {
 namespace {
 
-// What a node needs, in bytes, and what can bring it, in bytes per second.
+// The bytes that a node needs, and the rates of the devices that can bring them.
 struct Need {
     double ranks;
     double entering;  // (P-G) S, each byte once
@@ -34,7 +34,7 @@ std::vector<Need> needs_of(const std::vector<int>& ranks_of, std::size_t bytes,
     return needs;
 }
 
-// When `bytes` are there, of which NICs bring some from `latency` on, and links from `copy` on.
+// The time at which `bytes` are there. NICs bring some from `latency` on, and links from `copy` on.
 double shared_end(double bytes, double nics, double latency, double links, double copy)
 {
     const bool links_first = nics <= 0 || copy <= latency;
@@ -49,8 +49,8 @@ void raise(double& bound, double seconds) { bound = std::max(bound, seconds); }
 }  // namespace
 
 // P ranks, G of them on the node, S bytes each. (P-G) S has to enter by NICs. The node's ranks need
-// G (P-1) S in all, by NIC or by link: no split between the two is faster than their sum. Where each
-// block crosses the network once, all but (P-G) S is the links' alone.
+// G (P-1) S in all, by NIC or by link. No split between the two is faster than their sum. If each
+// block crosses the network once, the links alone bring all but (P-G) S.
 Bound lower_bound(const std::vector<int>& ranks_of, std::size_t bytes, const Machine& machine)
 {
     Bound bound;
@@ -62,20 +62,22 @@ Bound lower_bound(const std::vector<int>& ranks_of, std::size_t bytes, const Mac
     return bound;
 }
 
-// The same with E = (P-G) S; R the rate of a node's NICs, K of its links; L the network's latency;
-// i and l a copy's issue and latency; T the end.
+// The same with latencies. E = (P-G) S. T is the end.
 //
-// Network. Nothing enters before L: R (T - L) bytes at the most. A byte that enters after T - l is
-// too late for a copy of it, so each of the G ranks gets it from a NIC: the last l brings R l / G
-// different bytes at the most.
+//     R  rate of a node's NICs         L  latency of the network
+//     K  rate of a node's links        i  issue of a copy, l its latency
+//
+// Network. Nothing enters before L, so at most R (T - L) bytes do. A byte that enters after T - l is
+// too late for a copy, so each of the G ranks gets the byte from a NIC. So the last l brings at most
+// R l / G different bytes.
 //     E <= R (T - L - l) + R l / G,    T >= L + E/R + l (1 - 1/G)
-// or, where all of E may enter as late as that, T >= L + G E/R.
+// If all of E may enter as late as that, T >= L + G E/R.
 //
 // Links. No copy moves a byte before i, and none that moves one after T - l ends in time:
 //     G (P-1) S <= R (T - L) + K (T - i - l),    brackets below 0 counting as 0
-// Of blocks that cross once all but E is the links' alone.
+// If each block crosses once, the links alone bring all but E.
 //
-// Not in it, because data may land where nobody has to ask: announcements.
+// Announcements are left out. Data may land where nobody has to ask.
 Bound latency_bound(const std::vector<int>& ranks_of, std::size_t bytes, const Machine& machine)
 {
     const bool is_small = machine.is_host && bytes <= machine.small_bytes;

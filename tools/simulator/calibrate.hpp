@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Simulated against measured.
+// Compares simulated times with measured ones.
 //
-// Each line of the file: layout (4+4), bytes a rank, measured us, options of bench/simulate for the
-// machine and the algorithm, source. Lines that begin with # are comments; the first other line
-// names the columns.
+// Each line of the file has the layout (4+4), the bytes of a rank, the measured us, the options of
+// bench/simulate for machine and algorithm, and the source. Lines that begin with # are comments.
+// The first other line names the columns.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ namespace bench::simulator {
 struct Measurement {
     Options options;
     double seconds = 0;
-    std::string machine, source;  // as in the file
+    std::string machine, source;  // as the file has them
 };
 
-// Empty, or what is wrong, with the line's number.
+// Empty, or an error with the number of the line.
 [[nodiscard]] std::string read_measurements(const std::string& file,
                                             std::vector<Measurement>& measurements);
 

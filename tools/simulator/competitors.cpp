@@ -33,7 +33,7 @@ public:
         return {from.offset, to.offset + to.length - from.offset};
     }
 
-    // `count` shards from that of `first` on, counted around, in a buffer of their own.
+    // `count` shards, from that of `first` on and around the end, in a buffer of their own.
     [[nodiscard]] Extent around(int first, int count) const
     {
         Extent slice{0, 0};
@@ -138,7 +138,7 @@ Plan plan_doubling(const Task& task, int rank)
 
 namespace {
 
-// The shards of a node, neighbours together.
+// The shards of a node. Neighbours in rank order are one block.
 std::vector<Extent> blocks_of(const Task& task, int node)
 {
     std::vector<Extent> blocks;

@@ -13,13 +13,13 @@ namespace {
 using hier::Level;
 using hier::Op;
 
-// As Program and Executor lay it out; capacity beyond size is not counted.
+// As Program and Executor lay their tables out. Capacity beyond size is not counted.
 std::size_t program_bytes(const hier::Program& program, std::size_t dependencies)
 {
     constexpr std::size_t index = sizeof(std::uint32_t);
     constexpr std::size_t cursor = 3 * sizeof(std::size_t);
     const std::size_t ops = program.size();
-    // Plan; pending, first successor, peer, pair; successors; pending and queue of the run.
+    // The plan. Then pending, first successor, peer, pair. Then successors, pending and queue of a run.
     std::size_t bytes = ops * sizeof(Op) + dependencies * index;
     bytes += ops * (3 * index + sizeof(std::size_t)) + dependencies * index + 2 * ops * index;
     for (const Level level : {Level::node, Level::rail}) {
@@ -55,7 +55,7 @@ Footprint footprint_of(const Options& options, std::size_t bytes, const hier::Ch
     }
     footprint.segment =
         hier::cache_line + ranks * sizeof(hier::NodeSlot) + ranks * ranks * sizeof(hier::NodeFlag);
-    // A rail for each lane.
+    // Each lane has its own endpoints and board.
     const auto lanes = static_cast<std::size_t>(lanes_of(options.machine, options.ranks_of()));
     footprint.endpoints *= lanes;
     footprint.board *= lanes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What hier keeps on a rank, by the sizes of its own structures.
+// The memory that hier keeps on a rank, by the sizes of its structures.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ struct Footprint {
     std::size_t segment = 0;        // bytes, shared by the ranks of the node
     std::size_t program = 0;        // bytes of one prepared plan, and of the executor that runs it
     std::size_t topology = 0;       // bytes
-    std::size_t announcements = 0;  // of one call on the rail: small messages that a rank sends
+    std::size_t announcements = 0;  // small messages that a rank sends on the rail in a call
 };
 
-// Of rank 0.
+// The footprint of rank 0.
 [[nodiscard]] Footprint footprint_of(const Options& options, std::size_t bytes,
                                      const hier::Choice& choice);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The machine that plans run on in virtual time: rates in bytes per second, times in seconds.
+// The machine that plans run on in virtual time. Rates are in bytes per second, times in seconds.
 //
 //     rank --copy queue--> GPU port ==link==> GPU port        inside a node (or the CPU, see is_host)
 //     rank --window------> NIC ======network======> NIC       between nodes
 //
-// Every port is taken first come, first served, in each direction by itself. What enters a NIC's
-// egress leaves it `nic_latency` later towards the receiver's ingress, where it may queue again;
-// the network in between has room for everything. Uncontended, n bytes take latency + n / rate.
+// Every port is taken first come, first served, in each direction by itself. Bytes that enter a
+// NIC's egress leave `nic_latency` later for the receiver's ingress, where they may queue again.
+// The network in between has room for everything. Uncontended, n bytes take latency + n / rate.
 #pragma once
 
 #include <cstddef>
@@ -24,45 +24,46 @@ struct Machine {
     double nic_rate = 50e9;
     double nic_latency = 5e-6;
 
-    // Device memory. A rank's copies are issued one by one; each stream runs one at a time, from
+    // Device memory. A rank's copies are issued one by one. Each stream runs one copy at a time, from
     // its start until the last byte and its flag are there.
     double link_rate = 393e9;  // of a GPU's port
     double link_latency = 2e-6;
-    double copy_issue = 0.5e-6;  // in a batch, as the product issues them on CUDA
-    int streams = 2;             // what a batch comes to: starts hide behind bytes
+    double copy_issue = 0.5e-6;  // in a batch, as hier issues copies on CUDA
+    int streams = 2;             // a batch behaves like two: starts hide behind bytes
     double copy_rate = 2e12;     // inside a GPU's memory
     double stage_rate = 0;       // between device and bounce buffer, each direction; 0: not staged
 
-    // Host memory. A push takes its rank's core and the node's memory.
+    // Host memory. A push takes the core of its rank and the memory of the node.
     double core_rate = 8e9;
     double memory_rate = 40e9;
 
-    // Small calls. Messages of up to `eager_bytes` (a rank's block, or a bundle) wait for nobody, and
-    // each takes the core at either end and the NIC, in either direction, for a time of its own.
+    // Small calls. Messages of up to `eager_bytes` wait for nobody: a rank's block or a bundle. Each
+    // message takes `message` of the core at either end, and `nic_gap` of the NIC in either direction.
     std::size_t eager_bytes = 32 << 10;
-    bool is_eager = false;  // set by a call: these are such messages
+    bool is_eager = false;  // set by a call whose messages are eager
     double message = 0.5e-6;
     double nic_gap = 0;
-    // In place of link_latency, in host memory: of blocks of up to small_bytes, and of those of them
-    // that go to all of a node at once.
+    // In place of link_latency, for host memory: the latency of blocks of up to small_bytes, and of
+    // such blocks that go to all of a node at once.
     double small_latency = 0.4e-6;
     std::size_t small_bytes = 16 << 10;
     double publish_latency = 0.15e-6;
-    // Bytes of a rank's publish, and how much more each block takes: src/node/host/node_publish.hpp.
+    // The bytes of a rank's publish, and the extra bytes of each block, as in
+    // src/node/host/node_publish.hpp.
     std::size_t publish_space = 32704, publish_block = 23;
 
     double overhead = 0;  // of a call, whatever its size
     double skew = 0;      // local rank l of every node enters l times this after the first
-    int depth = 0;        // puts of a rank in flight to other nodes; 0: as the plan has it
+    int depth = 0;        // puts of a rank in flight to other nodes; 0: as in the plan
 
     [[nodiscard]] int nics_of(int ranks) const { return nics > 0 ? nics : ranks; }
 };
 
-// The time that no algorithm beats; ranks_of[n] is the number of ranks on node n.
+// The times that no algorithm beats. ranks_of[n] is the number of ranks on node n.
 struct Bound {
-    double network = 0;  // what has to enter the busiest node / its NICs
-    double links = 0;    // what the ranks of a node need / all that can bring it to them
-    // No bound for all: no algorithm beats it that takes every block over the network once.
+    double network = 0;  // bytes that enter the busiest node / rate of its NICs
+    double links = 0;    // bytes that its ranks need / rate of its NICs and links
+    // A bound only for algorithms that take every block over the network once.
     double links_once = 0;
     [[nodiscard]] double seconds() const { return network > links ? network : links; }
     [[nodiscard]] double seconds_once() const
@@ -70,10 +71,10 @@ struct Bound {
         return network > links_once ? network : links_once;
     }
 };
-// By bandwidth alone.
+// The bound by bandwidth alone.
 [[nodiscard]] Bound lower_bound(const std::vector<int>& ranks_of, std::size_t bytes,
                                 const Machine& machine);
-// And by the latencies that nobody avoids (proof in bound.cpp).
+// The bound that adds the latencies that nobody avoids. bound.cpp has the proof.
 [[nodiscard]] Bound latency_bound(const std::vector<int>& ranks_of, std::size_t bytes,
                                   const Machine& machine);
 

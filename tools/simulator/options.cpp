@@ -17,7 +17,7 @@ using Setter = std::function<bool(Options&, std::string_view)>;
 
 struct Row {
     std::string_view name;
-    std::string_view valid;  // what the value must be, for the error; empty: the option takes none
+    std::string_view valid;  // what the value must be, for the error; empty: there is no value
     Setter set;
 };
 
@@ -32,7 +32,7 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
     return parts;
 }
 
-// `target` gives the variable.
+// `target` returns the variable.
 Setter number(auto target, auto parse)
 {
     return [=](Options& options, std::string_view value) {
@@ -183,7 +183,7 @@ const std::vector<Row>& rows()
     return table;
 }
 
-// 0, or why rows cannot be appended there. An empty file is left.
+// 0, or the errno of appending rows there. An empty file is left.
 int fault_of_csv(const std::string& path)
 {
     std::FILE* file = std::fopen(path.c_str(), "a");

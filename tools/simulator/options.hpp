@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What bench/simulate is asked to do.
+// The options of bench/simulate.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct Options {
     bool is_staged = false;
     double stage_rate = 50e9;
     bool is_in_place = false;
-    bool is_full = false;  // run every rank even where one node would do
+    bool is_full = false;  // run every rank even if one node would do
     RouteChoice route = RouteChoice::both;
     std::size_t chunk = 0;  // 0: by the cost model
     std::vector<std::string> algorithms{"hier", "ring", "doubling", "leader"};
@@ -35,7 +35,7 @@ struct Options {
     [[nodiscard]] std::vector<int> ranks_of() const;  // by node
 };
 
-// Arguments without the program's name; an empty string, or what is wrong with them.
+// Takes the arguments without the program's name. Empty, or what is wrong with them.
 [[nodiscard]] std::string parse_options(const std::vector<std::string>& arguments,
                                         Options& options);
 [[nodiscard]] const char* usage();

@@ -63,7 +63,7 @@ void Simulation::receive(const Event& event)
     }
 }
 
-// When the rank's core has done this, which it begins as soon as it can.
+// The time at which the rank's core has done this work. The core begins as soon as it can.
 Time Simulation::on_core(int number, double seconds)
 {
     const Time taken = from_seconds(seconds);
@@ -108,7 +108,7 @@ void Simulation::look_at_queue(int number)
     wake(number);
 }
 
-// Within the rank's own memory, or between it and its bounce buffer.
+// The end of a copy inside the rank's own memory, or to or from its bounce buffer.
 Time Simulation::copy_end(int number, const Op& op)
 {
     if (machine_.is_host) {

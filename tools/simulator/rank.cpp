@@ -11,7 +11,7 @@ using hier::Op;
 std::uint32_t Pair::complete() const
 {
     const auto stripes = static_cast<std::uint32_t>(arrived.size());
-    std::uint32_t least = ~0u;  // after which one is missing
+    std::uint32_t least = ~0u;  // the highest count before a gap
     for (std::uint32_t stripe = 0; stripe < stripes; stripe++)
         least = std::min(least, arrived[stripe] * stripes + stripe);
     return least;
@@ -22,7 +22,7 @@ Rank::Rank(hier::Plan plan, int number, int stripes)
 {
     link_successors();
     build_pairs(number, stripes);
-    // Ops hold what is left to know.
+    // Successors hold the same, and many ranks run at once: give the memory back.
     std::vector<OpIndex>().swap(plan_.dependencies);
 }
 

@@ -23,7 +23,7 @@ struct Pair {
     std::vector<std::uint32_t> arrived;  // by stripe
     bool is_ready = false;
 
-    // Puts, by their count, that have come with all those before them.
+    // The highest count up to which all puts have come.
     [[nodiscard]] std::uint32_t complete() const;
 };
 
@@ -42,32 +42,33 @@ public:
     static constexpr std::uint32_t no_pair = ~0u;  // the plan does nothing with that peer
     [[nodiscard]] std::uint32_t find(hier::Level level, int peer) const;
     [[nodiscard]] Pair& pair(std::uint32_t number) { return pairs_[number]; }
-    // The next put of the rail, or nothing.
+    // The next put on the rail. False: there is none.
     [[nodiscard]] bool next_on_rail(OpIndex& i) const;
     void put_on_rail(OpIndex i);
-    // An op whose dependencies are done; a rail put may become the next of its pair.
+    // The dependencies of this op are done. A rail put may now be the next of its pair.
     void mark_runnable(OpIndex i);
 
     std::vector<std::uint32_t> pending;  // dependencies left, by op
     OpIndex remaining;
     int in_flight = 0;  // rail puts
     bool has_entered = false;
-    std::set<std::uint32_t> early;                        // pairs announced before that
-    std::vector<std::pair<int, OpIndex>> early_messages;  // whose puts were there before
+    std::set<std::uint32_t> early;  // pairs that announced before this rank entered
+    std::vector<std::pair<int, OpIndex>>
+        early_messages;  // the puts that came before, with their ranks
 
     static constexpr int nobody = -1;
     struct Copying {
         OpIndex op;
         Time issued;
-        int reads = nobody;  // whose put to all of the node `op` is
+        int reads = nobody;  // the rank whose put to all of the node `op` is
     };
     std::vector<Copying> queue;  // copies, node puts, and publishes to be read
     std::size_t queue_head = 0;
     Time last_issue = 0;
     int free_streams = 0;
     bool is_woken = false;                     // an event that looks at the queue is under way
-    Time core = 0;                             // free from then on
-    Time egress = 0, ingress = 0;              // of the GPU's port, likewise
+    Time core = 0;                             // each of these is free from then on
+    Time egress = 0, ingress = 0;              // the GPU's port, free from then on
     Time stage_egress = 0, stage_ingress = 0;  // to and from the bounce buffer
     Time ended = 0;
 

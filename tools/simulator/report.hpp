@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One table a size, and CSV rows.
+// Prints a table for each size, and writes CSV rows.
 #pragma once
 
 #include <cstdio>
@@ -19,7 +19,7 @@ void print_footprint(const Options& options, std::size_t bytes, const Result& re
 // Empty, or why the rows could not be written.
 [[nodiscard]] std::string append_csv(const Options& options, std::size_t bytes,
                                      const std::vector<Result>& results);
-// One line a measurement. Throws std::runtime_error.
+// One line for each measurement. Throws std::runtime_error.
 void print_calibration(const std::vector<Measurement>& measurements);
 
 }  // namespace bench::simulator

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans of an allgather in virtual time on a stated machine.
+// Runs plans of an allgather in virtual time on a stated machine.
 #include <cstdio>
 #include <exception>
 #include <string>

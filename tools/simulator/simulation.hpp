@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state of one simulated run. simulator.cpp: what ranks do; ports.cpp: what it takes.
+// The state of one simulated run. simulator.cpp has what ranks do, ports.cpp how long that takes.
 #pragma once
 
 #include <queue>
@@ -17,13 +17,13 @@ public:
     Outcome run();
 
 private:
-    // In the order in which they are looked at when several are due.
+    // When several events are due, they are handled in this order.
     enum class Kind : std::uint8_t {
         enter,      // rank
         announced,  // at rank, on its pair `op`
         at_nic,     // the first byte at the ingress of rank's NIC: peer's op
         landed,     // at rank: peer's op, from another node
-        taken,      // by rank's core, likewise
+        taken,      // by rank's core: peer's op, from another node
         sent,       // rank's op
         copied,     // rank's op, and it has arrived
         read,       // by rank: peer's op, which is for all of its node
@@ -37,7 +37,7 @@ private:
         Kind kind;
         bool operator>(const Event& other) const;
     };
-    // Who gets it, of those that are run, and who it comes from in the receiver's eyes.
+    // The receiver, as one of the ranks that are run, and the sender in the receiver's eyes.
     struct Delivery {
         int receiver;
         int source;
@@ -66,15 +66,15 @@ private:
     void look_at_queue(int number);
     Time copy_end(int number, const hier::Op& op);
     Time put_end(int number, const hier::Op& op);
-    // Of rank `number`, for a put that it sends or gets.
+    // The NIC of rank `number`, for a put that this rank sends or gets.
     std::size_t nic_of(int number, int sender, const hier::Op& put) const;
 
     const hier::Topology& topology_;
     const Machine machine_;
     Symmetry symmetry_;
     std::vector<Rank> ranks_;
-    std::vector<Time> egress_, ingress_;  // of NICs: free from then on
-    std::vector<Time> memory_;            // of nodes, likewise
+    std::vector<Time> egress_, ingress_;  // by NIC: the time from which it is free
+    std::vector<Time> memory_;            // by node: the same for its memory
     std::vector<double> network_bytes_;   // by node
     std::size_t nic_stride_;
     Time now_ = 0;

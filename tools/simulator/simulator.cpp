@@ -13,9 +13,9 @@ namespace bench::simulator {
 using hier::Level;
 using hier::Op;
 
-// Ties go by the receiver's place, never by the sender's: so a node that is run alone and one that
-// is run among all see the same order. Announcements of one moment are met in the order of the
-// pairs, as one pass of the executor does.
+// The receiver decides the order of ties, never the sender. So a node that is run alone sees the same
+// order as one that is run among all. Announcements of one moment come in the order of the pairs, as
+// in one pass of the executor.
 bool Simulation::Event::operator>(const Event& other) const
 {
     return std::tie(at, kind, rank, op, peer) >
@@ -152,7 +152,7 @@ void Simulation::handle(const Event& event)
 
 void Simulation::enter(int number)
 {
-    // Running one may end the last dependency of others, which are then run: list them before.
+    // A run of one op may run others, whose last dependency it ends. So list the first ops before.
     std::vector<OpIndex> first;
     for (OpIndex i = 0; i < rank(number).size(); i++) {
         if (rank(number).pending[i] == 0) {
@@ -173,7 +173,7 @@ void Simulation::enter(int number)
     issue_rail(number);
 }
 
-// An op whose dependencies are all done.
+// Starts an op whose dependencies are all done.
 void Simulation::run_op(int number, OpIndex i)
 {
     const Op& op = rank(number).op(i);
@@ -182,7 +182,7 @@ void Simulation::run_op(int number, OpIndex i)
         announce(number, i);
         finish(number, i);
         break;
-    case Op::Kind::enter:  // no plan of equal shards has any
+    case Op::Kind::enter:  // not in plans of equal shards
     case Op::Kind::drain:
         finish(number, i);
         break;
@@ -254,7 +254,7 @@ void Simulation::announced(int number, std::uint32_t pair)
     }
 }
 
-// A put of `from` at `to`.
+// A put of `from` has arrived at `to`.
 void Simulation::arrived(int from, int to, OpIndex i)
 {
     const Op& op = rank(from).op(i);
@@ -265,7 +265,7 @@ void Simulation::arrived(int from, int to, OpIndex i)
         throw std::runtime_error("rank " + std::to_string(d.receiver) +
                                  " is written to by a rank that it does not expect");
     }
-    // Who has put something is in the call, announced or not.
+    // A rank that has put something is in the call, even if it has not announced.
     announced(d.receiver, number);
     Pair& c = receiver.pair(number);
     c.arrived[hier::stripe_of(op.count, c.arrived.size())]++;
@@ -275,7 +275,7 @@ void Simulation::arrived(int from, int to, OpIndex i)
     }
 }
 
-// From the network, by the rank's core.
+// The rank's core takes a message from the network.
 void Simulation::take_message(int number, int from, OpIndex i)
 {
     schedule(on_core(number, machine_.message), Kind::taken, number, from, i);

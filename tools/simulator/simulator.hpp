@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs the plans of all ranks in virtual time, as the executor would (src/exec/executor.cpp).
 //
-// What is the executor's: the rail's puts go in the order of their pairs, `depth` of them in
-// flight; node puts and copies in the order in which they become runnable; a wait ends when the
-// peer has announced, or when as many puts have come. What is assumed: a core has time for the
-// network whenever there is something to do, an announcement takes one latency, a put on the rail
-// is done one latency after it has landed.
+// As in the executor:
 //
-// Where all nodes are alike it is enough to run one: what arrives at it from node n-k is at every
-// moment what it sends itself to node n+k (rotation), or n^k (exclusive_or).
+// - The rail's puts go in the order of their pairs, with `depth` of them in flight.
+// - Node puts and copies go in the order in which they become runnable.
+// - A wait ends when the peer has announced, or when as many puts have come.
+//
+// Assumptions: a core has time for the network whenever there is something to do. An announcement
+// takes one latency. A put on the rail is done one latency after it has landed.
+//
+// Where all nodes are alike it is enough to run one of them. At every moment the bytes that arrive
+// there from node n-k are those that it sends to node n+k (rotation), or n^k (exclusive_or).
 #pragma once
 
 #include <cstdint>
@@ -29,8 +32,8 @@ using Planner = std::function<hier::Plan(int rank)>;
 
 struct Outcome {
     double seconds = 0;         // of the slowest rank
-    double network_bytes = 0;   // that left the busiest of the nodes that were run
-    std::uint64_t ops = 0;      // that were run
+    double network_bytes = 0;   // out of the busiest of the nodes that were run
+    std::uint64_t ops = 0;      // how many were run
     std::uint64_t max_ops = 0;  // of one rank
 };
 
