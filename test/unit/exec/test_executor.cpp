@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The executor over a fake network: whatever the order, the delays and the passes in which nothing
-// happens, every rank gets every byte, and no rule of the Transport interface is broken on the way.
+// The executor over a fake network, with any order of events, any delays, and passes in which
+// nothing happens. Every rank gets every byte, and no rule of the Transport interface is broken.
 #include <string>
 
 #include "test/support/machine.hpp"
@@ -25,7 +25,7 @@ std::string fault_of(const Scenario& scenario)
     return fault.empty() ? "" : fault + "; " + text_of(scenario);
 }
 
-// Windows and budgets that pinch and such that do not.
+// Some windows and budgets are too small for the call, others are not.
 std::string fault_with_limits(Scenario scenario)
 {
     const auto seed = scenario.weather.seed;
@@ -71,7 +71,7 @@ const char* all_seeds_gather()
 
 void test_all_seeds(void**) { expect_no_reason(all_seeds_gather()); }
 
-// No chunk, less than one, exactly one, many.
+// A shard has less than one chunk, exactly one, or many.
 const char* all_sizes_gather()
 {
     for (const std::size_t bytes : {1u, 2u, 3u, 4u, 64u}) {
@@ -87,7 +87,7 @@ const char* all_sizes_gather()
 
 void test_all_sizes(void**) { expect_no_reason(all_sizes_gather()); }
 
-// Networks that reach only a bounce buffer: on no rank above, here on some or all.
+// The networks of some or all ranks reach only a bounce buffer. Above none did.
 const char* bounces_gather()
 {
     std::uint64_t seed = 5000;
@@ -110,7 +110,7 @@ const char* bounces_gather()
 
 void test_bounces(void**) { expect_no_reason(bounces_gather()); }
 
-// A plan may let any op follow any other, one that is done at once included. The copy must run
+// A plan may let any op follow any other one, also an op that is done at once. The copy must run
 // once.
 const char* a_copy_after_an_announcement_runs_once()
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One operation of one rank fails, every one in turn: all ranks end with an error, within finitely
-// many passes, and nobody ends a call while transfers are in flight.
+// Each operation of each rank fails once. All ranks end with an error, within finitely many passes,
+// and no rank ends a call while transfers are in flight.
 #include <string>
 
 #include "test/support/machine.hpp"
@@ -20,7 +20,7 @@ Status expected(const Sabotage& sabotage)
     return sabotage.call == Call::ready ? Status::mismatch : Status::transport_error;
 }
 
-// "" or what is wrong. `strikes` says whether there was such an operation at all.
+// "" or what is wrong. `strikes`: was there such an operation at all?
 std::string fault_of(const Scenario& scenario, bool& strikes)
 {
     const Outcome out = simulate(scenario);
@@ -28,7 +28,7 @@ std::string fault_of(const Scenario& scenario, bool& strikes)
     std::string fault = out.fault;
     const auto culprit = static_cast<std::size_t>(scenario.sabotage->rank);
     for (std::size_t r = 0; r < out.status.size() && fault.empty() && strikes; r++) {
-        // In the last call a rank may have been through before the other failed.
+        // In the last call a rank may have finished before the other one failed.
         const bool may_be_well = out.calls_done[culprit] == scenario.calls - 1 && r != culprit;
         const bool is_well = out.status[r] == Status::ok && out.calls_done[r] == scenario.calls;
         const Status wanted = r == culprit ? expected(*scenario.sabotage) : Status::peer_failed;
@@ -38,14 +38,14 @@ std::string fault_of(const Scenario& scenario, bool& strikes)
     return fault.empty() ? "" : fault + "; " + text_of(scenario);
 }
 
-// Returns how many operations failed, one run each.
+// Makes one run for each operation. Returns how many operations failed.
 std::size_t fail_each(Scenario scenario, Sabotage sabotage, std::string& fault)
 {
     for (bool strikes = true; strikes && fault.empty(); sabotage.nth++) {
         scenario.sabotage = sabotage;
         scenario.weather.seed++;
         fault = fault_of(scenario, strikes);
-        // Polled in every pass: the first ones and a few of the rest will do.
+        // These calls come in every pass. The first ones and a few of the rest are enough.
         if (sabotage.nth > 6 && (sabotage.call == Call::ready || sabotage.call == Call::progress))
             sabotage.nth += 17;
     }
@@ -80,7 +80,7 @@ const char* every_failure_ends(Sabotage::How how, Bounce bounce, Publish publish
     return nullptr;
 }
 
-// A sweep that never meets one of the calls would pass for nothing.
+// A sweep that never meets one of the calls would prove nothing.
 bool met(std::initializer_list<Call> calls)
 {
     bool all = true;
@@ -105,8 +105,8 @@ void test_fails_later(void**)
     assert_true(met({Call::put, Call::copy, Call::drain}));
 }
 
-// Known on both sides, and no time-out is set. Who had all that was due from there is well; so may be
-// others.
+// Both sides know of the broken connection, and no time-out is set. A rank that already had all data
+// that was due from the other side ends well. Other ranks may end well too.
 const char* a_broken_connection_ends()
 {
     std::size_t struck = 0;
@@ -138,8 +138,8 @@ const char* a_broken_connection_ends()
 
 void test_broken_connection(void**) { expect_no_reason(a_broken_connection_ends()); }
 
-// All others fail, soon where no network brings what is late, and without it nobody would. What a network
-// still brings, they wait for: the simulation tells of bytes that come to one that has left.
+// One process dies, and all other ranks fail. On one node they fail soon. With a network they wait for
+// data that may still come. The simulation reports bytes that come to a rank that has left.
 const char* a_death_ends_the_call()
 {
     std::size_t struck = 0;
@@ -174,7 +174,7 @@ const char* a_death_ends_the_call()
 
 void test_death(void**) { expect_no_reason(a_death_ends_the_call()); }
 
-// One rank passes another size than all others.
+// One rank passes a size that differs from all others.
 const char* a_mismatch_is_seen_by_all()
 {
     for (const char* text : {"2", "3", "1,1", "1,1,1", "2,2", "3,1"}) {

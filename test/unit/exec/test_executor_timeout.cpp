@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When the executor gives up, and when it must not: on a clock that the test moves on.
+// When the executor has to give up, and when it must not. The test moves the clock.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -37,14 +37,14 @@ Scenario slow(const char* text, Route route, std::chrono::seconds timeout)
     return scenario;
 }
 
-// A rank that nobody can see is late; so its own blocks have to go before anything can happen to it.
+// A rank counts as late until somebody sees it. So its own blocks go out before anything happens to it.
 void publish_at_once(Scenario& scenario)
 {
     scenario.publish = Publish::all;
     scenario.weather.immediate = 100;
 }
 
-// ---- it must end
+// ---- the call must end
 
 // Every rank failed, and at least one says why.
 std::string fault_of_end(const Scenario& scenario)
@@ -71,7 +71,7 @@ const char* a_lost_connection_ends(Level level)
             for (int rank = 0; rank < static_cast<int>(scenario.nodes.size()); rank++) {
                 if (rank == 1) publish_at_once(scenario);
                 scenario.sabotage = {rank, level, Call::put, 1, Sabotage::How::connection_lost};
-                if (!simulate(scenario, 1000).has_struck) continue;  // it has nobody to put to
+                if (!simulate(scenario, 1000).has_struck) continue;  // the rank puts nothing
                 const auto fault = fault_of_end(scenario);
                 if (!fault.empty()) return keep(fault);
             }
@@ -94,8 +94,8 @@ void test_lost_chunk_on_the_node(void**)
     assert_true(is_logged("over the node: "));
 }
 
-// A process that stops in the middle of a call. (Of a published call on one node the others have all
-// they need.)
+// A process stops in the middle of a call. In a published call on one node the others have all that
+// they need.
 const char* a_frozen_rank_ends_the_others()
 {
     for (const char* text : machines) {
@@ -114,7 +114,7 @@ const char* a_frozen_rank_ends_the_others()
 
 void test_frozen_rank(void**) { expect_no_reason(a_frozen_rank_ends_the_others()); }
 
-// ---- it must not
+// ---- the call must not end
 
 std::string fault_of_patience(const Scenario& scenario, int late)
 {
@@ -128,7 +128,7 @@ std::string fault_of_patience(const Scenario& scenario, int late)
                : fault + ", with rank " + std::to_string(late) + " late; " + text_of(scenario);
 }
 
-// Some of the others miss the late rank themselves; some miss only those who miss it.
+// Some ranks miss the late rank themselves. Others miss only ranks that miss the late one.
 const char* a_late_rank_is_waited_for(std::chrono::seconds timeout)
 {
     std::uint64_t seed = 0;
@@ -140,7 +140,7 @@ const char* a_late_rank_is_waited_for(std::chrono::seconds timeout)
                 scenario.weather.seed = ++seed;
                 scenario.publish = seed % 2 == 0 ? Publish::none : Publish::some;
                 scenario.late.assign(ranks, 0us);
-                // The others come one after the other, so that their heartbeats are not in step.
+                // The other ranks come one after the other, so that their heartbeats are not in step.
                 for (std::size_t r = 0; r < ranks; r++) scenario.late[r] = r * 170ms;
                 scenario.late[late] = 4 * timeout + 1s;
                 const auto fault = fault_of_patience(scenario, static_cast<int>(late));
@@ -154,7 +154,7 @@ const char* a_late_rank_is_waited_for(std::chrono::seconds timeout)
 void test_late_rank(void**) { expect_no_reason(a_late_rank_is_waited_for(5s)); }
 void test_late_rank_and_short_timeout(void**) { expect_no_reason(a_late_rank_is_waited_for(1s)); }
 
-// A job that is suspended and goes on.
+// A job is suspended, and goes on.
 const char* a_suspended_job_goes_on()
 {
     std::uint64_t seed = 0;
@@ -179,7 +179,7 @@ const char* a_suspended_job_goes_on()
 
 void test_suspended_job(void**) { expect_no_reason(a_suspended_job_goes_on()); }
 
-// For as long as it likes; that it is missed is said once.
+// The others wait for as long as the rank stays away. The log names the rank once.
 void test_rank_that_never_comes(void**)
 {
     lines.clear();
@@ -187,7 +187,7 @@ void test_rank_that_never_comes(void**)
     scenario.publish = Publish::all;
     scenario.late = {0us, 0us, 0us, 10h};
     scenario.pass = 1ms;
-    const Outcome out = simulate(scenario, 300000);  // passes: five minutes of the clock
+    const Outcome out = simulate(scenario, 300000);  // passes, five minutes of the clock
     const auto ended = std::count_if(out.status.begin(), out.status.end(),
                                      [](Status s) { return s != Status::in_progress; });
     const bool is_said = is_logged("still waiting: rank 3 has not entered the call after 5 s");
@@ -195,10 +195,10 @@ void test_rank_that_never_comes(void**)
     lines.clear();
     assert_int_equal(ended, 0);
     assert_true(is_said);
-    assert_in_range(said, 1, 3);  // by each of the others, if it waits for rank 3 itself
+    assert_in_range(said, 1, 3);  // from each rank that waits for rank 3 itself
 }
 
-// timeout 0: never.
+// timeout 0: no limit.
 void test_no_timeout(void**)
 {
     Scenario scenario = slow("1,1", Route::direct, 0s);

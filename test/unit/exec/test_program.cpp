@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A plan made ready to run: what is refused, who follows whom, what each pair holds.
+// A plan made ready to run: which plans are refused, what follows each op, and the lists of each
+// pair.
 #include <cstring>
 #include <set>
 #include <string>
@@ -46,8 +47,8 @@ Plan plan_of(const std::vector<Step>& steps)
     return plan;
 }
 
-// What the program says against the plan; null when it takes it. The rank is 0 of nodes {0,1}
-// {2,3}, rails {0,2} {1,3}.
+// Why the program refuses the plan; null: the plan is taken. For rank 0 of nodes {0,1} {2,3} and rails
+// {0,2} {1,3}.
 const char* refusal_of(const std::vector<Step>& steps)
 {
     try {
@@ -150,7 +151,7 @@ std::string fault_of_edges(const Plan& plan, const Program& program)
     return forward == backward ? "" : "successors are not the dependencies turned round";
 }
 
-// Every op with a peer is in its pair's list, by growing count, and in no other.
+// Every op with a peer is in the list of its pair, by growing count, and in no other list.
 std::string fault_of_pair(const Plan& plan, const Program& program, const Topology& t, int rank)
 {
     std::size_t listed = 0, to_list = 0;
@@ -205,7 +206,7 @@ const char* tables_fit_plans()
 
 void test_tables(void**) { expect_no_reason(tables_fit_plans()); }
 
-// Plans list ops in the order in which they are preferred; a pair's order is that of its counts.
+// Plans list ops in the order of preference. The order of a pair is that of its counts.
 const char* puts_are_sorted_by_count()
 {
     const Program program(plan_of({{put, Level::rail, 2, 3, {}},
@@ -218,8 +219,8 @@ const char* puts_are_sorted_by_count()
 
 void test_sorted_puts(void**) { expect_no_reason(puts_are_sorted_by_count()); }
 
-// A rank whose first put on the rail needs something of its node must not keep its own pushes back for
-// it: leaders would wait for each other.
+// The first put of a rank on the rail may need data of its node. Then the rank must not keep its own
+// pushes back until that put: leaders would wait for each other.
 void test_who_opens_the_rail(void**)
 {
     const auto opens = [](const char* nodes, int rank, Route route, bool bounce) {
@@ -233,7 +234,8 @@ void test_who_opens_the_rail(void**)
         assert_true(opens("2,2,2", 1, Route::ring, bounce));
         assert_true(opens("1,1,1", 0, Route::bundles, bounce));
         assert_false(opens("2,2,2", 0, Route::bundles, bounce));
-        assert_false(opens("2,2", 1, Route::bundles, bounce));  // puts nothing there
+        assert_false(
+            opens("2,2", 1, Route::bundles, bounce));  // this rank puts nothing on the rail
         assert_false(opens("4", 0, Route::direct, bounce));
     }
 }

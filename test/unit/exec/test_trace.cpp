@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exact times of one rank's ops, by a clock and a peer in the test's hand; and the file that holds
-// them.
+// Exact times of one rank's ops, with a clock and a peer in the test's hand, and the file that
+// holds them.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -27,7 +27,7 @@ using std::chrono::microseconds;
 
 enum : std::uint32_t { announce, ready, put, first, second, copy, ops };
 
-// Rank 0 of two on a node: a put when the peer lets it, a copy after that, two arrivals.
+// Rank 0 of a node of two. It puts when the peer is ready, then copies, and waits for two arrivals.
 Plan tiny_plan()
 {
     Plan plan;
@@ -66,7 +66,7 @@ public:
     const std::string& fault() const { return network_.fault(); }
     microseconds put_done{0}, copy_done{0};
 
-    // The peer lets us write at 20 us, and its puts arrive at 50 and at 70 us.
+    // The peer announces at 20 us, and its puts arrive at 50 us and at 70 us.
     Status run(std::uint64_t sequence, Trace* trace)
     {
         send_[0] = std::byte{1};
@@ -89,7 +89,7 @@ public:
 
 private:
     Program program_;
-    // What is started is under way for some passes.
+    // Transfers are under way for some passes.
     FakeNetwork network_{{.immediate = 0, .idle = 50}, std::nullopt};
     FakeGroup group_{2};
     FakeTransport node_{network_, group_, Level::node, 0, 0};
@@ -200,7 +200,7 @@ void test_path(void**)
                         "/tmp/x.a____b_c.12.1.csv");
 }
 
-// One line, and no second try.
+// The log has one line, and nobody tries again.
 const char* an_unwritable_place_is_said_once()
 {
     set_log(HIER_LOG_INFO, count_errors);

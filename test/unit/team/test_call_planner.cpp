@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The planner of a team's calls, with a collective that counts what it is asked.
+// The planner of a team's calls, with a collective that counts the questions it gets.
 #include <string>
 #include <vector>
 
@@ -71,7 +71,7 @@ const char* known_calls_are_taken()
 
 void test_known_calls(void**) { expect_no_reason(known_calls_are_taken()); }
 
-// Calls of one size travel alike, whatever else differs: the ranks' plans have to fit together.
+// Calls of one size travel alike, whatever else differs, because the ranks' plans have to fit together.
 const char* a_size_keeps_its_choice()
 {
     chosen = planned = 0;

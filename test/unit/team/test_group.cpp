@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Exchanges among the ranks of a group, and failures of one rank that all come to know.
+// Exchanges among the ranks of a group. All ranks hear of the failure of one.
 #include <signal.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void test_allgather(void**)
     }
 }
 
-// Groups of some of the ranks, each in an order of its own, at the same time; all of them now and then.
+// Several groups at the same time, each of some ranks in an order of its own. Now and then all ranks.
 void test_parts_of_a_team(void**)
 {
     static const std::vector<int> parts[] = {{4, 0, 2}, {3}, {1, 5}};
@@ -75,7 +75,7 @@ std::vector<std::byte> text_of_rank(int rank, int round)
             static_cast<std::byte>(rank + round)};
 }
 
-// Different lengths, none among them; in one round nobody has anything.
+// Blocks of different lengths, also of length 0. In the last exchange nobody has anything.
 void test_allgather_bytes(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
@@ -94,7 +94,7 @@ void test_allgather_bytes(void**)
     }))));
 }
 
-// One rank throws: it tells its cause, the others its number, and the next step finds all in step.
+// One rank throws. It logs its cause, the others log its number, and all take part in the next step.
 void test_agree(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
@@ -129,8 +129,8 @@ void test_agree_without_a_cause(void**)
     }))));
 }
 
-// One rank throws where others exchange something, or are in steps of a step: all leave the same one, and
-// go on together.
+// One rank throws while the others exchange something or are in steps of a step. All leave the same
+// step, and go on together.
 void test_agree_ends_exchanges(void**)
 {
     enum class Then { gather, large_gather, bytes, step, step_that_fails };
@@ -139,7 +139,7 @@ void test_agree_ends_exchanges(void**)
         expect_no_reason(keep(first_fault(run_ranks(5, [&](ForkedRank& self) -> std::string {
             const Group group = self.group();
             struct Large {
-                std::byte bytes[17000];  // more than who has failed takes in
+                std::byte bytes[17000];  // more than a failed rank takes in at once
             };
             const auto go_on = [&] {
                 if (then == Then::gather) (void)group.collect(1);
@@ -160,8 +160,7 @@ void test_agree_ends_exchanges(void**)
                             if (is_it) throw std::runtime_error("no coffee");
                             try {
                                 go_on();
-                            } catch (
-                                const SetupError&) {  // the outer one's failure is none of ours
+                            } catch (const SetupError&) {  // the failure belongs to the outer step
                                 lost++;
                             }
                             (void)group.collect(3);
@@ -188,7 +187,7 @@ void test_failing_exchange(void**)
     const auto fault = expect_error("an exchange among 2 ranks failed with code 17",
                                     [&] { (void)group.collect(1); });
     expect_no_reason(keep(fault));
-    // Nor does the rank go on to others: nobody knows what they are at.
+    // The rank starts no other exchange, because nobody knows what the others are doing.
     refusals = 0;
     expect_no_reason(keep(expect_error("an exchange among 2 ranks failed with code 17", [&] {
         group.agree("outer", [&] { group.agree("inner", [&] { (void)group.collect(1); }); });
@@ -196,7 +195,7 @@ void test_failing_exchange(void**)
     assert_true(refusals == 1);
 }
 
-// Ranks at different things: what the peer has sent is none of ours.
+// The peer does something else and has sent a message that is not ours.
 int bring_zeros(void*, const void*, std::size_t, int, void* in, std::size_t in_bytes, int)
 {
     std::memset(in, 0, in_bytes);
@@ -210,7 +209,7 @@ void test_another_message(void**)
         keep(expect_error("rank 1 does something else", [&] { (void)group.collect(1); })));
 }
 
-// The tests' own tools: a rank that hangs or dies does not pass for well.
+// A test of the tests' tools: a rank that hangs or dies counts as a failure.
 void test_forked_ranks_that_do_not_end_well(void**)
 {
     const Ends ends = run_ranks(3, [](ForkedRank& self) -> std::string {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One allocation of one rank fails, each in turn: while a team is made, while a call goes on, when the team goes.
-// All ranks have the same answer, and nobody is left waiting.
+// Each allocation of one rank fails once: while a team is made, while a call goes on, and when the
+// team ends. All ranks get the same answer, and no rank is left waiting.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ hier_config config_of(int ranks_per_node)
     return config;
 }
 
-// "" or what is wrong; sets `is_through` where the victim has made the team with fewer allocations.
+// "" or what is wrong. `is_through`: the victim has made the team with fewer allocations.
 std::string make_team(ForkedRank& self, const hier_config& config, std::size_t nth,
                       bool& is_through)
 {
@@ -48,7 +48,7 @@ std::string make_team(ForkedRank& self, const hier_config& config, std::size_t n
     }
     std::string wrong;
     int code = team.call(20000, wrong);
-    if (code == HIER_OK && wrong.empty()) code = team.call(64, wrong);  // inside a node a publish
+    if (code == HIER_OK && wrong.empty()) code = team.call(64, wrong);  // published inside a node
     team.leave();
     self.group().collect(0);
     return code == HIER_OK
@@ -56,7 +56,7 @@ std::string make_team(ForkedRank& self, const hier_config& config, std::size_t n
                : format("allocation %zu: a call ends with %s", nth, hier_strerror(code));
 }
 
-// As MPI_Finalize does: nobody calls UCX when others have gone.
+// As in MPI_Finalize: no rank calls UCX when others have gone.
 void end_process(ForkedRank& self)
 {
     self.group().collect(0);
@@ -66,12 +66,12 @@ void end_process(ForkedRank& self)
     hier_finalize();
 }
 
-// The first team of a process, and one after another: then much is there.
+// The first team of a process, and a later one, which finds much already there.
 void test_making_a_team(void**)
 {
     struct Layout {
         int ranks, ranks_per_node;
-        std::size_t step;  // what is left out is much alike
+        std::size_t step;  // only every so many allocations: the others are similar
     };
     for (const Layout layout : {Layout{3, 0, 1}, {2, 1, 1}, {4, 2, 11}}) {
         const hier_config config = config_of(layout.ranks_per_node);
@@ -95,7 +95,7 @@ void test_making_a_team(void**)
     }
 }
 
-// Once it has begun: what has failed may not count as arrived.
+// A call that has begun. Data that has failed to come must not count as arrived.
 void test_progress(void**)
 {
     constexpr std::size_t bytes = 1 << 20;

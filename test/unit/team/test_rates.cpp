@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the cost model is told of a team's machine.
+// The rates of a team's machine, as the cost model gets them.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -100,7 +100,7 @@ void test_several_devices_a_rank(void**)
     assert_int_equal(team_rates(records, two_nodes()).rates.lanes, 1);
 }
 
-// A choice must not depend on where one rank's buffers are.
+// A choice must not depend on the memory of one rank's buffers.
 void test_gpus_only_where_all_use_them(void**)
 {
     std::vector<RateRecord> records(4, record("a", giga, true));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Set-up of a team whose messages fail: on all ranks at once, and on one before the others.
+// Set-up of a team whose messages fail, on all ranks at once or on one rank before the others.
 #include <algorithm>
 #include <string>
 
@@ -24,7 +24,7 @@ template <class Exchange> hier_bootstrap through(Exchange& exchange)
 
 struct FailingExchange {
     const hier_bootstrap& real;
-    int left;  // that do not fail
+    int left;  // exchanges before the first failure
     static int run(void* context, const void* out, std::size_t out_bytes, int to, void* in,
                    std::size_t in_bytes, int from)
     {
@@ -34,7 +34,7 @@ struct FailingExchange {
     }
 };
 
-// Nobody may then take the caller's other ways on these ranks' pairs: messages of ours may still come.
+// Afterwards the fallback module must not serve these ranks: messages of the set-up may still come.
 std::string break_off(ForkedRank& self, int exchanges)
 {
     FailingExchange failing{self.bootstrap(), exchanges};
@@ -65,8 +65,8 @@ void test_setup_that_breaks_off(void**)
     assert_true(broken_off > 8);
 }
 
-// The exchange of that number is made on all ranks and reported to rank 0 as a failure; the others have none
-// after it.
+// Exchange `number` is made on all ranks, and reported to rank 0 as a failure. Later exchanges fail on
+// all ranks.
 struct OneSidedExchange {
     const hier_bootstrap& real;
     int number;
@@ -83,8 +83,8 @@ struct OneSidedExchange {
     }
 };
 
-// Where any rank has connected, no worker is destroyed that has not: UCX may have taken in half a
-// connection there.
+// Once any rank has connected, no rank destroys a worker that has not connected. UCX may have taken in
+// half a connection there.
 std::string break_off_on_one(ForkedRank& self, int number)
 {
     OneSidedExchange failing{self.bootstrap(), number};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Teams through the C interface: what they are made of, and what is refused.
+// Teams through the C interface: their calls, their settings, and what is refused.
 #include <unistd.h>
 
 #include <cstring>
@@ -59,7 +59,7 @@ void run_calls(std::size_t eager_bytes, Where where = Where::current())
 }
 
 void test_calls(void**) { run_calls(0); }
-// Small ones in between are eager, then all of them, in several messages a put.
+// First only the small calls are eager. Then all are, with several messages for each put.
 void test_eager_calls(void**)
 {
     run_calls(100);
@@ -85,15 +85,15 @@ void pass_sizes_that_differ(int ranks_per_node, std::size_t eager_bytes,
 
 void test_sizes_that_differ(void**)
 {
-    // On nodes of one rank nothing but the messages tells; and all of these fit where they go.
+    // On nodes of one rank only the messages tell the size, and all of these fit into the buffers.
     for (const int ranks_per_node : {2, 1}) {
         for (const std::size_t eager_bytes : std::vector<std::size_t>{0, 100, 1000})
             pass_sizes_that_differ(ranks_per_node, eager_bytes);
     }
 }
 
-// What a peer still sends to a team that is gone must not land in memory that is somebody else's by
-// now.
+// A peer may still send to a team that is gone. The bytes must not land in memory that somebody else
+// has by now.
 void test_teams_that_come_and_go(void**)
 {
     for (const char* transports : {"tcp", "tcp,self"}) {
@@ -154,7 +154,7 @@ void test_settings_that_differ(void**)
                 const std::string line = std::string(setting.name) +
                                          " differs between rank 0 and rank " +
                                          (odd == 0 ? "1" : std::to_string(odd));
-                // By one rank.
+                // Only rank 0 logs the difference.
                 return ForkedRank::is_logged(line) == (self.rank() == 0)
                            ? ""
                            : "told by the wrong ranks: " + ForkedRank::log_lines();
@@ -174,14 +174,14 @@ constexpr Setting may_differ[] = {
     {"coll_hier_gpu_direct", [](hier_config& c) { c.gpu_direct = HIER_GPU_DIRECT_OFF; }},
 };
 
-// Whose call it is must be the same on all ranks, whatever else they disagree on.
+// All ranks must agree which module serves a call, even if they disagree on other settings.
 void test_least_bytes_are_equal(void**)
 {
     for (const auto& setting : may_differ) {
         for (const std::size_t eager_bytes : {0U, 32768U}) {
             const auto fault = first_fault(run_ranks(6, [&](ForkedRank& self) -> std::string {
                 hier_config config = config_for_tests();
-                // Here a depth moves what the model finds.
+                // With these values a depth changes the results of the model.
                 config.ranks_per_node = 2;
                 config.net_rate = 1;
                 config.depth = 0;
@@ -203,7 +203,7 @@ void test_least_bytes_are_equal(void**)
     }
 }
 
-// Beyond the limit on one rank alone: what the others sent is there before it enters its call.
+// One rank alone is above the limit. The others' messages are there before this rank enters its call.
 void test_sizes_on_both_sides_of_the_eager_limit(void**)
 {
     for (int odd = 0; odd < 3; odd++) {
@@ -222,8 +222,8 @@ void test_sizes_on_both_sides_of_the_eager_limit(void**)
     }
 }
 
-// One rank's network is slower than it says to the others: all choose by the slowest, or the chunks
-// of one would not be those that another waits for.
+// The network of one rank is slower. All ranks choose by the slowest. Otherwise a rank would wait for
+// other chunks than its peer sends.
 void test_rates_that_differ(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(4, [](ForkedRank& self) -> std::string {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The programs that a team keeps: those of the sizes that it had last, and not one for each size that it ever had.
+// A team keeps the programs of the last sizes, and not one for each size that it ever had.
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -14,9 +14,9 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-constexpr std::size_t most = 8;  // that are kept
+constexpr std::size_t most = 8;  // programs are kept
 
-// Does a call of this size make a program? Nothing else of a call takes memory.
+// Does a call of this size make a program? Nothing else in a call allocates.
 bool is_made(TeamRank& team, std::size_t bytes)
 {
     const std::vector<std::byte> send(bytes);

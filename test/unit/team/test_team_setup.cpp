@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Set-up of a team that fails on all ranks when it fails on one. And an end without what UCX wants for it.
+// Set-up that fails on one rank fails on all ranks. And a team ends without the descriptors that
+// UCX wants.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
-// All get HIER_ERR_SETUP; the culprit says `cause`.
+// All ranks get HIER_ERR_SETUP. The culprit logs `cause`.
 std::string fail_setup(ForkedRank& self, const hier_config& config, bool is_culprit,
                        const std::string& cause)
 {
@@ -28,7 +29,7 @@ std::string fail_setup(ForkedRank& self, const hier_config& config, bool is_culp
     return !is_culprit || ForkedRank::is_logged(cause) ? "" : ForkedRank::log_lines();
 }
 
-// Ranks 0, 1 on one node, 2, 3 on another.
+// Ranks 0 and 1 are one node, 2 and 3 another.
 void test_node_level_that_fails(void**)
 {
     for (int culprit = 0; culprit < 4; culprit++) {
@@ -42,7 +43,7 @@ void test_node_level_that_fails(void**)
     }
 }
 
-// The kernel ends a process that wants more, in shared memory, too.
+// The kernel ends a process that exceeds the limit, with shared memory too.
 void test_file_size_limit(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) {
@@ -55,7 +56,7 @@ void test_file_size_limit(void**)
     }))));
 }
 
-// Leaves so many; the process ends with the others open.
+// Leaves `but` descriptors. The others stay open until the process ends.
 void use_up_descriptors(std::size_t but)
 {
     const rlimit few{256, 256};
@@ -65,7 +66,7 @@ void use_up_descriptors(std::size_t but)
     for (std::size_t i = 0; i < but; i++) close(taken[i]);
 }
 
-// UCX would end the process.
+// UCX would end a process that has too few descriptors.
 void test_few_descriptors(void**)
 {
     bool is_refused = false;
@@ -99,7 +100,7 @@ std::size_t free_descriptors()
     return taken.size();
 }
 
-// Nor where peers connect to it: it takes in as many connections as it makes, all at once.
+// The same while peers connect. A rank takes in as many connections as it makes, all at once.
 void test_few_descriptors_for_peers(void**)
 {
     constexpr std::size_t few[] = {14, 16, 18, 20, 24, 30, 48};
@@ -111,7 +112,7 @@ void test_few_descriptors_for_peers(void**)
                 config.ranks_per_node = 1;
                 if (is_everybody || self.rank() == 0) use_up_descriptors(left);
                 TeamRank team(self, config);
-                // The application gets back what was tried.
+                // The application gets back the descriptors of the attempt.
                 if (team.created() == HIER_ERR_SETUP)
                     return is_everybody && free_descriptors() + 2 < left
                                ? std::to_string(free_descriptors()) + " are left"
@@ -129,11 +130,11 @@ void test_few_descriptors_for_peers(void**)
     assert_true(refused > 0 && made > 0);
 }
 
-// There, too, where it ends its connections.
+// The same when a team ends its connections.
 void test_end_without_descriptors(void**)
 {
 #ifdef __SANITIZE_ADDRESS__
-    skip();  // the sanitizers want descriptors themselves: they ask a pipe what memory is there
+    skip();  // the sanitizers need descriptors themselves: they test memory by a pipe
 #endif
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
         hier_config config = config_for_tests();
