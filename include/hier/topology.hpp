@@ -42,7 +42,7 @@ struct Position {
 struct PeerRecord {
     std::uint64_t node_key;  // equal exactly for the ranks that share memory and process ids
     Position gpu;            // the GPU that the rank uses
-    std::int32_t package;    // that holds all cores of the rank; -1: none, or not bound
+    std::int32_t package;    // with all cores of the rank; -1: none, or not bound
     std::int32_t numa;
     std::int32_t first_pu;
     std::int32_t pid;         // in the node's process-id namespace

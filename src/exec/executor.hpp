@@ -35,10 +35,10 @@ public:
         Watchdog::Limits watchdog{};
         // How long transfers in flight may take to end after an error.
         std::chrono::seconds drain{5};
-        // At the start of a call the work on the node waits so long for the first rail peer to enter.
-        // The work waits only where this rank has data for that peer that does not come from the
-        // node. Where ranks share cores, the work would keep other ranks from entering the call, and
-        // the network from starting.
+        // At the start of a call the work on the node waits so long for the first rail peer to
+        // enter. The work waits only where this rank has data for that peer that does not come from
+        // the node. Where ranks share cores, the work would keep other ranks from entering the
+        // call, and the network from starting.
         std::chrono::microseconds rail_first{0};
         // How much the CPU itself copies in one pass.
         std::size_t bytes_per_pass = 256 << 10;

@@ -23,7 +23,8 @@ void Failure::raise(Status status)
     tell_all(status);
 }
 
-// If there is no memory to tell the peers of one level, those of the other level are told all the same.
+// If there is no memory to tell the peers of one level, those of the other level are told all the
+// same.
 void Failure::tell_all(Status status)
 {
     for (Transport* t : run_.transports) {

@@ -24,7 +24,7 @@ public:
 
     // A run begins, and nothing of it has failed.
     void begin();
-    // Only the first error counts. Whoever found the error has logged its cause.
+    // Only the first error counts. The code that found the error has logged its cause.
     void raise(Status status);
     // Between two runs: this rank takes part in no further one.
     void refuse(Status status);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How far the run of one program has come. The executor moves the run on. Watchdog and Failure read it.
+// How far the run of one program has come. The executor moves the run on. Watchdog and Failure read
+// it.
 #pragma once
 
 #include <chrono>

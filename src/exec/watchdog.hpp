@@ -3,8 +3,9 @@
 // does not end, because MPI lets a rank enter as late as it likes.
 //
 // A rank does not know whether other ranks miss somebody. So a rank that misses a peer tells the
-// others a number now and then, its heartbeat, and the number grows. Every rank passes on the highest
-// number that it has heard, as a Lamport clock does. The number stands still when nobody is missed.
+// others a number now and then, its heartbeat, and the number grows. Every rank passes on the
+// highest number that it has heard, as a Lamport clock does. The number stands still when nobody is
+// missed.
 #pragma once
 
 #include <chrono>

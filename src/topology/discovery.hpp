@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What this process can find out about itself and its machine. The machine is looked at once.
+// This process and its machine, as far as the process can find out. The machine is looked at once.
 #pragma once
 
 #include <cstddef>

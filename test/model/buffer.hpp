@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A receive or bounce buffer in which every byte is only whether it is there.
+// A receive or bounce buffer that knows of every byte only whether the byte is there.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace hier::model {
 
 class Buffer {
 public:
-    // Bytes that no shard covers count as there: nobody may write them, nobody waits for them.
+    // Bytes that no shard covers count as there. Nobody may write them, and nobody waits for them.
     void clear(std::span<const Extent> shards)
     {
         std::size_t end = 0;
@@ -43,7 +43,7 @@ public:
         return true;
     }
 
-    // Bytes that landed, but whose signal has not, are not held: that they are there is luck.
+    // Bytes whose signal has not landed are not held, even if they have landed themselves.
     bool holds(Extent s) const
     {
         for (std::size_t i = s.offset; i < s.offset + s.length; i++) {

@@ -22,10 +22,10 @@ public:
     Plan plan() const;
     DraftOp& at(std::size_t i) { return ops_[i]; }
 
-    // What depended on it loses that dependency. The later puts of its pair move up by one, so
-    // that the counts have no gap.
+    // Removes an operation. Operations that depended on it lose that dependency. Later puts of its
+    // pair move up by one, so that the counts have no gap.
     void remove(std::size_t i);
-    // Once more, at the end of the plan and of its pair.
+    // Adds the operation once more, at the end of the plan and of its pair.
     void repeat(std::size_t i);
 
 private:
@@ -34,7 +34,7 @@ private:
 
 bool equal(const Plan& a, const Plan& b);
 
-// By operation: whether another one depends on it.
+// By operation: does another one depend on it?
 std::vector<bool> depended_on(const Plan& plan);
 
 }  // namespace hier::model

@@ -27,7 +27,8 @@ bool Equivalence::is_awaited_elsewhere(std::size_t i, const Op& op) const
 }
 
 // Nothing depends on this await, and the plan has others that wait for at least as much, before the
-// change and after it. The rank returns only when those are done. By then this one would be done too.
+// change and after it. The rank returns only when those are done. By then this one would be done
+// too.
 bool Equivalence::is_idle_await(std::size_t i, const Op& changed) const
 {
     const Op& op = plan_.ops[i];
@@ -35,8 +36,8 @@ bool Equivalence::is_idle_await(std::size_t i, const Op& changed) const
            is_awaited_elsewhere(i, changed);
 }
 
-// Nothing follows this wait for a peer to come into the call. In a call in which nobody announces, the
-// plan also waits for data of that peer.
+// Nothing follows this wait for a peer to come into the call. In a call in which nobody announces,
+// the plan also waits for data of that peer.
 bool Equivalence::is_idle_wait(std::size_t i) const
 {
     const Op& op = plan_.ops[i];
@@ -65,14 +66,14 @@ bool Equivalence::is_implied(const Op& op, std::uint32_t dependency) const
     return false;
 }
 
-// A leader that waits for more than its node's shards: more puts come anyhow.
+// A leader waits for more than its node's shards. More puts come in any case.
 bool Equivalence::is_high_enough(std::size_t i) const
 {
     const Op& op = plan_.ops[i];
     return op.level == Level::node && depended_[i] && op.count < node_puts_of(op.peer);
 }
 
-// To this rank.
+// How many puts of the peer on the node reach this rank.
 std::uint32_t Equivalence::node_puts_of(int peer) const
 {
     const auto& ops = call_.plan(peer).ops;

@@ -15,7 +15,7 @@ bool same_pair(const Op& a, const Op& b);
 
 class Equivalence {
 public:
-    // Refers to all but the number. `call` holds the right plans of all ranks.
+    // Refers to the topology and the call. `call` holds the right plans of all ranks.
     Equivalence(const Topology& topology, int rank, const Call& call);
 
     // An operation becomes `changed`.

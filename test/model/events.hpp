@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The events that may happen next, by speed: a slower one happens only when no faster one can.
+// The events that may happen next, by speed. A slower event happens only when no faster one can.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@ struct Event {
     enum class Kind : std::uint8_t {
         enter,         // rank
         op,            // rank, index into its plan
-        copy,          // rank, index into its copies: a part of it is done
-        done,          // rank, index: its copy is done, the source of its put may be reused
-        payload,       // index of a flight: a part of it lands
+        copy,          // rank, index into its copies: a part of the copy is done
+        done,          // rank, index: the copy is done, or the source of the put may be reused
+        payload,       // index of a flight: a part of the put lands
         signal,        // index of a flight
-        announcement,  // index: it reaches the peer over the rail
+        announcement,  // index: the word reaches the peer over the rail
     };
     Kind kind;
     int rank;
@@ -84,7 +84,7 @@ private:
     const Schedule& schedule_;
     std::size_t ranks_;
     std::minstd_rand random_;
-    std::vector<std::uint8_t> speed_;  // of the ranks, then of the pairs
+    std::vector<std::uint8_t> speed_;  // first of the ranks, then of the pairs
     std::array<std::vector<Event>, speeds> by_speed_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a rank does in a call.
+// The steps of a rank in a call.
 #include <algorithm>
 #include <iterator>
 
@@ -55,8 +55,8 @@ void Machine::enter(int rank)
     if (me.left == 0) leave(rank);
 }
 
-// What is ready once stays ready until it runs: all that is_ready() looks at only grows, and only
-// put n itself ends the turn of put n on a rail pair.
+// A ready operation stays ready until it runs. All values that is_ready() looks at only grow. And
+// only put n itself lets the next put of a rail pair follow.
 void Machine::offer(int rank, std::uint32_t op)
 {
     if (is_ready(rank, at(rank).plan->ops[op])) {
@@ -125,7 +125,7 @@ void Machine::execute(int rank, std::uint32_t op)
     }
 }
 
-// Inside a node an announcement is a store to shared memory; over a rail it is a message.
+// Inside a node an announcement is a store to shared memory. Over a rail it is a message.
 void Machine::announce(int rank, const Op& op)
 {
     const int call = at(rank).call;
@@ -159,7 +159,8 @@ void Machine::put(int rank, std::uint32_t op)
     const bool is_kept = call_of(rank).keeps_early(what.level);
     me.flights[op] = static_cast<std::uint32_t>(flights_.size());
     for (const int target : targets_of(rank, what)) {
-        // Older: only an earlier collective's buffer. Newer: the peer has left this one.
+        // An older announcement is for the buffer of an earlier collective. With a newer one the
+        // peer has left this collective.
         Fault fault = Fault::put_unannounced;
         if (is_kept || me.announced[index(target)][index(what.level)] == me.call)
             fault = fault_of_read(rank, what);

@@ -12,19 +12,19 @@
 
 namespace hier::model {
 
-// Each rank and each pair slower than everything else.
+// Schedules in which one rank or one pair is slower than everything else: each of them once.
 std::vector<Schedule> laggards(const Topology& topology);
 
-// Each operation of `rank` later than everything else.
+// Schedules in which one operation of `rank` is later than everything else.
 std::vector<Schedule> late_operations(int rank, const Call& call);
 
-// Each rail pair stopped after each number of puts.
+// Schedules in which one rail pair stops after some number of puts.
 std::vector<Schedule> stalls(const Topology& topology, const Call& call);
 
 class Hunt {
 public:
-    // Every mutant of every rank's plan, in the second of two calls and, where that is wrong too,
-    // in the first.
+    // Runs every mutant of every rank's plan in the second of two calls. If a mutant is wrong in
+    // the first call too, it runs there as well.
     void all(const Topology& topology, const Call& call);
 
     int mutants() const { return mutants_; }

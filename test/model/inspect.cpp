@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What can be seen in one plan without running it.
+// The faults that one plan shows without a run.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -78,7 +78,7 @@ private:
 
     bool has(Place place) const { return place != Place::bounce || call_.bounce_at(rank_); }
 
-    // The network reads the bounce buffer where there is one, and the node level never does.
+    // The network reads the bounce buffer if there is one. The node level never reads it.
     bool can_be_put(const Op& op) const
     {
         const bool must_land = op.level == Level::rail && call_.bounce_at(rank_);
@@ -92,7 +92,7 @@ private:
                part.offset - whole.offset <= whole.length - part.length;
     }
 
-    // Of one shard or, in a bundle, of several that lie side by side.
+    // The bytes belong to one shard, or in a bundle to several that lie side by side.
     bool inside_shards(Extent slice) const
     {
         if (call_.route != Route::bundles) {
@@ -109,8 +109,8 @@ private:
         return covered == slice.length;
     }
 
-    // A byte has one home offset in all buffers but the send buffer, which holds the own shard alone.
-    // What the other buffers hold is seen when the plan runs.
+    // A byte has one home offset in all buffers but the send buffer, which holds the own shard
+    // alone. The contents of the other buffers show when the plan runs.
     Fault source_holds(const Op& op) const
     {
         const Extent target{op.slice.target, op.slice.length};
@@ -146,7 +146,7 @@ private:
     int rank_;
     const Call& call_;
     std::array<std::vector<std::vector<std::uint32_t>>, 2>
-        numbers_;  // by level and peer; of puts to all: this rank
+        numbers_;  // by level and peer; puts to all count at this rank
 };
 
 }  // namespace

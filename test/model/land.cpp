@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens between ranks.
+// The events between ranks.
 #include <algorithm>
 #include <utility>
 
@@ -13,14 +13,14 @@ bool Machine::is_stalled(const Flight& flight) const
            flight.number > schedule_.number;
 }
 
-// Is it this put whose network breaks its promise?
+// Does the network break its promise at this put?
 bool Machine::meets(Schedule::Kind hazard, const Flight& flight) const
 {
     return schedule_.kind == hazard && flight.pair == schedule_.pair &&
            flight.number == schedule_.number;
 }
 
-// What follows on the pair lands as if it had landed.
+// Later puts of the pair land as if the lost one had landed.
 void Machine::lose(std::uint32_t number)
 {
     Flight& flight = flights_[number];
@@ -61,8 +61,8 @@ void Machine::launch(Flight flight)
     if (may_land) push(Event::Kind::payload, number);
 }
 
-// What is early for a call that takes it so is kept until that. A rail moves only while both of its
-// ends make progress.
+// Keeps an event that comes before its call, if that call takes early events. A rail moves only
+// while both of its ends make progress.
 bool Machine::park(const Pair& pair, const Event& event)
 {
     const int call = event.kind == Event::Kind::announcement ? announcements_[event.index].call
@@ -82,7 +82,7 @@ bool Machine::park(const Pair& pair, const Event& event)
     return false;
 }
 
-// Of the rank's current call.
+// The buffer in which puts of the pair land, in the receiver's current call.
 Buffer& Machine::target_of(const Pair& pair)
 {
     const bool lands = pair.level == Level::rail && call_of(pair.to).bounce_at(pair.to);
@@ -134,7 +134,7 @@ void Machine::land_signal(const Event& event)
         return fail(Fault::stray, flight.call, from, static_cast<int>(flight.op));
     }
 
-    // On a rail a signal is the number of all chunks so far.
+    // On a rail a signal counts all chunks so far, so it covers a chunk that was lost before.
     const bool covers_a_loss =
         flight.before != Flight::none && meets(Schedule::Kind::chunk_lost, flights_[flight.before]);
     if (covers_a_loss || !target_of(flight.pair).has_landed(flight.target()))
@@ -163,7 +163,8 @@ void Machine::land_announcement(const Event& event)
     note_presence(a.pair, a.call, a.lets_write);
 }
 
-// By an announcement, a word or, in a call in which nobody announces, by what the rank has put.
+// A rank shows that it is in the call by an announcement or a word. Where nobody announces, its
+// puts do.
 void Machine::note_presence(const Pair& pair, int call, bool lets_write)
 {
     int& entered = at(pair.to).entered[index(pair.from)][index(pair.level)];
@@ -173,8 +174,8 @@ void Machine::note_presence(const Pair& pair, int call, bool lets_write)
     offer_blocked(pair.to);
 }
 
-// Nothing can happen any more, and one pair has stopped. What had arrived on it must be with
-// everyone whom this rank serves: the node's other ranks, and in a ring the next node.
+// Nothing can happen any more, and one pair has stopped. The receiver must have forwarded all that
+// arrived on it: to the other ranks of its node, and in a ring to the next node.
 void Machine::check_forwarded()
 {
     for (const Flight& flight : flights_) {

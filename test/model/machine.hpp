@@ -14,17 +14,17 @@
 
 namespace hier::model {
 
-// A rank in its current call, or outside, after the call that it made last.
+// A rank in its current call, or outside after its last call.
 struct RankState {
-    // What this rank and one peer have exchanged in this call, by level.
+    // The puts between this rank and one peer in this call, by level.
     struct Peer {
         std::array<std::uint32_t, 2> issued{};   // puts to the peer
-        std::array<std::uint32_t, 2> landed{};   // of those
+        std::array<std::uint32_t, 2> landed{};   // how many of those have landed
         std::array<std::uint32_t, 2> arrived{};  // signals of the peer
     };
     struct Drain {
         std::uint32_t op;
-        std::uint32_t puts;  // issued when it began
+        std::uint32_t puts;  // issued when the drain began
     };
     struct Copy {
         std::uint32_t op;
@@ -37,15 +37,16 @@ struct RankState {
     std::size_t left = 0;                // operations not done
     std::vector<std::uint32_t> missing;  // by operation: dependencies not done
     std::vector<std::uint32_t> blocked;  // dependencies done, but something else is awaited
-    std::vector<Drain> drains;           // that have begun
-    std::vector<Copy> copies;            // that have begun, done ones too
-    std::vector<std::uint32_t> flights;  // by operation: of a put, the first
+    std::vector<Drain> drains;           // all that have begun and are not done
+    std::vector<Copy> copies;            // all that have begun, done or not
+    std::vector<std::uint32_t> flights;  // by operation: the first flight of a put
     std::vector<std::vector<std::uint32_t>> sent;  // by node peer: flights
     std::vector<Peer> peers;
     std::vector<std::array<int, 2>>
         announced;  // by peer and level: the last call that it announced to us; kept for all calls
-    std::vector<std::array<int, 2>> entered;  // likewise: the last call that it is known to be in
-    std::vector<Event> parked;                // rail events that wait for this rank's next call
+    std::vector<std::array<int, 2>>
+        entered;                // by peer and level: the last call in which the peer was seen
+    std::vector<Event> parked;  // rail events that wait for this rank's next call
     Buffer receive;
     Buffer bounce;
 
@@ -68,7 +69,7 @@ struct Flight {
     bool payload_done = false;
     bool signal_done = false;
     bool is_done = false;  // its source may be reused
-    // On a node pair: seen only after these, and those that wait for this one.
+    // On a node pair: the puts that are seen before this one, and those that wait for this one.
     std::vector<std::uint32_t> earlier{};
     std::vector<std::uint32_t> later{};
 };
@@ -76,8 +77,8 @@ struct Flight {
 struct Announcement {
     Pair pair;
     int call;
-    bool lets_write;          // and not only: the sender is in the call
-    bool is_drained = false;  // it lands without its sender
+    bool lets_write;          // false: it says only that the sender is in the call
+    bool is_drained = false;  // it lands even if its sender does nothing
 };
 
 class Machine {
@@ -86,7 +87,7 @@ public:
     Verdict run();
 
 private:
-    // execute.cpp: what a rank does in a call.
+    // execute.cpp: the steps of a rank in a call.
     void enter(int rank);
     void offer(int rank, std::uint32_t op);
     void offer_blocked(int rank);
@@ -105,7 +106,7 @@ private:
     bool is_put_to_early(int rank, int peer) const;
     void leave(int rank);
 
-    // land.cpp: what happens between ranks.
+    // land.cpp: the events between ranks.
     void launch(Flight flight);
     void push(Event::Kind kind, std::uint32_t flight);
     bool park(const Pair& pair, const Event& event);
@@ -120,7 +121,7 @@ private:
     void lose(std::uint32_t flight);
     void check_forwarded();
 
-    // In two parts at most: more show nothing new.
+    // At most two parts. More parts would show nothing new.
     std::size_t next_part(std::size_t whole, std::size_t before)
     {
         const std::size_t rest = whole - before;
@@ -137,7 +138,7 @@ private:
     const RankState& at(int rank) const { return ranks_[index(rank)]; }
     const Call& call_of(int rank) const { return calls_[index(at(rank).call)]; }
 
-    // The operations of every plan that depend on one. Made once, read in every call.
+    // By operation: the operations that depend on it. Made once, and read in every call.
     struct Dependents {
         std::vector<std::uint32_t> first;  // by operation, into `ops`
         std::vector<std::uint32_t> ops;

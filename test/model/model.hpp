@@ -2,30 +2,38 @@
 // Runs the plans of all ranks over symbolic buffers, in random legal order, and rejects every wrong
 // plan.
 //
-// What it assumes of the transports is the least that they promise:
-//   - ready operations run in any order, except that the puts of a rail pair are issued in the
-//     order of their counts
-//   - a put lands piecewise, then its signal lands; on a rail pair payloads and signals each
-//     keep their order; on a node pair nothing does, and the receiver sees only how many came,
-//     but a put that was issued when another one was done is seen after it
-//   - a put is done (its source may be reused) at any time after it was issued, before or after it
-//     lands; a rank returns when all of its operations are done
-//   - a put to all of a node is as many puts, which take their own time
-//   - a copy goes on piecewise after it was started, and its target may be read when it is done
-//   - what is read, by a put or a copy, is read at any moment from its start until it is done. It
-//     must be there from the start, and then stays until the rank returns: nothing is written twice
-//   - there is one bounce buffer for all calls. Peers write into it as soon as the next call
-//     announces it, and what it held before is lost
-//   - a rank that is outside a collective makes no progress: what it sends or receives on a rail
-//     waits for its next call
-//   - a drain covers the puts that were issued before it. When these have landed it needs nothing
-//     more of the target: a transport whose acknowledgements need the target's progress must see
-//     to that itself. What was told to the target before then lands without the rank
-//   - in calls that take early puts, a rank may be one call behind those that put to it, not two
+// The model assumes only what the transports promise:
 //
-// A network that does not keep these promises is another kind of schedule, and rejected
-// (test_network.cpp). Not modelled: failing transfers. That every rank reports them is the executor's duty, not the
-// plan's.
+// Operations
+//   - Ready operations run in any order. But the puts of a rail pair are issued in the order of
+//     their counts.
+//   - A rank returns when all of its operations are done.
+// Puts
+//   - A put lands in parts, and its signal lands after that.
+//   - On a rail pair payloads and signals each keep their order. On a node pair nothing keeps its
+//     order, and the receiver sees only how many puts came. But a put that was issued when another
+//     one was done is seen after that one.
+//   - A put is done at any time after it was issued, before or after it lands. Then its source may
+//     be reused.
+//   - A put to all of a node is as many puts, each at its own speed.
+//   - In calls that take early puts, a rank may be one call behind those that put to it, not two.
+// Buffers
+//   - A copy goes on in parts after it was started. Its target may be read when the copy is done.
+//   - A put or a copy reads its source at any moment from its start until it is done. The bytes
+//     must be there from the start. They stay until the rank returns, because nothing is written
+//     twice.
+//   - There is one bounce buffer for all calls. Peers write into it as soon as the next call
+//     announces it, and its old contents are lost.
+// Progress
+//   - A rank that is outside a collective makes no progress. Its transfers on a rail wait for its
+//     next call.
+//   - A drain covers the puts that were issued before it. When these have landed, the drain needs
+//     nothing more of the target. A transport whose acknowledgements need the target's progress
+//     must see to that itself. Words that were sent to the target before the drain land without
+//     the rank.
+//
+// A network that does not keep these promises is another kind of schedule, and is rejected
+// (test_network.cpp). Failing transfers are not modelled: the executor reports them, not the plan.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +54,8 @@ struct Call {
     Route route = Route::direct;
     std::vector<bool> in_place;  // by rank
     std::vector<bool> bounce;    // by rank
-    bool eager = false;          // the network keeps what comes before its call
-    bool publish = false;        // and so does the node
+    bool eager = false;          // the network keeps puts that come before their call
+    bool publish = false;        // the node does
     bool own_whole = false;
     std::vector<Plan> plans;  // by rank
 
@@ -59,7 +67,7 @@ struct Call {
     const Plan& plan(int rank) const { return plans[static_cast<std::size_t>(rank)]; }
 };
 
-// What the planner says for `rank` in this call.
+// The plan of `rank` for this call, by the planner.
 Plan plan_of(const Topology& topology, int rank, const Call& call);
 
 // `call` with the plans of all ranks.
@@ -69,23 +77,24 @@ enum class Fault : std::uint8_t {
     none,
     // Seen in a plan alone.
     bad_dependency,  // on an operation that is not an earlier one
-    wrong_peer,      // itself, or a rank that is no peer at that level
+    wrong_peer,      // the rank itself, or no peer at that level
     wrong_count,     // the counts of a pair are not 1, 2, ...; on a rail in this order
     outside_shards,
     wrong_source,  // the send buffer does not hold these bytes; or, in place, there is none
-    wrong_place,   // a buffer that the rank has not, or that this kind of operation must not use
+    wrong_place,   // a buffer that the rank does not have, or that the operation must not use
     // Seen when the plans run.
     put_unannounced,  // the peer has not announced its buffer of this collective
     own_not_copied,   // the own shard is read where it has not been copied yet
     not_held,         // bytes are read that have not arrived
     written_twice,
     returned_early,  // a byte had not arrived
-    // A rank that it may write to in its next call, without asking, had not entered this one.
+    // In its next call the rank may write to a peer without asking. That peer had not entered this
+    // one.
     left_alone,
     stray,  // a put lands when its target is not in that collective
     deadlock,
     not_forwarded,  // a chunk that arrived stays until another one arrives
-    // Of no plan: the network breaks its promise.
+    // Not a fault of plans: the network breaks its promise.
     signal_without_data,
 };
 constexpr std::size_t faults = static_cast<std::size_t>(Fault::signal_without_data) + 1;
@@ -110,7 +119,7 @@ struct Pair {
     bool operator==(const Pair&) const = default;
 };
 
-// Which of the legal orders is taken.
+// Chooses one of the legal orders.
 struct Schedule {
     enum class Kind : std::uint8_t {
         uniform,     // any event, with equal chance
@@ -118,12 +127,12 @@ struct Schedule {
         slow_rank,   // `pair.from` runs an operation only when nothing else can happen
         slow_op,     // the same for its operation `number` alone
         slow_pair,   // puts of `pair` land only when nothing else can happen
-        // Only the first `number` puts of `pair` land; these must be forwarded nevertheless.
+        // Only the first `number` puts of `pair` land. These must be forwarded all the same.
         stalled,
-        // The network breaks its promise: of put `number` of `pair`
+        // The network breaks its promise at put `number` of `pair`:
         signal_first,  // the signal lands before the data
         data_lost,     // the signal lands, the data never
-        chunk_lost,    // nothing lands; what follows on the pair does
+        chunk_lost,    // nothing of the put lands, but later puts do
     };
     Kind kind = Kind::uniform;
     unsigned seed = 0;
@@ -131,12 +140,12 @@ struct Schedule {
     std::uint32_t number = 0;
 };
 
-// What is wrong with the plan of `rank`, whatever the others do.
+// The first fault of the plan of `rank`, whatever the other ranks do.
 Verdict inspect(const Topology& topology, int rank, const Call& call);
 Verdict inspect(const Topology& topology, std::span<const Call> calls);
 
-// Every rank makes the calls one after the other, entering the next one when it has returned from
-// the one before, while others may still be in it. The plans must have passed inspect().
+// Every rank makes the calls one after the other. A rank enters the next call when it has returned
+// from the one before, while others may still be in that. The plans must have passed inspect().
 Verdict run(const Topology& topology, std::span<const Call> calls, const Schedule& schedule);
 
 }  // namespace hier::model

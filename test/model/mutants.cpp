@@ -42,7 +42,7 @@ private:
     {
         Draft draft(plan_);
         f(draft);
-        // A rank that is in a later call has been in this one, too.
+        // A rank that is in a later call has also been in this one.
         const Op::Kind kind = plan_.ops[i].kind;
         const bool only_last = kind == Op::Kind::drain || kind == Op::Kind::enter;
         mutants_.push_back({change, static_cast<int>(i), draft.plan(), only_last});
@@ -75,7 +75,7 @@ private:
         }
     }
 
-    // Legal only on earlier operations: that is what makes a plan free of cycles.
+    // A plan has no cycles because operations depend only on earlier ones.
     void reverse_dependencies(std::size_t i)
     {
         for (const std::uint32_t on : plan_.dependencies_of(plan_.ops[i])) {
@@ -86,12 +86,12 @@ private:
         }
     }
 
-    // After what the dependency itself waits for.
+    // The operation waits for the dependencies of its dependency.
     void shorten_dependencies(std::size_t i)
     {
         for (const std::uint32_t on : plan_.dependencies_of(plan_.ops[i])) {
             const auto before = plan_.dependencies_of(plan_.ops[on]);
-            if (before.empty()) continue;  // that is removing it
+            if (before.empty()) continue;  // the same as a removed dependency
             edit("dependency one step too early", i, [&](Draft& draft) {
                 auto& after = draft.at(i).after;
                 std::erase(after, on);
@@ -177,7 +177,7 @@ private:
         }
     }
 
-    // This rank alone plans with other parameters. Equivalent where the plan comes out the same.
+    // This rank alone plans with other parameters. If the plan is the same, this is no mutant.
     void plan_otherwise()
     {
         const auto replan = [&](const char* change, const Topology& topology, const Call& other) {
@@ -187,7 +187,7 @@ private:
         Call other = call_;
         for (const Route route : all_routes) {
             other.route = route;
-            // Equivalent: what one rank bundles is its shard.
+            // Equivalent: the bundle of a single rank is its shard.
             const bool is_same =
                 topo_.nodes() == topo_.size() && route != Route::ring && call_.route != Route::ring;
             if (route != call_.route && !is_same) replan("planned for another route", topo_, other);

@@ -13,14 +13,14 @@ namespace hier::model {
 
 struct Mutant {
     const char* change;
-    int op;  // that was changed, in the right plan; -1: the plan as a whole
+    int op;  // its index in the right plan; -1: the whole plan was changed
     Plan plan;
-    // Harmless in all calls but the last: what it fails to wait for happens while the rank is in
-    // its next call.
+    // Harmless in all calls but the last. The rank fails to wait for something that happens while
+    // it is in its next call.
     bool only_last_call = false;
 };
 
-// Of the plan of `rank`. `call` holds the right plans.
+// The mutants of the plan of `rank`. `call` holds the right plans.
 std::vector<Mutant> mutants_of(const Topology& topology, int rank, const Call& call);
 
 }  // namespace hier::model

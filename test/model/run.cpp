@@ -57,7 +57,7 @@ void Machine::happen(const Event& event)
     }
 }
 
-// The first fault is the one that is reported: what follows from it explains nothing.
+// Reports only the first fault. Its consequences explain nothing.
 void Machine::fail(Fault fault, int call, int rank, int op)
 {
     if (!verdict_) verdict_ = {fault, call, rank, op};

@@ -17,7 +17,7 @@ std::vector<int> nodes_of_sizes(const std::vector<int>& sizes);
 // All ways to cut `ranks` ranks into nodes, in order: {3}, {2,1}, {1,2}, {1,1,1}.
 std::vector<std::vector<int>> compositions(int ranks);
 
-// The same node sizes with ranks strewn over the nodes, and any local order.
+// The same node sizes, with ranks in any order over the nodes, and any local order.
 Topology shuffled(std::vector<int> node_of_rank, std::mt19937& random);
 
 // One shard for each rank, in any order in the buffer, of 0 to `most` bytes, with gaps between
@@ -32,7 +32,7 @@ std::vector<bool> none_some_or_all_of(int ranks, std::mt19937& random);
 std::string judge(const Topology& topology, const std::vector<Call>& calls,
                   const Schedule& schedule);
 
-// For a message.
+// Text for a message.
 std::string describe(const Topology& topology);
 
 }  // namespace hier::model

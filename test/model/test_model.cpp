@@ -21,7 +21,7 @@ using namespace hier::model;
 constexpr std::size_t chunk = 3;
 constexpr std::array<std::size_t, 6> sizes = {0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk + 1};
 
-// A call with what the test does not fix chosen at random.
+// A call. The properties that the test does not fix are random.
 Call any_call(const Topology& topology, std::mt19937& random)
 {
     Call call;
@@ -54,7 +54,7 @@ Call equal_call(const Topology& topology, Route route, std::size_t bytes,
 
 int runs = 0;
 
-// Three collectives back to back: the one in question between two others.
+// Three collectives, one after the other. The one that is tested is the second.
 std::string run_among_others(const Topology& topology, Route route, std::size_t bytes,
                              std::mt19937& random)
 {
@@ -109,7 +109,7 @@ const char* larger_teams_pass()
     return nullptr;
 }
 
-// By rank; beside every second rank in place, all four combinations are there.
+// By rank. Every second rank is in place, so all four combinations are there.
 std::vector<bool> mixed_bounce(std::size_t ranks)
 {
     std::vector<bool> bounce(ranks);
@@ -117,8 +117,8 @@ std::vector<bool> mixed_bounce(std::size_t ranks)
     return bounce;
 }
 
-// Each rank and each pair in turn is slower than everything else, and each rail pair stops
-// after each of its puts.
+// Each rank and each pair is once slower than everything else. Each rail pair stops once after each
+// of its puts.
 std::string bear_laggards(const Topology& topology, const Call& call)
 {
     std::vector<Schedule> schedules = laggards(topology);
@@ -262,7 +262,8 @@ void test_mutants(void**)
     const Bag bag = hunt_and_print();
     assert_true(bag.mutants > 10000);
     assert_int_equal(bag.mutants, bag.caught);
-    // Each rule of the model rejects something; else it could be taken out and nobody would see.
+    // Each rule of the model rejects something. Otherwise nobody would notice if the rule were
+    // gone.
     for (std::size_t f = 1; f < faults_of_plans; f++) {
         if (bag.by_fault[f] == 0) print_error("never seen: %s\n", to_string(static_cast<Fault>(f)));
         assert_int_not_equal(bag.by_fault[f], 0);

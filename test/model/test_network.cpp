@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The model takes no broken network for a good one: right plans, one put of which meets a hazard,
-// each in turn, on every pair.
+// The model rejects a broken network. Right plans run, and one of their puts meets a hazard: each
+// put of every pair once.
 #include <random>
 #include <string>
 #include <vector>
@@ -40,7 +40,7 @@ int neighbour_of(const Topology& topology, int rank)
     return ranks[static_cast<std::size_t>(topology.local_of(rank) + 1) % ranks.size()];
 }
 
-// Every put of a call of bytes, alone; what is wrong, or "".
+// Each put of a call meets the hazard once, with shards of a few bytes. "" or what is wrong.
 std::string meet_everywhere(const Topology& topology, const Call& call, Schedule::Kind hazard,
                             Met& met)
 {
@@ -103,8 +103,9 @@ void test_lost_data(void**)
     assert_int_equal(met.as_signal_without_data, met.times);
 }
 
-// Without its signal: somebody waits for ever, which the executor ends by its time-out; or, on a
-// rail, the next signal counts it; or, inside a node, the next put of a bundle passes for it.
+// Without the chunk and its signal, one of three things happens. Somebody waits for ever, which the
+// executor ends by its time-out. On a rail the next signal counts the lost chunk. Inside a node the
+// next put of a bundle counts in its place.
 void test_lost_chunk(void**)
 {
     Met met;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A collective that only tests have: rank 0 gives all others a word. The ranks are nodes of their own.
-// Nothing below src/coll knows this collective.
+// A collective that only tests have: rank 0 gives all others a word. The ranks are nodes of their
+// own. Nothing below src/coll knows this collective.
 #pragma once
 
 #include <cstdint>

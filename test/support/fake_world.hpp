@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Whole teams in one process, on a fake network, and the calls that run on them.
 //
-// Each rank is a node of its own. The ranks set their teams up together, a thread for each. After that
-// one thread moves all of them, in an order that a random number chooses.
+// Each rank is a node of its own. The ranks set their teams up together, a thread for each. After
+// that one thread moves all of them, in an order that a random number chooses.
 #pragma once
 
 #include <cstddef>

@@ -16,7 +16,7 @@ namespace bench::simulator {
 
 struct Result {
     std::string algorithm;
-    hier::Choice choice;  // of hier
+    hier::Choice choice;  // only for hier
     Outcome outcome;
 };
 

@@ -67,9 +67,9 @@ Bound lower_bound(const std::vector<int>& ranks_of, std::size_t bytes, const Mac
 //     R  rate of a node's NICs         L  latency of the network
 //     K  rate of a node's links        i  issue of a copy, l its latency
 //
-// Network. Nothing enters before L, so at most R (T - L) bytes do. A byte that enters after T - l is
-// too late for a copy, so each of the G ranks gets the byte from a NIC. So the last l brings at most
-// R l / G different bytes.
+// Network. Nothing enters before L, so at most R (T - L) bytes do. A byte that enters after T - l
+// is too late for a copy, so each of the G ranks gets the byte from a NIC. So the last l brings at
+// most R l / G different bytes.
 //     E <= R (T - L - l) + R l / G,    T >= L + E/R + l (1 - 1/G)
 // If all of E may enter as late as that, T >= L + G E/R.
 //

@@ -19,7 +19,8 @@ std::size_t program_bytes(const hier::Program& program, std::size_t dependencies
     constexpr std::size_t index = sizeof(std::uint32_t);
     constexpr std::size_t cursor = 3 * sizeof(std::size_t);
     const std::size_t ops = program.size();
-    // The plan. Then pending, first successor, peer, pair. Then successors, pending and queue of a run.
+    // The plan. Then pending, first successor, peer, pair. Then successors, pending and queue of a
+    // run.
     std::size_t bytes = ops * sizeof(Op) + dependencies * index;
     bytes += ops * (3 * index + sizeof(std::size_t)) + dependencies * index + 2 * ops * index;
     for (const Level level : {Level::node, Level::rail}) {

@@ -17,15 +17,16 @@ namespace bench::simulator {
 struct Machine {
     bool is_host = false;  // buffers in host memory: the ranks' cores copy
 
-    // NICs of a node; 0: one for each rank. Ranks share NICs, or each rank has several as its lanes.
+    // NICs of a node; 0: one for each rank. Ranks share NICs, or each rank has several as its
+    // lanes.
     int nics = 0;
     int lanes = 1;    // of a rank in a call. Local rank l uses NICs (l * lanes + lane) % nics
     int stripes = 1;  // of the puts to one peer over the lanes; src/net/stripes.hpp
     double nic_rate = 50e9;
     double nic_latency = 5e-6;
 
-    // Device memory. A rank's copies are issued one by one. Each stream runs one copy at a time, from
-    // its start until the last byte and its flag are there.
+    // Device memory. A rank's copies are issued one by one. Each stream runs one copy at a time,
+    // from its start until the last byte and its flag are there.
     double link_rate = 393e9;  // of a GPU's port
     double link_latency = 2e-6;
     double copy_issue = 0.5e-6;  // in a batch, as hier issues copies on CUDA
@@ -37,8 +38,9 @@ struct Machine {
     double core_rate = 8e9;
     double memory_rate = 40e9;
 
-    // Small calls. Messages of up to `eager_bytes` wait for nobody: a rank's block or a bundle. Each
-    // message takes `message` of the core at either end, and `nic_gap` of the NIC in either direction.
+    // Small calls. Messages of up to `eager_bytes` wait for nobody: a rank's block or a bundle.
+    // Each message takes `message` of the core at either end, and `nic_gap` of the NIC in either
+    // direction.
     std::size_t eager_bytes = 32 << 10;
     bool is_eager = false;  // set by a call whose messages are eager
     double message = 0.5e-6;

@@ -8,9 +8,9 @@
 
 namespace bench::simulator {
 
-// The receiver decides the order of ties, never the sender. So a node that is run alone sees the same
-// order as one that is run among all. Announcements of one moment come in the order of the pairs, as
-// in one pass of the executor.
+// The receiver decides the order of ties, never the sender. So a node that is run alone sees the
+// same order as one that is run among all. Announcements of one moment come in the order of the
+// pairs, as in one pass of the executor.
 bool Simulation::Event::operator>(const Event& other) const
 {
     return std::tie(at, kind, rank, op, peer) >

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state of one simulated run, and its events. simulator.cpp has what ranks do, ports.cpp how long
-// that takes.
+// The state of one simulated run, and its events. simulator.cpp has what ranks do, ports.cpp how
+// long that takes.
 #pragma once
 
 #include <queue>

@@ -31,14 +31,15 @@
 //   ring      : rail = NIC's bytes / B + (N-1) (L + k max(2q, M t / (N-1))) - L
 //
 // Bundles. A bundle has W = G S bytes in m messages. f bundles leave a rank, and f enter at it. A
-// rank that spreads a bundle has little to take in meanwhile, so a core pushes at Rates::link_alone.
+// rank that spreads a bundle has little to take in meanwhile, so a core pushes at
+// Rates::link_alone.
 //
 //   gather    = i + Q(G-1 pushes of S)
 //   time      = max(gather, L; eager: gather) + rail of 2 f m messages + L + Q(f m (G-1) pushes of W/m)
 //
-// Copy engines spread one bundle while the next is on its way, which saves min(rail, Q) (f-1)/f. With
-// staging, the first bundle is copied out before it leaves, and the last one is copied in behind the
-// rail. Q has the other copies.
+// Copy engines spread one bundle while the next is on its way, which saves min(rail, Q) (f-1)/f.
+// With staging, the first bundle is copied out before it leaves, and the last one is copied in
+// behind the rail. Q has the other copies.
 //
 // Where nodes are alike and nothing is staged, own pushes come first and fan-outs after them:
 //
@@ -46,17 +47,19 @@
 //   rail end  : at least 2L + c/B + i + Q(e k (G-1) pushes)                   from the first chunk on
 //   Q(n equal pushes) : at least ceil(n / streams) (l + c/rate)
 //
-// Direct puts to uneven nodes: the NIC's bytes are those of the busiest NIC at each distance, added up.
+// Direct puts to uneven nodes: the NIC's bytes are those of the busiest NIC at each distance, added
+// up.
 //
-// Copy engines push the own shard uncut (AllgatherShape::own_whole). In three cases the shard is cut:
+// Copy engines push the own shard uncut (AllgatherShape::own_whole). In three cases the shard is
+// cut:
 //
 // - A core pushes. It serves the network in between.
 // - There is staging. Copies from the bounce buffer would wait for the push.
 // - Nodes are uneven. Ranks would meet at a port for as long as the push takes.
 //
 // Source: the pipelined hierarchical allgather's max(inter, intra) + last chunk (Traeff et al.;
-// drawing in plan.cpp), with the executor's window, and with issue and start costs that were measured
-// for copy engines. bench/simulate runs the plans themselves. test_cost compares.
+// drawing in plan.cpp), with the executor's window, and with issue and start costs that were
+// measured for copy engines. bench/simulate runs the plans themselves. test_cost compares.
 #pragma once
 
 #include <cstddef>

@@ -33,9 +33,9 @@
 //
 //     r0, r1 -- push --> leader for node 1 -- put {r0, r1} --> its entry rank -- push --> r2, r3
 //
-// Eager calls: small shards are put without waiting for the peer, and nobody announces. That saves a
-// hop. A rank that waits for data also waits until the sender is in the call, so that a report can
-// name a late sender.
+// Eager calls: small shards are put without waiting for the peer, and nobody announces. That saves
+// a hop. A rank that waits for data also waits until the sender is in the call, so that a report
+// can name a late sender.
 //
 // Published calls: on its node a rank puts each small block once, to a place where all others read.
 // The put waits for nobody.

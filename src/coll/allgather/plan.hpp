@@ -32,7 +32,8 @@ struct AllgatherShape {
     bool copy_whole = false;
 };
 
-// The overlapped rail and fan-out allgather of `rank`. plan.cpp has a drawing and the bytes per link.
+// The overlapped rail and fan-out allgather of `rank`. plan.cpp has a drawing and the bytes per
+// link.
 Plan plan_allgather(const Topology& topology, int rank, const AllgatherShape& shape);
 
 // One equal shard for each of `ranks` ranks, in rank order.

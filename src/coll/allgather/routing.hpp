@@ -38,8 +38,8 @@ public:
     {
         for_each_cut(shard(rank), own_push(rank), f);
     }
-    // How many puts a rank makes to each of its node's other ranks: its own shard, and all that enters
-    // the node there.
+    // How many puts a rank makes to each of its node's other ranks: its own shard, and all that
+    // enters the node there.
     std::uint32_t node_puts(int rank) const
     {
         std::uint32_t count = own_pushes(rank);
@@ -55,7 +55,8 @@ public:
     // The rank that sends the shard of `source`, or the bundle of the leader `source`, to `node`.
     int previous_hop(int source, int node) const;
 
-    // The other ranks of the rank's node, in staggered order: at no time do all ranks put to the same.
+    // The other ranks of the rank's node, in staggered order: at no time do all ranks put to the
+    // same.
     template <class F> void for_each_node_peer(int rank, F f) const
     {
         const auto ranks = topo_.ranks_on(topo_.node_of(rank));

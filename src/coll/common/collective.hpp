@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A collective, as the core knows it: which calls it takes, how they travel, and the plan of a rank.
-// Everything below src/coll runs plans and knows no collective.
+// A collective, as the core knows it: which calls it takes, how they travel, and the plan of a
+// rank. Everything below src/coll runs plans and knows no collective.
 //
 // One object serves one team. All functions are pure: they give equal answers on all ranks of the
 // team for equal arguments. Arguments marked local may differ from rank to rank; they change a

@@ -42,7 +42,7 @@ public:
 
     // Where the own block is.
     Place own_place() const { return buffers_.in_place ? Place::receive : Place::send; }
-    // What an operation writes.
+    // The bytes that an operation writes.
     Extent target_of(std::uint32_t op) const
     {
         return {plan_.ops[op].slice.target, plan_.ops[op].slice.length};

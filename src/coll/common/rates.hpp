@@ -21,8 +21,9 @@ struct Rates {
     // The latency of pushes of shards of up to `small_bytes`.
     double small_latency = 0;
     std::size_t small_bytes = 0;
-    // The latency of a publish. Such small shards are published if all that a rank pushes to its node
-    // fits into `publish_space`, with `publish_block` bytes more for each block. Space 0: none is.
+    // The latency of a publish. Such small shards are published if all that a rank pushes to its
+    // node fits into `publish_space`, with `publish_block` bytes more for each block. Space 0: none
+    // is.
     double publish_latency = 0;
     std::size_t publish_space = 0, publish_block = 0;
     double copy_issue = 0;
@@ -32,8 +33,8 @@ struct Rates {
     double stage = 0;      // to and from the bounce buffer; 0: there is none
     bool engines = false;  // copy engines copy, so the ranks' cores do not
     double overhead = 0;
-    // What a call of the fallback module takes more, because its memory has to be the host's: a time,
-    // and a rate. 0: nothing.
+    // The extra time of a call of the fallback module, because its memory has to be the host's: a
+    // constant, and a rate. 0: nothing.
     double detour = 0, detour_rate = 0;
 };
 

@@ -146,8 +146,8 @@ bool is_whole(const std::vector<int>& layout, const Machine& machine, std::size_
     return AllgatherCost(make_topology(layout), rates_of(machine)).choose(bytes).own_whole;
 }
 
-// A core has the network to look after, copies in are not to wait, and uneven nodes' ranks meet at
-// ports.
+// Not whole: a core serves the network in between, copies from the bounce buffer must not wait, and
+// on uneven nodes ranks meet at ports.
 void test_own_shards_are_whole_where_engines_copy(void**)
 {
     assert_true(is_whole({8, 8}, Machine(), mega));

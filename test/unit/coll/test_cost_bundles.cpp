@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When the cost model takes bundles, and how well it knows them.
+// When the cost model takes bundles, and how well it predicts their time.
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -21,7 +21,7 @@ using hier::Constraints;
 using hier::Rates;
 using hier::Route;
 
-// Where messages cost more than their bytes, and one hop more.
+// Bundles pay if messages cost more than their bytes and more than one hop.
 void test_bundles_are_for_many_small_messages(void**)
 {
     const std::vector<int> many(64, 8), alone(64, 1);
@@ -29,7 +29,7 @@ void test_bundles_are_for_many_small_messages(void**)
     assert_true(choose(many, rdma(), 16, false).route != Route::bundles);
     assert_true(choose({4, 4}, rdma(), 16).route != Route::bundles);
     assert_true(choose(alone, rdma(), 16).route != Route::bundles);
-    // A node's shards through one NIC of its eight.
+    // All shards of a node go through one of its eight NICs.
     assert_true(choose({8, 8}, rdma(), 64 * kilo).route != Route::bundles);
 }
 
@@ -40,8 +40,8 @@ Choice choose_on_gpus(const Options& options, std::size_t bytes, Constraints con
         .choose(bytes, constraints);
 }
 
-// Plans in virtual time: what is chosen takes at most a fifth more than direct puts or a ring would,
-// and a quarter more than bundles, whose hops have to be worth it.
+// Plans in virtual time. The choice takes at most a fifth more than direct puts or a ring, and at
+// most a quarter more than bundles. The hops of bundles have to be worth their cost.
 const char* gpus_take_the_fastest_route(double stage_rate)
 {
     for (const int nodes : {2, 3, 4, 8, 16, 64}) {
@@ -78,8 +78,8 @@ void test_gpus(void**)
     expect_no_reason(gpus_take_the_fastest_route(25e9));
 }
 
-// Copy engines hand on a bundle as fast as a block of it, and cores its bytes; over TCP large ones
-// were slow.
+// Copy engines hand on a bundle as fast as one of its blocks. Cores pay for its bytes. Over TCP
+// large bundles were slow.
 void test_bundles_with_a_handshake_are_for_copy_engines(void**)
 {
     Options options;
@@ -90,19 +90,19 @@ void test_bundles_with_a_handshake_are_for_copy_engines(void**)
     Options staged = options;
     staged.machine.stage_rate = 25e9;
     assert_true(choose_on_gpus(staged, 32 * kilo).route == Route::bundles);
-    // On one node there is nobody to send one to.
+    // On one node nobody needs a bundle.
     Options one_node = options;
     one_node.layout = {2};
     one_node.machine.nic_latency = 0;
     for (std::size_t bytes = 1; bytes < 4096 * kilo; bytes *= 4)
         assert_true(choose_on_gpus(one_node, bytes).route != Route::bundles);
-    // Cut, it would be as many copies as without.
+    // A bundle that is cut needs as many copies as its blocks.
     Constraints cut;
     cut.chunk = 32 * kilo;
     assert_true(choose_on_gpus(options, 32 * kilo, cut).route != Route::bundles);
     cut.chunk = 8 * 32 * kilo;
     assert_true(choose_on_gpus(options, 32 * kilo, cut).route == Route::bundles);
-    // Of ranks that are strewn over the nodes it would be several messages.
+    // If neighbouring ranks are on different nodes, a bundle is several messages.
     std::vector<int> node_of_rank;
     for (int r = 0; r < 512; r++) node_of_rank.push_back(r / 2 % 64);
     const AllgatherCost strewn(hier::Topology(node_of_rank), small_rates_of(options.machine));
@@ -125,7 +125,7 @@ void test_a_bundle_is_one_chunk(void**)
     assert_int_equal(cost.choose(100, constraints).chunk, 400);
 }
 
-// Strewn ranks need a message each, which takes the gain away.
+// Ranks without neighbours on their node need a message each, so nothing is gained.
 void test_strewn_ranks(void**)
 {
     std::vector<int> cyclic(64);
@@ -139,12 +139,12 @@ void test_strewn_ranks(void**)
     const AllgatherCost side_by_side(hier::Topology(block), tcp());
     assert_true(strewn.choose(16, constraints).seconds >
                 2 * side_by_side.choose(16, constraints).seconds);
-    // The messages are more, and the bytes no more.
+    // There are more messages, and no more bytes.
     assert_true(strewn.choose(4 * kilo, constraints).links <
                 2 * side_by_side.choose(4 * kilo, constraints).links);
 }
 
-// Plans of bundles in virtual time: in host memory, in that of GPUs, staged.
+// Plans of bundles in virtual time: in host memory, in GPU memory, and staged.
 const char* bundles_are_predicted(Options options, const std::vector<std::vector<int>>& layouts)
 {
     for (const auto& layout : layouts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cost model's formulas against times by hand, and what they make of constraints, windows and
+// The cost model's formulas against times by hand, and their choices with constraints, windows and
 // lanes.
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ using hier::Route;
 
 constexpr std::size_t kilo = 1 << 10, mega = 1 << 20;
 
-// By hand: latencies L of the rail and l of a copy, issue i; one shard, whole.
+// Times by hand of one whole shard.
 bool formulas_hold()
 {
     hier::Rates r;
@@ -61,7 +61,7 @@ bool constraints_are_kept()
     return true;
 }
 
-// Ranks may be given different windows, and have to fit together.
+// Users may give ranks different windows. The rest of the choice must not differ.
 bool the_window_changes_nothing_else()
 {
     for (const double nic_latency : {1e-6, 20e-6}) {
@@ -98,7 +98,7 @@ bool the_window_covers_the_latency()
     return near >= 2 && far * wire >= wire + 2 * m.nic_latency;
 }
 
-// Puts that are dear are large, and none is larger than that needs.
+// Puts with a high cost are large, but not larger than the cost needs.
 bool puts_are_as_large_as_their_cost_wants()
 {
     Machine m;
@@ -108,14 +108,14 @@ bool puts_are_as_large_as_their_cost_wants()
     rates.nic_issue = 10e-6;
     const auto topology = make_topology({4, 4});
     const auto chunk = [&] { return AllgatherCost(topology, rates).choose(64 * mega).chunk; };
-    // Four share the NIC: 500 us on the wire for 10 us of each.
+    // Four ranks share the NIC: 500 us on the wire for a cost of 10 us each.
     const bool is_bounded = chunk() <= 500 * kilo && chunk() >= 64 * kilo;
     rates.nic_issue = 100e-6;
     return is_bounded && chunk() > 500 * kilo;
 }
 
-// Two NICs a rank are one of twice the rate to a shard of two chunks; to a shard of one, or by the
-// odd chunk of three, they are less.
+// For a shard of two chunks, two NICs are like one of twice the rate. For a shard of one chunk, or
+// with the odd chunk of three, they are less than that.
 bool lanes_carry_a_chunk_each()
 {
     hier::Rates one = rates_of({});
@@ -134,7 +134,7 @@ bool lanes_carry_a_chunk_each()
            near(seconds(two, 3), seconds(one, 3) * 2 / 3);
 }
 
-// By counting chunks as the rails do: the busiest lane says how long direct puts take.
+// Counts chunks as the rails do. The busiest lane decides how long direct puts take.
 bool lanes_are_shared_by_peers()
 {
     for (std::size_t nodes = 2; nodes < 8; nodes++) {

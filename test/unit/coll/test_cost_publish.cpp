@@ -50,30 +50,31 @@ bool is_publish(const std::vector<int>& layout, std::size_t bytes, Constraints c
     return AllgatherCost(make_topology(layout), tcp()).choose(bytes, constraints).publish;
 }
 
-// A block and its head, and of other nodes' blocks those that this rank hands on.
+// A publish holds the rank's block with its head, and the blocks of other nodes that the rank hands
+// on.
 void test_what_a_publish_holds(void**)
 {
     const std::size_t space = tcp().publish_space, head = tcp().publish_block;
     assert_true(is_publish({4}, tcp().small_bytes));
     assert_false(is_publish({4}, tcp().small_bytes + 1));
     assert_false(is_publish({4}, ~std::size_t{0} / 8));
-    assert_false(is_publish({1, 1}, 16));  // there is nobody
+    assert_false(is_publish({1, 1}, 16));  // no peer on the node
     assert_true(is_publish({8, 1}, 16));
     Constraints direct, bundles;
     direct.route = Route::direct;
     bundles.route = Route::bundles;
-    // One block of each other node's, or all of one other node's.
+    // A rank hands on one block of each other node, or all blocks of one other node.
     assert_true(is_publish({4, 4, 4, 4}, space / 4 - 2 * head, direct));
     assert_false(is_publish({4, 4, 4, 4}, space / 4, direct));
     assert_true(is_publish({4, 4, 4, 4}, space / 5 - 2 * head, bundles));
     assert_false(is_publish({4, 4, 4, 4}, space / 5, bundles));
-    // In so many chunks that their heads do not fit in.
+    // With so many chunks their heads do not fit in.
     direct.chunk = bundles.chunk = 8;
     assert_false(is_publish({4, 4, 4, 4}, space / 8, direct));
     assert_false(is_publish({4, 4, 4, 4}, space / 8, bundles));
 }
 
-// Of a rank's blocks in a published call.
+// The bytes of a rank's blocks in a published call.
 std::size_t space_of(const hier::Plan& plan)
 {
     std::size_t space = 0;
@@ -84,7 +85,8 @@ std::size_t space_of(const hier::Plan& plan)
     return space;
 }
 
-// Nodes of one size or of several, whose ranks are neighbours or are strewn among the others.
+// Nodes of one size or of several sizes. Their ranks are neighbours, or lie among those of other
+// nodes.
 hier::Topology any_topology(std::mt19937& random)
 {
     const std::size_t nodes = 1 + random() % 5, members = 1 + random() % 5;
@@ -102,7 +104,7 @@ hier::Topology any_topology(std::mt19937& random)
     return hier::Topology(node_of_rank);
 }
 
-// The most bytes of a published call, roughly; 0: not even one.
+// Roughly the most bytes of a published call. 0: not even one byte.
 std::size_t largest_publish(const AllgatherCost& cost, const Constraints& constraints)
 {
     std::size_t least = 0, most = tcp().publish_space;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the cost model makes of small calls: eager messages, and the size from which on the
-// fallback module is left.
+// The cost model on small calls: eager messages, and the size from which hier replaces the fallback
+// module.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -61,7 +61,7 @@ const char* predictions_are_as_measured()
 
 void test_measured(void**) { expect_no_reason(predictions_are_as_measured()); }
 
-// What waits at a receiver that is not in the call yet is bounded.
+// The bytes that wait at a receiver outside the call are bounded.
 void test_a_large_bundle_is_not_eager(void**)
 {
     Constraints constraints;
@@ -74,7 +74,7 @@ void test_a_large_bundle_is_not_eager(void**)
         assert_false(cost.choose(32 * kilo + 1, constraints).eager);
     }
     assert_false(AllgatherCost(make_topology({8}), tcp()).choose(16, constraints).eager);
-    // By the largest of them.
+    // The largest bundle decides.
     constraints.route = Route::bundles;
     const AllgatherCost uneven(make_topology({2, 8}), tcp());
     assert_true(uneven.choose(4 * kilo, constraints).eager);
@@ -89,13 +89,13 @@ void test_eager_saves_the_handshake(void**)
         const AllgatherCost cost(make_topology({2, 2, 2}), rdma());
         const double with = cost.choose(100, constraints).seconds;
         constraints.eager_bytes = 32 * kilo;
-        // Bundles are gathered meanwhile.
+        // The handshake of bundles hides behind their gathering.
         const double saved = route == Route::bundles ? 0 : rdma().nic_latency;
         assert_true(cost.choose(100, constraints).seconds < with - saved);
     }
 }
 
-// Measured with a core for each rank, us: Open MPI 4.1.6's tuned.
+// Times of Open MPI 4.1.6's tuned in us, measured with a core for each rank.
 void test_fallback_module(void**)
 {
     struct {
@@ -127,18 +127,18 @@ bool is_ours(const std::vector<int>& layout, const Rates& rates, std::size_t byt
 void test_whose_call_it_is(void**)
 {
     const std::vector<int> node = {8}, nodes(4, 4);
-    assert_true(is_ours({2}, tcp(), 16));   // 0.8 us, and 0.7
+    assert_true(is_ours({2}, tcp(), 16));   // 0.8 us against 0.7
     assert_true(is_ours(node, tcp(), 16));  // 2.0 us against 2.9
     assert_true(is_ours({32}, tcp(), 16));  // 5.1 against 5.6
     assert_false(is_ours({64}, tcp(), 16));
     assert_true(is_ours({64}, tcp(), kilo));
     assert_true(is_ours(nodes, tcp(), 16));  // 27 against 48
-    // Where nothing can be published.
+    // Without space for a publish.
     Rates cells = tcp();
     cells.publish_space = 0;
     assert_false(is_ours(node, cells, 16));   // 5.2 us
     assert_true(is_ours(node, cells, kilo));  // 6.0 against 9.3
-    // Memory of GPUs has to be copied to the host for the others.
+    // The fallback module has to copy GPU memory to the host.
     Rates gpus = tcp();
     gpus.detour = 20e-6;
     assert_true(is_ours(node, gpus, 16));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What plans cost: bytes on the wires and operations. That they are right is shown by the model.
+// The bytes on the wires and the operations of plans. The model shows that plans are right.
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -21,8 +21,8 @@ using namespace hier::test;
 
 // ---- bytes
 
-// Into a node: every byte of the others, once; that is the minimum. Out of it: its own to every
-// other node (direct), or all but those of the next node to that one (ring).
+// Into a node goes every byte of the others once, which is the minimum. Out of a node go its own
+// bytes to every other node (direct), or all but those of the next node to that node (ring).
 std::string fault_of_rail_bytes(const Team& team)
 {
     const Topology& t = team.topology;
@@ -45,7 +45,7 @@ std::string fault_of_rail_bytes(const Team& team)
     return "";
 }
 
-// Between the ranks of a node: to each rank, what is neither its own nor came in over its rail.
+// Inside the node a rank gets the bytes that are not its own and did not come over its rail.
 std::string fault_of_node_bytes(const Team& team)
 {
     const auto by_rail = bytes_put_to(team, Level::rail);
@@ -86,7 +86,7 @@ std::string fault_of_rail_bytes(const char* text, Route route, const Bytes& expe
     return out;
 }
 
-// Shards of one byte: what comes in over the rail of each rank.
+// With shards of one byte: the bytes that come over the rail of each rank.
 const char* rail_bytes_of_single_machines()
 {
     for (const Route route : {Route::direct, Route::ring}) {
@@ -179,7 +179,8 @@ const char* chunks_cut_each_shard()
 
 void test_chunks(void**) { expect_no_reason(chunks_cut_each_shard()); }
 
-// Ten bytes in chunks of four: a node of two pushes one own shard and three chunks of the other's.
+// Shards of ten bytes, chunks of four, nodes of two: a rank pushes its own shard whole, and three
+// chunks of a remote shard.
 bool own_shards_are_whole_on_request(bool copy_whole)
 {
     const Topology topology(machine("2,2"));

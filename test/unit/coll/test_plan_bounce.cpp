@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans of ranks whose network reaches only a bounce buffer: what is copied to it and from it, who
-// waits for that, and that nothing else changes.
+// Plans of ranks whose network reaches only a bounce buffer: the copies to it and from it, and the
+// operations that wait for them. Nothing else changes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ using namespace hier::test;
 
 using Check = std::function<std::string(const Team& team, int rank)>;
 
-// Of every rank with a bounce buffer, on all small machines, by both routes, in place and not.
+// Visits every rank with a bounce buffer, on all small machines, by both routes, in place and not.
 const char* first_fault(const Check& check)
 {
     for (int ranks = 1; ranks <= 6; ranks++) {
@@ -108,7 +108,8 @@ Extents own_chunks(const Team& team, int rank)
 
 // ---- bytes
 
-// Out: the own shard once, whatever the number of its next hops; in: what the rail brings.
+// A rank copies its own shard out once, whatever the number of next hops. It copies in what the
+// rail brings.
 std::string fault_of_copies(const Team& team, int rank)
 {
     const bool has_rail = team.topology.nodes() > 1;
@@ -182,7 +183,7 @@ std::string fault_of_dependencies(const Team& team, const Plan& plan, int rank, 
         return ready.kind == Op::Kind::await_announced && ready.level == op.level &&
                ready.peer == op.peer;
     };
-    // The put of this slice to us says who it comes from and as which of his.
+    // The put of this slice to this rank tells its sender and its count.
     const auto brings_it = [&](const Op& await) {
         if (await.kind != Op::Kind::await_data || await.level != Level::rail) return false;
         const auto& sender = plan_of(team, await.peer).ops;
@@ -243,8 +244,8 @@ void test_order(void**) { expect_no_reason(first_fault(fault_of_order)); }
 
 // ---- all else
 
-// Without the copies and by whatever source, it is the plan of a rank without a bounce buffer: its peers
-// need not know.
+// Without the copies, and apart from the sources, the plan is that of a rank without a bounce
+// buffer. So the peers need not know.
 std::string fault_of_the_rest(const Team& team, int rank)
 {
     const Plan plain = plan_allgather(team.topology, rank,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Bundles: few messages between nodes, whoever leads waits for what it sends, and eager calls have
-// no handshake. That the plans are right is the model's affair.
+// Bundles: few messages between nodes, leaders wait for the data that they send, and eager calls
+// have no handshake. The model shows that the plans are right.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -35,7 +35,8 @@ std::size_t messages_of_node(const Team& team, int node)
     return messages;
 }
 
-// One from each node to each other one, however many ranks they have, and the ranks share them.
+// One message goes from each node to each other node, whatever their ranks. The ranks share the
+// messages.
 void test_messages(void**)
 {
     struct {
@@ -51,7 +52,7 @@ void test_messages(void**)
     }
 }
 
-// What does not lie side by side in the buffer goes by itself.
+// Shards that do not lie side by side in the buffer go as messages of their own.
 void test_strewn_ranks(void**)
 {
     const std::vector<int> cyclic = {0, 1, 0, 1, 0, 1};
@@ -87,7 +88,7 @@ void test_leader_waits_for_its_node(void**)
     assert_int_equal(bundles, 1);
 }
 
-// A leader counts what comes first from a rank of its node as that rank's shard.
+// A leader takes the first puts of a rank for the shard of that rank.
 void test_shards_come_before_bundles(void**)
 {
     const Team team = team_of("2,2,2", 5, whole, Route::bundles);
@@ -102,7 +103,7 @@ void test_shards_come_before_bundles(void**)
     assert_int_equal(pushes, 6);  // two bundles enter each node
 }
 
-// Whoever is alone on its node waits for nobody.
+// A rank that is alone on its node waits for nobody.
 void test_single_ranks_send_at_once(void**)
 {
     const Team team = team_of("1,1,1", 5, whole, Route::bundles);
@@ -113,8 +114,8 @@ void test_single_ranks_send_at_once(void**)
     });
 }
 
-// Between nodes: nothing is announced and no put waits for its receiver. Who waits for data knows
-// for whom.
+// Between nodes nothing is announced, and no put waits for its receiver. A rank that waits for data
+// also waits for its sender.
 void test_eager_calls_have_no_handshake(void**)
 {
     for (const Route route : all_routes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who talks to whom in the plans of a team, in which order, and that both ends of a pair agree.
+// The peers in the plans of a team, and their order. Both ends of a pair agree.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -59,7 +59,7 @@ const char* hops_are_right()
 
 void test_hops(void**) { expect_no_reason(hops_are_right()); }
 
-// Those whom any rank's plans for any route name on the rail, and no others.
+// The partners are exactly the rail peers that a rank's plans name, for any route.
 std::string fault_of_partners(const char* text)
 {
     const Topology topology = team_of(text, 1, 1, Route::direct).topology;
@@ -95,7 +95,7 @@ void test_partners(void**)
     }
 }
 
-// One rank that is left over for the last node makes one rail of all: they still meet few.
+// A last node with a single rank makes one rail of all ranks. They still exchange data with few.
 void test_few_partners(void**)
 {
     const Topology topology = team_of("8,8,8,1", 1, 1, Route::direct).topology;
@@ -108,7 +108,7 @@ void test_few_partners(void**)
 
 // ---- order
 
-// The peers of a rank's puts of its own shard, in plan order, each once.
+// The peers to which a rank puts its own shard, in plan order, each once.
 std::vector<int> peers_in_order(const Team& team, int rank, Level level)
 {
     std::vector<int> peers;
@@ -177,8 +177,8 @@ void test_sources(void**)
 
 using RailPair = std::pair<int, int>;  // from, to
 
-// Announced are exactly the rail pairs that carry something; their last await is for as much as
-// they carry, and they are drained.
+// Exactly the rail pairs that carry something are announced and drained. The last await of a pair
+// is for all that the pair carries.
 std::string fault_of_pair(const Team& team)
 {
     std::map<RailPair, std::uint32_t> puts, awaited;

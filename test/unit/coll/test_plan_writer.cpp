@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the writer of plans adds to the operations that it is asked for: counts, buffers, dependencies.
+// The writer of plans adds counts, buffers and dependencies to the operations that it is asked for.
 #include "coll/common/plan_writer.hpp"
 
 #include "test/support/cmocka.hpp"

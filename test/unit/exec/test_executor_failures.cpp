@@ -105,8 +105,8 @@ void test_fails_later(void**)
     assert_true(met({Call::put, Call::copy, Call::drain}));
 }
 
-// Both sides know of the broken connection, and no time-out is set. A rank that already had all data
-// that was due from the other side ends well. Other ranks may end well too.
+// Both sides know of the broken connection, and no time-out is set. A rank that already had all
+// data that was due from the other side ends well. Other ranks may end well too.
 const char* a_broken_connection_ends()
 {
     std::size_t struck = 0;
@@ -138,8 +138,8 @@ const char* a_broken_connection_ends()
 
 void test_broken_connection(void**) { expect_no_reason(a_broken_connection_ends()); }
 
-// One process dies, and all other ranks fail. On one node they fail soon. With a network they wait for
-// data that may still come. The simulation reports bytes that come to a rank that has left.
+// One process dies, and all other ranks fail. On one node they fail soon. With a network they wait
+// for data that may still come. The simulation reports bytes that come to a rank that has left.
 const char* a_death_ends_the_call()
 {
     std::size_t struck = 0;

@@ -37,7 +37,8 @@ Scenario slow(const char* text, Route route, std::chrono::seconds timeout)
     return scenario;
 }
 
-// A rank counts as late until somebody sees it. So its own blocks go out before anything happens to it.
+// A rank counts as late until somebody sees it. So its own blocks go out before anything happens to
+// it.
 void publish_at_once(Scenario& scenario)
 {
     scenario.publish = Publish::all;
@@ -140,7 +141,8 @@ const char* a_late_rank_is_waited_for(std::chrono::seconds timeout)
                 scenario.weather.seed = ++seed;
                 scenario.publish = seed % 2 == 0 ? Publish::none : Publish::some;
                 scenario.late.assign(ranks, 0us);
-                // The other ranks come one after the other, so that their heartbeats are not in step.
+                // The other ranks come one after the other, so that their heartbeats are not in
+                // step.
                 for (std::size_t r = 0; r < ranks; r++) scenario.late[r] = r * 170ms;
                 scenario.late[late] = 4 * timeout + 1s;
                 const auto fault = fault_of_patience(scenario, static_cast<int>(late));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The end after an error alone: a run that has announced and waits for data, on a node and on a rail.
+// The end after an error alone: a run that has announced and waits for data, on a node and on a
+// rail.
 #include <string>
 #include <vector>
 

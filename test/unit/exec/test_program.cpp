@@ -47,8 +47,8 @@ Plan plan_of(const std::vector<Step>& steps)
     return plan;
 }
 
-// Why the program refuses the plan; null: the plan is taken. For rank 0 of nodes {0,1} {2,3} and rails
-// {0,2} {1,3}.
+// Why the program refuses the plan; null: the plan is taken. For rank 0 of nodes {0,1} {2,3} and
+// rails {0,2} {1,3}.
 const char* refusal_of(const std::vector<Step>& steps)
 {
     try {
@@ -219,8 +219,8 @@ const char* puts_are_sorted_by_count()
 
 void test_sorted_puts(void**) { expect_no_reason(puts_are_sorted_by_count()); }
 
-// The first put of a rank on the rail may need data of its node. Then the rank must not keep its own
-// pushes back until that put: leaders would wait for each other.
+// The first put of a rank on the rail may need data of its node. Then the rank must not keep its
+// own pushes back until that put: leaders would wait for each other.
 void test_who_opens_the_rail(void**)
 {
     const auto opens = [](const char* nodes, int rank, Route route, bool bounce) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The simulator of bench/simulate: bounds, one node standing for all, and what it refuses.
+// The simulator of bench/simulate: bounds, one node in place of all, and refused plans.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -147,7 +147,8 @@ const char* more_bandwidth_is_never_slower()
     return nullptr;
 }
 
-// Whether the link's bytes are the minimum is the plan's affair: (N-1) G S leave every node.
+// The bytes of the network are the minimum: (N-1) G S leave every node. The plan decides whether
+// the links' bytes are.
 const char* the_network_carries_the_minimum()
 {
     Options options = even(5, 4);
@@ -167,7 +168,7 @@ void test_bounds(void**)
 void test_bandwidth(void**) { expect_no_reason(more_bandwidth_is_never_slower()); }
 void test_network_bytes(void**) { expect_no_reason(the_network_carries_the_minimum()); }
 
-// ---- what it refuses
+// ---- refused plans
 
 bool a_plan_that_never_ends_is_told()
 {

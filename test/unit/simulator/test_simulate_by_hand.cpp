@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The simulator of bench/simulate: cases whose times can be had by hand, with one NIC a rank, fewer and
-// more.
+// The simulator of bench/simulate: cases with times by hand, with one NIC for each rank, with fewer
+// and with more.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -17,14 +17,14 @@ using namespace bench::simulator;
 using namespace hier::test;
 using hier::Route;
 
-// l, L latencies of a copy and of the rail, i the issue of a copy
+// l: latency of a copy. L: latency of the rail. i: issue of a copy
 
 const char* two_ranks_of_a_node()
 {
     Options options = even(1, 2);
     const Machine& m = options.machine;
     const double push = m.link_latency + mega / m.link_rate;
-    // Announced at l, issued i later.
+    // The announcement comes at l, and the copy is issued i later.
     options.is_in_place = true;
     std::string wrong = differs("in place", seconds_of(options, mega, Route::direct, mega),
                                 m.link_latency + m.copy_issue + push);
@@ -106,7 +106,7 @@ const char* two_lanes_of_a_rank()
     return keep(wrong);
 }
 
-// Each shard whole, from and to either neighbour over a NIC of its own; around the ring over one.
+// Whole shards use a NIC of their own for each neighbour. Around a ring they use one NIC.
 const char* two_peers_at_once()
 {
     Options options = even(3, 1);
@@ -120,7 +120,7 @@ const char* two_peers_at_once()
                         4 * m.nic_latency + 2 * wire));
 }
 
-// The second chunk, of a quarter, lands first; it is pushed on after the first.
+// The second chunk has a quarter of the bytes and lands first, but is pushed on after the first.
 const char* chunks_count_in_order()
 {
     Options options = even(2, 2);
@@ -135,7 +135,7 @@ const char* chunks_count_in_order()
                         landed + m.copy_issue + push(mega) + push(mega / 4)));
 }
 
-// As many as the fullest node's ranks can have.
+// As many lanes as the ranks of the fullest node can have.
 const char* the_fullest_node_says_how_many()
 {
     Machine m;
@@ -148,7 +148,7 @@ const char* the_fullest_node_says_how_many()
     return keep(wrong);
 }
 
-// What the cost model chooses keeps all of them busy, and it knows how long that takes.
+// The choice of the cost model keeps all lanes busy. The model predicts the time.
 const char* all_nics_are_kept_busy()
 {
     Options options = even(4, 4);

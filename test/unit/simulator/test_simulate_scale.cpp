@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Machines of 2 to 1,024 nodes, route and chunk by the cost model: how far from the bound?
+// How far from the bound? On 2 to 1,024 nodes, with route and chunk by the cost model.
 #include <string>
 
 #include "tools/simulator/algorithms.hpp"
@@ -45,7 +45,7 @@ struct Reach {
     BoundOf bound_of;
 };
 
-// bench/README.md says what is lost where it is not within 5 %.
+// bench/README.md explains the cases that are not within 5 %.
 constexpr Reach reaches[] = {
     {8, 2, 32, 3, 3, lower_bound},
     {4, 2, 16, 4, 2, latency_bound},
@@ -74,8 +74,8 @@ const char* machines_are_near_the_bound()
     return nullptr;
 }
 
-// Links are the bottleneck of 2 nodes of 8. The bound lets NICs carry 1.7 times what has to enter;
-// ours carry the minimum.
+// Links are the bottleneck of 2 nodes of 8. The bound lets NICs carry 1.7 times the bytes that have
+// to enter. With hier they carry the minimum.
 const char* two_nodes_are_near_the_bound_of_the_least_network_bytes()
 {
     Options options = even(2, 8);
@@ -88,7 +88,7 @@ const char* two_nodes_are_near_the_bound_of_the_least_network_bytes()
     return nullptr;
 }
 
-// A cut of the own shard costs seven starts of a copy, which weighs most on few nodes.
+// A cut of the own shard costs seven starts of a copy. On few nodes that counts most.
 const char* few_nodes_do_not_cut_their_own_shards()
 {
     for (const int nodes : {2, 3}) {
@@ -107,8 +107,8 @@ const char* few_nodes_do_not_cut_their_own_shards()
     return nullptr;
 }
 
-// One stream of copies, 8 GPUs on a node: what a copy takes to start is paid seven times a shard,
-// and the shard is not large enough to hide it behind the network; seven times a bundle it is.
+// One stream of copies, 8 GPUs on a node. Each shard pays seven starts of a copy, and is too small
+// to hide them behind the network. Bundles pay seven starts for each bundle, and hide them.
 const char* one_stream_of_small_copies_needs_bundles()
 {
     const Machine m;

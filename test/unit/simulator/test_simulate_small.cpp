@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Small calls in the simulator of bench/simulate: messages that wait for nobody, publishes inside a
-// node, and bundles. Cases by hand, and one node standing for all.
+// node, and bundles. Cases by hand, and one node in place of all.
 #include <string>
 #include <vector>
 
@@ -41,7 +41,8 @@ double seconds_of(const Options& options, const Choice& choice)
     return run_hier(make_topology(options.layout), options, bytes, choice).seconds;
 }
 
-// Written, copied to the receive buffer, and then what each other rank has written.
+// A rank writes its block, copies it to the receive buffer, and then reads the blocks of the
+// others.
 const char* a_publish_by_hand()
 {
     std::string wrong;
@@ -52,7 +53,8 @@ const char* a_publish_by_hand()
         const double one = m.publish_latency + bytes / m.core_rate;
         wrong += differs("all at once", seconds_of(options, small(Route::direct, bytes)),
                          (1 + ranks) * one);
-        // The others' blocks are there when the last rank comes, and nobody has waited for it.
+        // When the last rank comes, the blocks of the others are there. They have not waited for
+        // this rank.
         m.skew = 1e-3;
         wrong += differs("one after the other", seconds_of(options, small(Route::direct, bytes)),
                          (ranks - 1) * m.skew + (1 + ranks) * one);
@@ -70,7 +72,7 @@ const char* an_eager_message_by_hand()
         wrong += differs("two nodes", seconds_of(options, small(route, bytes)),
                          2 * m.message + m.nic_latency + port);
     }
-    // All puts at once, whatever the window, and then all that came.
+    // All puts go at once, whatever the window. Then the rank takes all that came.
     options = host({1, 1, 1, 1});
     Choice choice = small(Route::direct, bytes);
     choice.depth = 8;
@@ -79,7 +81,7 @@ const char* an_eager_message_by_hand()
     return keep(wrong);
 }
 
-// A late rank's messages are waiting for it.
+// The messages to a late rank wait there.
 const char* a_late_rank_by_hand()
 {
     Options options = host({2, 2});
@@ -88,8 +90,8 @@ const char* a_late_rank_by_hand()
     const Machine& m = options.machine;
     const double one = m.publish_latency + bytes / m.core_rate;
     const double port = bytes / m.nic_rate + m.nic_gap;
-    // Its own block goes to the other node at once, is taken there, and handed on to the first rank,
-    // who has read that node's other block long since.
+    // The late rank's block goes to the other node at once. There it is taken and handed on to the
+    // first rank, which has read the other block of its node long before.
     const double taken = m.skew + 2 * m.message + m.nic_latency + port;
     return keep(differs("late", seconds_of(options, small(Route::direct, bytes)), taken + 2 * one));
 }
@@ -121,7 +123,7 @@ const char* one_node_is_as_good_as_all()
 
 void test_symmetry(void**) { expect_no_reason(one_node_is_as_good_as_all()); }
 
-// What goes without a handshake, and to all of a node at once, is what the product sends so.
+// The eager messages and the publishes of the simulator are those of hier.
 void test_choices(void**)
 {
     Options options = host({4, 4});
@@ -137,7 +139,7 @@ void test_choices(void**)
     assert_false(run_all(options, 16)[0].choice.publish);
 }
 
-// Others' algorithms have no such messages.
+// The other algorithms have no such messages.
 void test_others(void**)
 {
     Options options = host({2, 2, 2, 2});

@@ -71,7 +71,8 @@ const char* known_calls_are_taken()
 
 void test_known_calls(void**) { expect_no_reason(known_calls_are_taken()); }
 
-// Calls of one size travel alike, whatever else differs, because the ranks' plans have to fit together.
+// Calls of one size travel alike, whatever else differs, because the ranks' plans have to fit
+// together.
 const char* a_size_keeps_its_choice()
 {
     chosen = planned = 0;

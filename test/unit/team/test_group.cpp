@@ -46,7 +46,8 @@ void test_allgather(void**)
     }
 }
 
-// Several groups at the same time, each of some ranks in an order of its own. Now and then all ranks.
+// Several groups at the same time, each of some ranks in an order of its own. Now and then all
+// ranks.
 void test_parts_of_a_team(void**)
 {
     static const std::vector<int> parts[] = {{4, 0, 2}, {3}, {1, 5}};
@@ -94,7 +95,8 @@ void test_allgather_bytes(void**)
     }))));
 }
 
-// One rank throws. It logs its cause, the others log its number, and all take part in the next step.
+// agree() throws a rank's own cause there, and the rank's number elsewhere. The next step finds all
+// ranks.
 void test_agree(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {

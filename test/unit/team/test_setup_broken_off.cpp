@@ -65,8 +65,8 @@ void test_setup_that_breaks_off(void**)
     assert_true(broken_off > 8);
 }
 
-// Exchange `number` is made on all ranks, and reported to rank 0 as a failure. Later exchanges fail on
-// all ranks.
+// Exchange `number` is made on all ranks, and reported to rank 0 as a failure. Later exchanges fail
+// on all ranks.
 struct OneSidedExchange {
     const hier_bootstrap& real;
     int number;
@@ -83,8 +83,8 @@ struct OneSidedExchange {
     }
 };
 
-// Once any rank has connected, no rank destroys a worker that has not connected. UCX may have taken in
-// half a connection there.
+// Once any rank has connected, no rank destroys a worker that has not connected. UCX may have taken
+// in half a connection there.
 std::string break_off_on_one(ForkedRank& self, int number)
 {
     OneSidedExchange failing{self.bootstrap(), number};

@@ -92,8 +92,8 @@ void test_sizes_that_differ(void**)
     }
 }
 
-// A peer may still send to a team that is gone. The bytes must not land in memory that somebody else
-// has by now.
+// A peer may still send to a team that is gone. The bytes must not land in memory that somebody
+// else has by now.
 void test_teams_that_come_and_go(void**)
 {
     for (const char* transports : {"tcp", "tcp,self"}) {
@@ -203,7 +203,8 @@ void test_least_bytes_are_equal(void**)
     }
 }
 
-// One rank alone is above the limit. The others' messages are there before this rank enters its call.
+// One rank alone is above the limit. The others' messages are there before this rank enters its
+// call.
 void test_sizes_on_both_sides_of_the_eager_limit(void**)
 {
     for (int odd = 0; odd < 3; odd++) {
@@ -222,8 +223,8 @@ void test_sizes_on_both_sides_of_the_eager_limit(void**)
     }
 }
 
-// The network of one rank is slower. All ranks choose by the slowest. Otherwise a rank would wait for
-// other chunks than its peer sends.
+// The network of one rank is slower. All ranks choose by the slowest. Otherwise a rank would wait
+// for other chunks than its peer sends.
 void test_rates_that_differ(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(4, [](ForkedRank& self) -> std::string {

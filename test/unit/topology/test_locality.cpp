@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where devices and cores are on machines that are files of hwloc (fixtures/), and what the kernel
-// says of network devices.
+// The places of devices and cores on machines that are files of hwloc (fixtures/), and the kernel's
+// words about network devices.
 #include <hwloc.h>
 
 #include <cstdlib>
@@ -61,7 +61,8 @@ const Place places[] = {
     // On a package of two NUMA nodes; on the machine of two packages.
     {"two-sockets.xml", "0000:91:00.0", "0000:91:00.0 package 1 numa -1 bridge 12 port 13"},
     {"two-sockets.xml", "0000:e1:00.0", "0000:e1:00.0 package -1 numa -1 bridge 14 port 15"},
-    // Fast memory has the same cores, a GPU's memory none: neither is a device's node. No port.
+    // Fast memory has the same cores, and GPU memory has none. So neither is the node of a device.
+    // No port.
     {"virtual-machine.xml", "0000:00:03.0", "0000:00:03.0 package 0 numa 0 bridge 0 port -1"},
     // A part of a GPU is a function that the bus does not have.
     {"two-sockets.xml", "0000:3b:00.5", "0000:3b:00.5 package 0 numa 0 bridge 6 port 7"},
@@ -227,7 +228,7 @@ void test_names(void**) { expect_no_reason(names_by_sysfs()); }
 
 // ---- this machine
 
-// A GPU that hwloc does not see, as test/sim's; memory that cannot be placed.
+// A GPU that hwloc does not see, like those of test/sim. Memory that cannot be placed.
 bool unknown_is_no_error()
 {
     const Position p = position_of_pci("ffff:0b:00.0");

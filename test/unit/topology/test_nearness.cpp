@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which network devices each rank of a host takes, on invented hosts.
+// The network devices that each rank of a host takes, on invented hosts.
 //
 // A position is written "package/numa/host bridge/root port", from the left as far as it is known:
 // "0/0/1/5", "0/1" for cores, "-" for nothing.
@@ -131,7 +131,7 @@ std::vector<Position> positions_of(const std::vector<Nic>& nics)
     return out;
 }
 
-// Nobody could move to a device as near as his own that has two ranks fewer.
+// No rank could move to a device that is as near and has two ranks fewer.
 const char* fault_of_first(const std::vector<Position>& ranks, const std::vector<Position>& nics,
                            const std::vector<std::vector<int>>& nics_of)
 {
@@ -149,7 +149,8 @@ const char* fault_of_first(const std::vector<Position>& ranks, const std::vector
     return nullptr;
 }
 
-// All have as many; who has several shares none of them; no device is left that would do for all.
+// All ranks have equally many devices. A rank with several shares none of them. No device is left
+// over that could serve all ranks.
 const char* fault_of_others(const std::vector<Position>& ranks, const std::vector<Position>& nics,
                             const std::vector<std::vector<int>>& nics_of, std::size_t most)
 {
@@ -173,7 +174,7 @@ const char* fault_of_others(const std::vector<Position>& ranks, const std::vecto
             has_more = has_more || (load[n] == 0 && nearness(ranks[r], nics[n]) == own);
         without_more += has_more ? 0 : 1;
     }
-    // One rank alone could have more: there is nobody whose lack of it would stop him.
+    // A single rank takes more devices, because no other rank can lack one.
     const bool is_alone = ranks.size() == 1;
     return is_alone && without_more == 0 && nics_of[0].size() < most ? "one is left" : nullptr;
 }
@@ -207,7 +208,7 @@ const char* random_hosts_are_right()
 
 void test_random_hosts(void**) { expect_no_reason(random_hosts_are_right()); }
 
-// ---- what decides on a rank's device
+// ---- the position that decides
 
 PeerRecord record(const std::string& gpu, std::int64_t pci, std::int32_t package)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From what the ranks tell about themselves to a topology: hosts, locality, virtual nodes.
+// From the records of the ranks to a topology: hosts, locality, virtual nodes.
 #include <cstdint>
 #include <random>
 #include <string>
@@ -41,7 +41,7 @@ struct Case {
     Records records;
     int ranks_per_node;
     int nodes;
-    int node;  // of which `ranks` are the members, by local index
+    int node;  // its members are `ranks`, by local index
     Ranks ranks;
 };
 
@@ -75,7 +75,7 @@ const char* records_by_host()
 
 void test_hosts(void**) { expect_no_reason(records_by_host()); }
 
-// Package before NUMA node before core; not bound (-1) comes first.
+// Package before NUMA node before core. A rank that is not bound (-1) comes first.
 const char* records_by_locality()
 {
     return records_give({{{on(1, 1, 0, 0), on(1, 0, 1, 1), on(1, 0, 0, 2), on(1, -1, -1, 9)},
@@ -88,7 +88,8 @@ const char* records_by_locality()
 
 void test_locality(void**) { expect_no_reason(records_by_locality()); }
 
-// By the GPUs where all ranks of the host have one, by the cores otherwise; hosts for themselves.
+// By the GPUs if all ranks of the host have one, by the cores otherwise. Each host decides for
+// itself.
 const char* records_by_gpu()
 {
     const auto cores = on(1, 0, 0, 0);

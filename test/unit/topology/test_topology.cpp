@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which ranks share a node, which meet on a rail, and where a shard enters a node, on invented
-// machines.
+// Nodes, rails and the ranks at which shards enter a node, on invented machines.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -46,7 +45,8 @@ const char* large_machines_hold()
     return nullptr;
 }
 
-// Ranks renumbered, with their order on the nodes kept: the same ranks meet on the same rails.
+// Ranks get other numbers, and keep their order on the nodes. The same ranks meet on the same
+// rails.
 const char* rank_order_does_not_matter()
 {
     std::mt19937 random(2);
@@ -183,8 +183,8 @@ const char* loads_of_single_machines()
         {"1,2,1", 1, {1, 1}},
         {"1,3,1,1", 1, {1, 1, 1}},
         {"2,3,1", 1, {1, 1, 1}},
-        // Two rails of four shards each: two ranks of node 0 share one of them, the third has
-        // the other to itself.
+        // Two rails with four shards each. Two ranks of node 0 share one rail, the third has the
+        // other alone.
         {"3,2,2,2,2", 0, {4, 2, 2}},
     };
     for (const Group& e : expected) {
