@@ -8,7 +8,7 @@
 #include "exec/failure.hpp"
 #include "test/support/fake_network.hpp"
 #include "test/support/machine.hpp"
-#include "test/support/wrap_clock.hpp"
+#include "test/support/wrapped/clock.hpp"
 
 #include "test/support/cmocka.hpp"
 

@@ -7,7 +7,7 @@
 #include "exec/watchdog.hpp"
 #include "test/support/fake_network.hpp"
 #include "test/support/machine.hpp"
-#include "test/support/wrap_clock.hpp"
+#include "test/support/wrapped/clock.hpp"
 
 #include "test/support/cmocka.hpp"
 
