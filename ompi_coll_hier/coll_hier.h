@@ -145,12 +145,7 @@ int mca_coll_hier_convert_on_device(char* packed, size_t bytes,
 bool mca_coll_hier_is_regular(const mca_coll_hier_elements_t* elements, size_t bytes);
 void mca_coll_hier_drop_copies(mca_coll_hier_copies_t** copies);
 
-/* coll_hier_placeholder.c */
-/* A buffer of `bytes` bytes, from each rank if it receives, that takes almost no memory: its elements lie one
- * upon the other. Reading gives zeros, and written bytes are lost. buffer->type is NULL if there is no
- * memory even for its datatype. */
-void mca_coll_hier_make_placeholder(size_t bytes, bool is_send, mca_coll_hier_buffer_t* buffer);
-bool mca_coll_hier_is_placeholder(const mca_coll_hier_buffer_t* buffer);
+/* coll_hier_bytes.c */
 /* Describes `count` elements of `each` bytes, without gaps, from `buffer->base` on. buffer->type is NULL if
  * there is no memory for the datatype. */
 void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffer_t* buffer);

@@ -43,8 +43,9 @@
 #   leaves     the kind of GPU object that may be alive when a process ends, or anything [none]
 #
 #   The verdict
-#   status     ok or error: how mpirun must end [ok]
+#   status     how mpirun must end [ok]: ok, error, or abort (hier ends the job; no process leaves a report of its GPU)
 #   says       an extended regular expression that the output must match
+#   never      one that the output must not match
 #   limit      seconds until the case is ended and has failed [110]
 #
 #   directory  where the build tree has the program [test/mpi]. Programs in bench print no verdict of their own.
@@ -224,26 +225,27 @@ case_ gpu-failing-copies-typed ranks=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_f
 case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1
 case_ gpu-failing-copies-3-by-0 ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --last 15
 case_ gpu-failing-copies-4-by-2 ranks=4 node_size=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --async 1 --last 15
-# The fallback module cannot tell a rank that another one has failed. So staging must get around each failure.
+# In a call of the fallback module no rank can tell the others of a failure, so staging must get around each one.
 case_ gpu-faults-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" -- gpu_faults --victim 1 --harmless 1
 case_ gpu-failing-copies-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
     -- gpu_faults --async 1 --last 15 --harmless 1
-# A rank cannot take part, because there is no module for its runtime or no memory. The rank gets an error, and the others
-# do not wait for that rank.
+# A rank that cannot take part: there is no module for its runtime, it has no memory, or its copy does not end. In a team
+# it gets an error, and the others do not wait for it. In a call of the fallback module the job ends.
 for victim in 0 2; do
     case_ "gpu-without-module-rank-$victim" ranks=4 node_size=2 gpu=5 modules=/nonexistent mca="coll_hier_timeout 5" \
         says="has loaded libamdhip64.so, but no module .*: /nonexistent/hier_gpu_rocm.so: cannot open" \
         -- gpu_unusable --expect hier --victim "$victim"
     case_ "gpu-without-module-fallback-rank-$victim" ranks=3 gpu=5 modules=/nonexistent mca="coll_hier_min_bytes 1000000000" \
-        says="no GPU runtime that works: hier_gpu_rocm.so: /nonexistent/hier_gpu_rocm.so: cannot open" \
+        says="no GPU runtime that works: hier_gpu_rocm.so: /nonexistent/hier_gpu_rocm.so: cannot open" status=abort \
+        never="ended without" \
         -- gpu_unusable --expect fallback --victim "$victim"
 done
 case_ gpu-without-memory ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
-    says="rank 1 cannot take part in MPI_Allgather of 2097153 bytes .*: it has no memory" \
-    -- gpu_unusable --expect fallback --victim 1 --memory 0
+    says="rank 1 cannot copy its device memory for MPI_Allgather of 16777216 bytes .* so the job ends" \
+    status=abort never="ended without" -- gpu_unusable --expect fallback --victim 1 --memory 0
 case_ gpu-hanging-copy-fallback ranks=3 gpu=5 leaves=pinned mca="coll_hier_min_bytes 1000000000 coll_hier_timeout 2" \
-    says="rank 1 cannot take part in MPI_Allgather of 300007 bytes .*: the others get zeros" \
-    -- gpu_unusable --expect fallback --victim 1 --hang 1
+    says="rank 1 cannot copy its device memory for MPI_Allgather of 300007 bytes .* so the job ends" \
+    status=abort never="ended without" -- gpu_unusable --expect fallback --victim 1 --hang 1
 
 # ---- Set-up: components, algorithms, devices
 

@@ -1,45 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Buffers that the fallback module gets in place of the application's. They lie in staging memory. If there
- * is none, a datatype of extent 0 puts all elements one upon the other. */
+/* Datatypes for plain bytes, which may be more than a count can say. */
 #include "coll_hier.h"
 
 #include <limits.h>
 
 #include "ompi/datatype/ompi_datatype.h"
-
-static char zeros[4096];
-static char scrap[sizeof zeros];
-
-/* The largest element that fits and divides the whole. Small and large elements cost the same to copy. */
-static size_t element_bytes(size_t bytes)
-{
-    size_t a = bytes;
-    size_t b = sizeof zeros;
-    while (0 != b) {
-        const size_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-void mca_coll_hier_make_placeholder(size_t bytes, bool is_send, mca_coll_hier_buffer_t* buffer)
-{
-    const size_t each = element_bytes(bytes);
-    struct ompi_datatype_t* element = NULL;
-    *buffer = (mca_coll_hier_buffer_t){is_send ? zeros : scrap, (hier_count_t)(bytes / each), NULL,
-                                       false};
-    if (OMPI_SUCCESS != ompi_datatype_create_contiguous((hier_count_t)each, MPI_BYTE, &element)) {
-        return;
-    }
-    if (OMPI_SUCCESS == ompi_datatype_create_resized(element, 0, 0, &buffer->type)) {
-        ompi_datatype_commit(&buffer->type);
-        buffer->owns_type = true;
-    } else {
-        buffer->type = NULL;
-    }
-    ompi_datatype_destroy(&element);
-}
 
 static bool add(struct ompi_datatype_t* type, struct ompi_datatype_t* part, size_t count, size_t at,
                 size_t each)
@@ -80,11 +45,6 @@ void mca_coll_hier_describe_bytes(size_t count, size_t each, mca_coll_hier_buffe
     }
     buffer->count = (hier_count_t)count;
     buffer->owns_type = make_element(each, &buffer->type);
-}
-
-bool mca_coll_hier_is_placeholder(const mca_coll_hier_buffer_t* buffer)
-{
-    return zeros == buffer->base || scrap == buffer->base;
 }
 
 void mca_coll_hier_drop_type(mca_coll_hier_buffer_t* buffer)
