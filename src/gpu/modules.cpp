@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
@@ -55,12 +56,46 @@ void* find(const std::string& name, std::string& reason)
     return nullptr;
 }
 
-bool is_loaded(const char* library)
+// The name by which a library calls itself (DT_SONAME), or "".
+std::string_view soname_of(const dl_phdr_info& library)
 {
-    void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-    if (handle != nullptr) dlclose(handle);
-    return handle != nullptr;
+    const auto* const end = library.dlpi_phdr + library.dlpi_phnum;
+    const auto* const segment = std::find_if(
+        library.dlpi_phdr, end, [](const ElfW(Phdr) & p) { return p.p_type == PT_DYNAMIC; });
+    if (segment == end) return {};
+    const char* strings = nullptr;
+    const ElfW(Dyn)* name = nullptr;
+    for (const auto* entry =
+             reinterpret_cast<const ElfW(Dyn)*>(library.dlpi_addr + segment->p_vaddr);
+         entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_STRTAB)  // glibc has made it an address, but for the vDSO
+            strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SONAME) name = entry;
+    }
+    const bool is_address = reinterpret_cast<ElfW(Addr)>(strings) > library.dlpi_addr;
+    return name != nullptr && is_address ? strings + name->d_un.d_val : std::string_view();
 }
+
+// Where the process has loaded this library from, or "". dlopen(RTLD_NOLOAD) would look for a library
+// that is not there in every directory of the search path.
+std::string path_of_loaded(std::string_view library)
+{
+    struct Search {
+        std::string_view library;
+        std::string path;
+    } search{library, ""};
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* argument) {
+            auto& wanted = *static_cast<Search*>(argument);
+            if (soname_of(*info) != wanted.library) return 0;
+            wanted.path = info->dlpi_name;
+            return 1;
+        },
+        &search);
+    return search.path;
+}
+
+bool is_loaded(const char* library) { return !path_of_loaded(library).empty(); }
 
 }  // namespace
 
@@ -80,8 +115,10 @@ bool uses(const char* family)
 
 AsksForContext find_loaded_cuda()
 {
-    void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);  // keeps it loaded
-    if (library == nullptr || uses("libamdhip64.so")) return nullptr;
+    const std::string path = path_of_loaded("libcuda.so.1");
+    if (path.empty() || uses("libamdhip64.so")) return nullptr;
+    void* const library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);  // keeps it loaded
+    if (library == nullptr) return nullptr;
     return reinterpret_cast<AsksForContext>(dlsym(library, "cuCtxGetCurrent"));
 }
 

@@ -111,6 +111,14 @@ ssize_t __wrap_pread(int fd, void* to, std::size_t bytes, off_t at)
     return sizeof *pagemap_says;
 }
 
+void* __real_dlopen(const char* name, int flags);
+void* __wrap_dlopen(const char* name, int flags);
+void* __wrap_dlopen(const char* name, int flags)
+{
+    if (name != nullptr && std::strchr(name, '/') == nullptr) dlopen_searches++;
+    return __real_dlopen(name, flags);
+}
+
 using Visit = int (*)(dl_phdr_info*, std::size_t, void*);
 int __real_dl_iterate_phdr(Visit visit, void* data);
 int __wrap_dl_iterate_phdr(Visit visit, void* data);

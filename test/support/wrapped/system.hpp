@@ -41,6 +41,8 @@ inline void (*before_writev)() = nullptr;
 
 // pread() of /proc/self/pagemap finds this value for every page; 0: the file cannot be read.
 inline std::optional<std::uint64_t> pagemap_says;
+// Calls of dlopen() with a name that has no directory: such a library is looked for on disk.
+inline int dlopen_searches = 0;
 // Runs after dl_iterate_phdr() has visited the libraries, in the same thread.
 inline void (*after_dl_iterate_phdr)() = nullptr;
 

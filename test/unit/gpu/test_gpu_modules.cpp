@@ -12,6 +12,7 @@
 #include "test/support/forked.hpp"
 #include "test/support/reachable.hpp"
 #include "test/support/simulated_runtime.hpp"
+#include "test/support/wrapped/system.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -107,6 +108,22 @@ void test_module_that_comes_late(void**)
     }))));
 }
 
+// After each library that the application loads, hier looks whether it is a GPU runtime. That look must not
+// search the disk.
+void test_no_search_on_disk(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {
+        int host = 0;
+        if (gpu::runtime() != nullptr) return std::string("a runtime before it is loaded");
+        if (dlopen("libresolv.so.2", RTLD_NOW) == nullptr) return std::string(dlerror());
+        dlopen_searches = 0;
+        Allocation found;
+        if (gpu::runtime() != nullptr || gpu::inspect(&host, found) != Status::ok)
+            return std::string("a runtime is found in libresolv");
+        return dlopen_searches == 0 ? std::string() : std::to_string(dlopen_searches) + " searches";
+    }))));
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -116,6 +133,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_unreadable_module),
         cmocka_unit_test(test_module_of_another_version),
         cmocka_unit_test(test_module_that_comes_late),
+        cmocka_unit_test(test_no_search_on_disk),
     };
     return hier::test::run_cases(argc, argv, "gpu_modules", tests);
 }
