@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "node/device/device_cells.hpp"
+#include "node/device/cells/device_cells.hpp"
 #include "node/device/peer_mappings.hpp"
 #include "node/device/peer_vmm_segments.hpp"
 #include "node/node_path.hpp"

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "node/device/device_cells.hpp"
+#include "node/device/cells/device_cells.hpp"
 #include "node/device/node_socket.hpp"
 #include "node/device/peer_mappings.hpp"
 #include "node/node_path.hpp"

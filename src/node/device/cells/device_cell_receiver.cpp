@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/device_cell_receiver.hpp"
+#include "node/device/cells/device_cell_receiver.hpp"
 
 #include "base/log.hpp"
 

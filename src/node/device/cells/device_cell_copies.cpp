@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/device_cell_copies.hpp"
+#include "node/device/cells/device_cell_copies.hpp"
 
 namespace hier {
 

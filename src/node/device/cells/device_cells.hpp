@@ -14,8 +14,8 @@
 // the own block.
 #pragma once
 
-#include "node/device/device_cell_receiver.hpp"
-#include "node/device/device_cell_sender.hpp"
+#include "node/device/cells/device_cell_receiver.hpp"
+#include "node/device/cells/device_cell_sender.hpp"
 
 namespace hier {
 

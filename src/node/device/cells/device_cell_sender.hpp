@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
-#include "node/device/device_cell_copies.hpp"
-#include "node/device/device_cell_layout.hpp"
+#include "node/device/cells/device_cell_copies.hpp"
+#include "node/device/cells/device_cell_layout.hpp"
 
 namespace hier {
 

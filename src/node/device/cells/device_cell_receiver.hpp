@@ -6,8 +6,8 @@
 #include <array>
 #include <vector>
 
-#include "node/device/device_cell_copies.hpp"
-#include "node/device/device_cell_layout.hpp"
+#include "node/device/cells/device_cell_copies.hpp"
+#include "node/device/cells/device_cell_layout.hpp"
 #include "node/device/lent_memory.hpp"
 
 namespace hier {

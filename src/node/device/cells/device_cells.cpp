@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/device_cells.hpp"
+#include "node/device/cells/device_cells.hpp"
 
 namespace hier {
 
