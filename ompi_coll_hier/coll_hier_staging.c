@@ -38,7 +38,7 @@ void mca_coll_hier_release(mca_coll_hier_staging_t* staging)
 {
     if (NULL != staging->host) {
         hier_host_memory_free(staging->host);
-    } else {
+    } else if (NULL != staging->base) { /* most calls stage nothing */
         hier_memory_give_back(staging->base);
     }
     *staging = (mca_coll_hier_staging_t){NULL, NULL};
