@@ -35,8 +35,8 @@ mca_coll_hier_number_row_t mca_coll_hier_number_rows[] = {
      "Network devices that a rank uses at most, where its host has several for each rank", false,
      NULL},
     {"timeout", COUNT, &self->config.timeout, 120, 0, 86400, OPAL_INFO_LVL_5,
-     "Seconds without any movement, every rank being in the call, after which it fails; also of "
-     "one copy on a device; 0: never",
+     "Seconds in which no byte moves, every rank being in the call, after which hier says who "
+     "waits for whom; also of one copy on a device; 0: never. See coll_hier_timeout_action",
      false, NULL},
     {"trace_call", COUNT, &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5,
      "Which call of each communicator coll_hier_trace records, counting from 1 those that "
@@ -93,6 +93,12 @@ mca_coll_hier_choice_row_t mca_coll_hier_choice_rows[] = {
      "Let the network read and write device memory itself: on (wherever UCX knows that memory), "
      "off "
      "(through pinned memory), auto (on over RDMA with UCX 1.16 or newer)"},
+    {"timeout_action",
+     &self->config.timeout_action,
+     "report",
+     {{HIER_TIMEOUT_REPORT, "report"}, {HIER_TIMEOUT_FAIL, "fail"}},
+     "What follows after coll_hier_timeout: report (a report, at most once a minute, and the call "
+     "goes on), fail (a report, and the call fails on all ranks)"},
 };
 
 const mca_coll_hier_text_row_t mca_coll_hier_text_rows[] = {

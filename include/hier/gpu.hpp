@@ -76,9 +76,7 @@ public:
     // Waits for all copies. False: a copy has exceeded its bound, and may use its memory for ever.
     virtual bool finish_copies() const = 0;
 
-    // `bound`: the longest wait for a copy; 0: no limit.
-    virtual std::unique_ptr<Queue> make_queue(int device,
-                                              std::chrono::milliseconds bound) const = 0;
+    virtual std::unique_ptr<Queue> make_queue(int device, WaitLimit limit) const = 0;
     // Does copies that a queue has failed to do. Blocks without a limit, and is slow.
     virtual Status copy_plainly(std::span<const Copy> copies) const = 0;
     // Do kernels see what peers have written only after a ticket of this rank's own queue? The

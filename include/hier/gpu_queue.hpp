@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,12 +40,19 @@ struct Word {
     int lane;
 };
 
+// How long the process waits for copies.
+struct WaitLimit {
+    std::chrono::milliseconds bound{0};  // 0: no end, and no report
+    // true: a wait that exceeds the bound fails. false: it is reported, now and then, and goes on.
+    bool fails = false;
+};
+
 // The copy engines of one device. Copies of different lanes are done in any order, even those of
 // different calls of start(). No compute unit takes part where the runtime allows that.
 class Queue {
 public:
-    // Waits for all copies, up to the queue's bound. A stream whose copies still run is not
-    // destroyed.
+    // Waits for all copies, up to the queue's bound, for nobody waits for the end of a process
+    // without one. A stream whose copies still run is not destroyed.
     virtual ~Queue() = default;
 
     // Starts copies between device memory, mapped memory of other processes, and host memory. The
@@ -56,8 +64,9 @@ public:
     // ok: all that the ticket stands for is done. The host and kernels that start from now on see
     // the bytes. in_progress: not all is done.
     virtual Status reached(std::uint64_t ticket) = 0;
-    // Blocks until the ticket is reached. timed_out: the copies have exceeded the queue's bound.
-    // They may go on reading and writing, and the queue takes no more.
+    // Blocks until the ticket is reached. timed_out: the copies have exceeded the queue's bound, and
+    // its limit makes that an error. They may go on reading and writing, and the queue takes no
+    // more.
     virtual Status wait(std::uint64_t ticket) = 0;
     virtual bool stores_words() const = 0;
 };

@@ -21,7 +21,7 @@ enum {
     HIER_ERR_MISMATCH = -3,  /* ranks passed different sizes */
     HIER_ERR_TRANSPORT = -4, /* a copy, put or registration failed */
     HIER_ERR_PEER = -5,      /* another rank of the team failed */
-    HIER_ERR_TIMEOUT = -6,   /* nothing has moved for hier_config's timeout */
+    HIER_ERR_TIMEOUT = -6,   /* nothing has moved for hier_config's timeout, and that is an error */
     HIER_ERR_SETUP = -7      /* no rank could make a team; no data has moved */
 };
 
@@ -31,6 +31,8 @@ enum { HIER_INTRA_AUTO = 0, HIER_INTRA_CMA, HIER_INTRA_SHM };
 enum { HIER_GPU_AUTO = 0, HIER_GPU_NONE, HIER_GPU_ROCM, HIER_GPU_CUDA };
 enum { HIER_GPU_PEERS_AUTO = 0, HIER_GPU_PEERS_OFF };
 enum { HIER_GPU_DIRECT_AUTO = 0, HIER_GPU_DIRECT_ON, HIER_GPU_DIRECT_OFF };
+
+enum { HIER_TIMEOUT_REPORT = 0, HIER_TIMEOUT_FAIL };
 
 enum { HIER_LOG_ERROR = 0, HIER_LOG_INFO = 1, HIER_LOG_DEBUG = 10 };
 
@@ -49,8 +51,9 @@ typedef struct hier_config {
     int gpu_direct; /* HIER_GPU_DIRECT_*: may the network read and write device memory itself? Ranks may
                      * differ in this */
     int timeout; /* seconds without movement while all ranks are in the call, and seconds that one copy on
-                  * a device may take; 0: no end */
-    int nics;                   /* network devices of a rank at most; 1 ... 16 */
+                  * a device may take, until something is reported; 0: never */
+    int timeout_action; /* HIER_TIMEOUT_*: report, and go on, or fail. Ranks may differ in this */
+    int nics;           /* network devices of a rank at most; 1 ... 16 */
     const char* net_devices;    /* UCX names, comma-separated; "auto" */
     const char* net_transports; /* UCX names, comma-separated; "auto" */
     const char* tcp_include; /* where net_devices is "auto": names or IPv4 networks (10.1.0.0/16),

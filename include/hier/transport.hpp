@@ -67,6 +67,9 @@ class Completions {
 public:
     // For a transfer that the transport has gathered: only now has it been started.
     virtual void started(std::uint32_t) {}
+    // Bytes have moved of a transfer that is not done yet. A call in which bytes move does not time
+    // out.
+    virtual void moved_bytes() {}
     virtual void complete(std::uint32_t op, Status status) = 0;
 
 protected:
@@ -113,11 +116,14 @@ public:
     // next. in_progress: call again.
     virtual Status settle() { return Status::ok; }
     virtual void end() = 0;
-    // A sign of life. `heartbeat` grows while some rank waits for another one to enter the call.
-    // Every rank tells the group the highest heartbeat that it has heard. heard() is the highest
-    // one of the other ranks of the group in this call, 0 for none.
+    // A sign of life. `heartbeat` grows while some rank waits for another one to enter the call, and
+    // while bytes of some rank move. Every rank tells the group the highest heartbeat that it has
+    // heard. heard() is the highest one of the other ranks of the group in this call, 0 for none.
     virtual void tell(std::uint32_t heartbeat) = 0;
     virtual std::uint32_t heard() = 0;
+    // Have parts of puts come that are not here as a whole? Since the last question. A heartbeat of
+    // their sender may wait behind them.
+    virtual bool have_parts_come() { return false; }
     // Tells the group that the team has failed. The other ranks see that in begin() and progress().
     virtual void raise(Status status) = 0;
     // Called after raise(), once idle() is true. Tells the group, behind all data, that this rank

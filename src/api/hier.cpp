@@ -80,7 +80,8 @@ void hier_init(const hier_config* config)
 {
     hier::set_log(config->log_level, config->log);
     hier::gpu::choose_runtime(config->gpu);
-    hier::gpu::limit_waits(std::chrono::seconds(config->timeout));
+    hier::gpu::limit_waits({.bound = std::chrono::seconds(config->timeout),
+                            .fails = config->timeout_action == HIER_TIMEOUT_FAIL});
     hier::gpu::let_peers_write(config->gpu_peers != HIER_GPU_PEERS_OFF);
 }
 

@@ -154,6 +154,7 @@ void Executor::finish(std::uint32_t i)
     if (trace_ != nullptr) trace_->ended(i);
     run_.moved = true;
     run_.remaining--;
+    run_.is_done[i] = true;
     for (const std::uint32_t next : run_.program->successors(i)) {
         if (--pending_[next] == 0) run(next);
     }

@@ -62,7 +62,7 @@ public:
     void interrupt(const std::vector<bool>& is_dead);
     // ok: the collective is done. in_progress. Or the error with which the collective has ended.
     Status progress();
-    // Did the last progress() change anything?
+    // Have operations ended in the last progress(), or bytes moved?
     bool moved() const { return run_.moved; }
 
 private:
@@ -70,6 +70,7 @@ private:
     Transfer transfer(std::uint32_t op) const;
 
     void started(std::uint32_t op) override;
+    void moved_bytes() override { run_.moved = true; }
     void complete(std::uint32_t op, Status status) override;
     void finish(std::uint32_t op);
     void run(std::uint32_t op);

@@ -27,6 +27,7 @@ struct Run {
     {
         program = &next;
         remaining = next.size();
+        is_done.assign(next.size(), false);
         not_ready = 0;
         in_flight = 0;
         began = Clock::now();
@@ -51,9 +52,10 @@ struct Run {
     const Program* program = nullptr;
     std::vector<Cursor> cursors[2];  // by level, then in the order of Program::pairs
     std::uint32_t remaining = 0;     // operations
+    std::vector<bool> is_done;       // by operation
     std::uint32_t not_ready = 0;     // peers that are not yet in the call
     int in_flight = 0;               // puts on the rail
-    bool moved = false;              // did the last pass change anything?
+    bool moved = false;              // have operations ended in the last pass, or bytes moved?
     Clock::time_point began;
 };
 

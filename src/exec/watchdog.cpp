@@ -17,37 +17,38 @@ std::chrono::milliseconds heartbeat_period(std::chrono::milliseconds timeout)
     return std::min(std::chrono::milliseconds(1000), timeout / heartbeats_per_timeout);
 }
 
+long long seconds(std::chrono::steady_clock::duration time)
+{
+    return std::chrono::duration_cast<std::chrono::seconds>(time).count();
+}
+
 }  // namespace
 
 void Watchdog::begin()
 {
-    idle_passes_ = 0;
+    passes_ = 0;
+    has_moved_ = moves_ = is_stalled_ = false;
     heartbeat_ = 0;
     late_reported_ = false;
-    last_move_ = last_heartbeat_ = run_.began;
+    last_move_ = last_heartbeat_ = last_look_ = run_.began;
 }
 
-// The clock is read only when passes bring nothing, and then once in many passes.
+// The clock is read once in many passes, so that it costs nothing. Most calls end before that.
 Status Watchdog::look()
 {
     constexpr unsigned passes_per_look = 64;
-    if (run_.moved) {
-        idle_passes_ = 0;
-        return Status::ok;
-    }
-    if (limits_.timeout.count() == 0 || ++idle_passes_ % passes_per_look != 0) return Status::ok;
+    has_moved_ = has_moved_ || run_.moved;
+    if (is_stalled_ && has_moved_) note_movement(Clock::now());
+    if (limits_.timeout.count() == 0 || ++passes_ % passes_per_look != 0) return Status::ok;
     const auto now = Clock::now();
     const auto period = heartbeat_period(limits_.timeout);
-    if (idle_passes_ == passes_per_look) last_move_ = last_heartbeat_ = last_look_ = now;
     // A long time between two looks means that this rank did not run, as in a job that is
     // suspended. Nothing could be seen to move, so that time does not count.
     if (now - last_look_ > period) last_move_ += now - last_look_ - period;
     last_look_ = now;
+    if (has_moved_) note_movement(now);
     if (now - last_heartbeat_ >= period) pass_on_heartbeat(now);
-    if (now - last_move_ > limits_.timeout) {
-        report_stall();
-        return Status::timed_out;
-    }
+    if (now - last_move_ > limits_.timeout) return stall(now);
     if (run_.not_ready > 0 && !late_reported_ && now - run_.began > limits_.timeout) {
         late_reported_ = true;
         report_late();
@@ -60,16 +61,47 @@ void Watchdog::pass_on_heartbeat(Clock::time_point now)
     last_heartbeat_ = now;
     std::uint32_t highest = heartbeat_;
     for (Transport* t : run_.transports) {
-        if (t != nullptr) highest = std::max(highest, t->heard());
+        if (t == nullptr) continue;
+        highest = std::max(highest, t->heard());
+        if (t->have_parts_come()) note_movement(now);
     }
     // A heartbeat has 24 bits. So it grows by one in a period, however many ranks miss somebody.
-    if (run_.not_ready > 0) highest = std::max(highest, heartbeat_ + 1);
+    if (run_.not_ready > 0 || moves_) highest = std::max(highest, heartbeat_ + 1);
+    moves_ = false;
     if (highest == heartbeat_) return;
     heartbeat_ = highest;
-    last_move_ = now;
+    sign_of_life(now);
     for (Transport* t : run_.transports) {
         if (t != nullptr) t->tell(heartbeat_);
     }
+}
+
+void Watchdog::note_movement(Clock::time_point now)
+{
+    has_moved_ = false;
+    moves_ = true;
+    sign_of_life(now);
+}
+
+// Bytes of this rank have moved, or another rank has told that something is going on.
+void Watchdog::sign_of_life(Clock::time_point now)
+{
+    if (is_stalled_)
+        log(HIER_LOG_ERROR, "rank %d: the call moves again, after %lld s", limits_.rank,
+            seconds(now - last_move_));
+    is_stalled_ = false;
+    last_move_ = now;
+}
+
+// A team whose network stands still would fill the log, so the reports have a distance.
+Status Watchdog::stall(Clock::time_point now)
+{
+    constexpr auto between_reports = std::chrono::minutes(1);
+    if (!limits_.fails && last_report_ && now - *last_report_ < between_reports) return Status::ok;
+    last_report_ = now;
+    is_stalled_ = !limits_.fails;
+    report_stall(now);
+    return limits_.fails ? Status::timed_out : Status::ok;
 }
 
 void Watchdog::report_late() const
@@ -87,32 +119,38 @@ void Watchdog::report_late() const
 }
 
 // Peer by peer, so that a reader can tell a lost peer from a lost connection.
-void Watchdog::report_stall() const
+void Watchdog::report_stall(Clock::time_point now) const
 {
+    constexpr std::size_t max_peers = 16;  // where a network is down, all peers owe something
     log(HIER_LOG_ERROR,
-        "nothing has moved for %lld s (coll_hier_timeout): %u of %u operations left, %d puts in "
-        "flight",
-        static_cast<long long>(limits_.timeout.count()), run_.remaining, run_.program->size(),
-        run_.in_flight);
+        "rank %d: nothing has moved for %lld s (coll_hier_timeout): %u of %u operations left, %d "
+        "puts in flight; %s",
+        limits_.rank, seconds(now - last_move_), run_.remaining, run_.program->size(),
+        run_.in_flight, limits_.fails ? "the call fails" : "the call goes on");
+    std::size_t peers = 0;
     for (const Level level : {Level::node, Level::rail}) {
-        for (std::size_t i = 0; i < run_.cursors_of(level).size(); i++) report_peer(level, i);
+        for (std::size_t i = 0; i < run_.cursors_of(level).size() && peers < max_peers; i++)
+            peers += report_peer(level, i) ? 1 : 0;
     }
+    if (peers == max_peers) log(HIER_LOG_ERROR, "  there may be others");
 }
 
-void Watchdog::report_peer(Level level, std::size_t pair) const
+// False: neither side owes the other anything.
+bool Watchdog::report_peer(Level level, std::size_t pair) const
 {
     const auto& [peer, rank, puts, awaits, readies] = run_.program->pairs(level)[pair];
-    const Run::Cursor& cursor = run_.cursors_of(level)[pair];
-    const bool is_rail = level == Level::rail;
-    if (cursor.await == awaits.size() && (!is_rail || cursor.put == puts.size())) return;
+    const auto gone =
+        std::count_if(puts.begin(), puts.end(), [&](std::uint32_t op) { return run_.is_done[op]; });
+    const bool all_have_gone = gone == static_cast<std::ptrdiff_t>(puts.size());
+    if (run_.cursors_of(level)[pair].await == awaits.size() && all_have_gone) return false;
     const std::uint32_t wanted = awaits.empty() ? 0 : run_.program->op(awaits.back()).count;
     char sent[64] = "";
     if (!puts.empty())
-        std::snprintf(sent, sizeof sent, ", %zu of %zu were sent",
-                      is_rail ? cursor.put : puts.size(), puts.size());
+        std::snprintf(sent, sizeof sent, ", %td of %zu have gone", gone, puts.size());
     log(HIER_LOG_ERROR, "  rank %d over the %s: %u of %u chunks have come%s", rank,
-        is_rail ? "rail" : "node", std::min(run_.transport(level)->arrived(peer), wanted), wanted,
-        sent);
+        level == Level::rail ? "rail" : "node",
+        std::min(run_.transport(level)->arrived(peer), wanted), wanted, sent);
+    return true;
 }
 
 }  // namespace hier

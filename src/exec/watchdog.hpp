@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Watches the time of a run. A call in which nothing moves ends. A call that waits for a late rank
-// does not end, because MPI lets a rank enter as late as it likes.
+// Watches the time of a run. When nothing has moved for a while, a report says who owes what to
+// whom. The call goes on, unless the user has asked for an error. A call that waits for a late rank
+// is no such case, because MPI lets a rank enter as late as it likes.
 //
-// A rank does not know whether other ranks miss somebody. So a rank that misses a peer tells the
-// others a number now and then, its heartbeat, and the number grows. Every rank passes on the
-// highest number that it has heard, as a Lamport clock does. The number stands still when nobody is
-// missed.
+// A rank does not know whether other ranks miss somebody, or whether bytes move between them. So a
+// rank that misses a peer, or whose own bytes move, tells the others a number now and then, its
+// heartbeat, and the number grows. Every rank passes on the highest number that it has heard, as a
+// Lamport clock does. The number stands still when nobody is missed and nothing moves anywhere.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "exec/run.hpp"
 #include "hier/status.hpp"
@@ -19,34 +21,42 @@ namespace hier {
 class Watchdog {
 public:
     struct Limits {
-        // Time without movement while every peer is in the call; 0: no limit.
+        // Time without movement while every peer is in the call; 0: nobody looks.
         std::chrono::seconds timeout{0};
+        bool fails = false;  // a call whose time is over fails; otherwise it goes on
+        int rank = 0;        // of this rank in the team, for the reports
     };
 
     Watchdog(const Run& run, Limits limits) : run_(run), limits_(limits) {}
 
     // The run has begun.
     void begin();
-    // Called after every pass of a run that has not failed. timed_out: the call has to fail, and
-    // the log says who owes what.
+    // Called after every pass of a run that has not failed. timed_out: the call has to fail.
     Status look();
 
 private:
     using Clock = Run::Clock;
 
     void pass_on_heartbeat(Clock::time_point now);
+    void note_movement(Clock::time_point now);
+    void sign_of_life(Clock::time_point now);
+    Status stall(Clock::time_point now);
     void report_late() const;
-    void report_stall() const;
-    void report_peer(Level level, std::size_t pair) const;
+    void report_stall(Clock::time_point now) const;
+    bool report_peer(Level level, std::size_t pair) const;
 
     const Run& run_;
     Limits limits_;
-    unsigned idle_passes_ = 0;
+    unsigned passes_ = 0;
+    bool has_moved_ = false;       // since the last look
+    bool moves_ = false;           // since the last heartbeat
+    bool is_stalled_ = false;      // and the log says so
     Clock::time_point last_move_;  // or sign of life
     Clock::time_point last_heartbeat_;
     Clock::time_point last_look_;
     std::uint32_t heartbeat_ = 0;  // the highest that this rank has told
     bool late_reported_ = false;
+    std::optional<Clock::time_point> last_report_;  // of a stall, in any run
 };
 
 }  // namespace hier

@@ -27,7 +27,7 @@ std::atomic<bool> found_broken{false};
 // may have been torn down earlier, as ROCm from 6.2 on does.
 std::map<int, std::unique_ptr<Queue>>& queues = *new std::map<int, std::unique_ptr<Queue>>;
 std::atomic<bool> may_peers_write{true};
-std::atomic<std::chrono::milliseconds> wait_bound{std::chrono::milliseconds(0)};
+WaitLimit wait_limit;  // under the mutex
 
 unsigned long long libraries_loaded()
 {
@@ -86,7 +86,11 @@ Runtime* search(bool only_loaded, std::string& reasons)
 
 void choose_runtime(int choice) { chosen = choice; }
 
-void limit_waits(std::chrono::milliseconds bound) { wait_bound = bound; }
+void limit_waits(WaitLimit limit)
+{
+    const std::lock_guard lock(mutex);
+    wait_limit = limit;
+}
 
 void let_peers_write(bool may) { may_peers_write = may; }
 
@@ -191,7 +195,7 @@ Queue* queue(int device)
 {
     const std::lock_guard lock(mutex);
     std::unique_ptr<Queue>& q = queues[device];
-    if (!q && opened != nullptr) q = opened.load()->make_queue(device, wait_bound);
+    if (!q && opened != nullptr) q = opened.load()->make_queue(device, wait_limit);
     return q.get();
 }
 

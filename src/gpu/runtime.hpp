@@ -37,8 +37,8 @@ inline Status inspect(const void* address, Allocation& allocation)
 int used_device();
 // The process's queue of this device. nullptr: the cause has been logged.
 Queue* queue(int device);
-// Sets the longest wait for copies of the queues that are made from now on. 0: no limit.
-void limit_waits(std::chrono::milliseconds bound);
+// Limits the waits for copies of the queues that are made from now on.
+void limit_waits(WaitLimit limit);
 // May other ranks of the node write into this rank's device memory? The default is yes.
 void let_peers_write(bool may);
 bool peers_may_write();

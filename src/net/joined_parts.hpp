@@ -22,6 +22,7 @@ public:
     public:
         Reports(JoinedParts& parts, Completions& next) : parts_(parts), next_(next) {}
         void started(std::uint32_t op) override { next_.started(op); }
+        void moved_bytes() override { next_.moved_bytes(); }
         void complete(std::uint32_t op, Status status) override
         {
             if (parts_.is_last(op, status)) next_.complete(op, status);

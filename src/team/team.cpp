@@ -15,7 +15,9 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Gro
         executor_ = std::make_unique<Executor>(
             setup_.node.get(), setup_.rail.get(),
             Executor::Limits{
-                .watchdog = {.timeout = std::chrono::seconds(config.timeout)},
+                .watchdog = {.timeout = std::chrono::seconds(config.timeout),
+                             .fails = config.timeout_action == HIER_TIMEOUT_FAIL,
+                             .rank = rank_},
                 .rail_first = std::chrono::microseconds(setup_.oversubscribed ? 1000 : 0),
             });
         planner_ = std::make_unique<CallPlanner>(setup_, rank_, parts.collectives);

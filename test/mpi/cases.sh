@@ -6,10 +6,10 @@
 #
 # For example:
 #
-#     case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says="survivor: error class" limit=60 \
+#     case_ "fault-stop-{3,1}" layout=3,1 mca="$fails_after 3" status=error says="survivor: error class" limit=60 \
 #         -- fault --mode stop
 #
-# This starts test/mpi/fault on two nodes, with three ranks and one rank, and sets one MCA parameter. The case passes if
+# This starts test/mpi/fault on two nodes, with three ranks and one rank, and sets MCA parameters. The case passes if
 # mpirun ends within 60 seconds with an error, and the output has "survivor: error class".
 #
 # The keys, with their defaults in brackets:
@@ -24,6 +24,7 @@
 #   layout     ranks on each node of the virtual cluster, "3,1"; without a cluster, of host names on this machine
 #   order      how a layout numbers its ranks: block, cyclic, reversed, shuffled or map-by-node [block]
 #   links      network devices of each node of the virtual cluster; more than 1 needs the cluster [1]
+#   rate       rate of the virtual cluster's links [10gbit]
 #
 #   Open MPI
 #   coll       the list of --mca coll [hier]; "-": no such option
@@ -53,6 +54,8 @@
 # Most programs take --expect: who must have served the calls (hier, fallback or none).
 #
 # One start of mpirun costs as much as hundreds of calls. So each program tries many things at once.
+
+fails_after="coll_hier_timeout_action fail coll_hier_timeout"
 
 inter=(direct ring bundles)
 intra=(cma shm auto)
@@ -243,7 +246,7 @@ done
 case_ gpu-without-memory ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
     says="rank 1 cannot copy its device memory for MPI_Allgather of 16777216 bytes .* so the job ends" \
     status=abort never="ended without" -- gpu_unusable --expect fallback --victim 1 --memory 0
-case_ gpu-hanging-copy-fallback ranks=3 gpu=5 leaves=pinned mca="coll_hier_min_bytes 1000000000 coll_hier_timeout 2" \
+case_ gpu-hanging-copy-fallback ranks=3 gpu=5 leaves=pinned mca="coll_hier_min_bytes 1000000000 $fails_after 2" \
     says="rank 1 cannot copy its device memory for MPI_Allgather of 300007 bytes .* so the job ends" \
     status=abort never="ended without" -- gpu_unusable --expect fallback --victim 1 --hang 1
 
@@ -368,7 +371,7 @@ for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_rank
     "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_nics 0" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
     "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan" "coll_hier_gpu_direct sideways" \
     "coll_hier_priority high" "coll_hier_eager_bytes 1e3" "coll_hier_ranks_per_node 2x" "coll_hier_depth 2k" \
-    "coll_hier_chunk_bytes 9999999999g"; do
+    "coll_hier_chunk_bytes 9999999999g" "coll_hier_timeout_action never"; do
     read -r variable value <<<"$bad"
     case_ "refused-${variable#coll_hier_}-$value" mca="$bad" status=error says="$variable.*$value|$value.*$variable" limit=40 \
         -- exact --sizes 1
@@ -379,12 +382,22 @@ case_ fault-kill ranks=4 node_size=2 mca="coll_hier_timeout 3 coll_hier_verbose 
     says="300007 bytes a rank: direct puts" limit=60 -- fault --mode kill --expect hier
 for mode in stop counts; do
     for way in cma shm; do
-        case_ "fault-$mode-$way" ranks=4 node_size=2 mca="coll_hier_timeout 3 coll_hier_intra $way" status=error \
+        case_ "fault-$mode-$way" ranks=4 node_size=2 mca="$fails_after 3 coll_hier_intra $way" status=error \
             says="survivor: error class" limit=60 -- fault --mode "$mode"
     done
 done
-case_ "fault-stop-{3,1}" layout=3,1 mca="coll_hier_timeout 3" status=error says="survivor: error class" limit=60 \
+case_ "fault-stop-{3,1}" layout=3,1 mca="$fails_after 3" status=error says="survivor: error class" limit=60 \
     -- fault --mode stop
+# By default nothing fails by time. A rank that is stopped inside a call is named, and the call ends well.
+for way in cma shm; do
+    case_ "fault-pause-$way" ranks=4 node_size=2 mca="coll_hier_timeout 1 coll_hier_intra $way" \
+        says="the call moves again, after [0-9]+ s" limit=60 -- fault --mode pause --expect hier
+done
+case_ "fault-pause-{2,1}" layout=2,1 mca="coll_hier_timeout 1" says="nothing has moved for 1 s .*; the call goes on" limit=60 \
+    -- fault --mode pause --expect hier
+# 32 MiB in one put at 8 MB/s, which takes four times the time-out.
+case_ "fault-slow-{1,1}" layout=1,1 rate=64mbit mca="$fails_after 1 coll_hier_chunk_bytes 32m" never="nothing has moved" limit=60 \
+    -- fault --mode slow --bytes 33554432 --expect hier
 # The same in a series of small calls. A stopped rank has not entered the next call, so that is the case of a late rank.
 for size in 0 2; do
     case_ "fault-counts-small-by-$size" ranks=4 node_size="$size" mca="coll_hier_timeout 3" status=error \
@@ -394,7 +407,7 @@ case_ fault-kill-small ranks=4 mca="coll_hier_timeout 3 coll_hier_verbose 1" sta
     says="200 bytes a rank: publish" limit=60 -- fault --mode kill --expect hier --bytes 200
 case_ fault-late-small ranks=4 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
     -- fault --mode late --expect hier --bytes 200
-case_ fault-resume ranks=2 node_size=1 mca="coll_hier_timeout 1" limit=60 -- fault --mode resume
+case_ fault-resume ranks=2 node_size=1 mca="$fails_after 1" limit=60 -- fault --mode resume
 case_ fault-again ranks=4 node_size=2 mca="coll_hier_timeout 3" limit=60 -- fault --mode again
 for shape in "0 auto" "2 direct" "2 ring" "2 bundles" "1 direct"; do
     read -r size way <<<"$shape"
@@ -457,8 +470,8 @@ case_ rdma-threads set=rdma ranks=2 node_size=1 mca="$one" -- threads --expect h
 case_ rdma-gpu set=rdma ranks=2 node_size=1 gpu=20 mca="$one" -- gpu --expect hier --meetings 5
 case_ rdma-children set=rdma ranks=2 node_size=1 mca="$one" -- children --expect hier
 case_ rdma-spawned set=rdma ranks=2 node_size=1 mca="$one" -- spawned --expect hier
-case_ rdma-stop set=rdma ranks=3 node_size=1 mca="$one coll_hier_timeout 3" status=error says="survivor: error class" \
+case_ rdma-stop set=rdma ranks=3 node_size=1 mca="$one $fails_after 3" status=error says="survivor: error class" \
     -- fault --mode stop
-case_ rdma-cut set=rdma ranks=2 node_size=1 mca="$one coll_hier_timeout 5" -- fault --mode cut
+case_ rdma-cut set=rdma ranks=2 node_size=1 mca="$one $fails_after 5" -- fault --mode cut
 case_ rdma-counts set=rdma ranks=3 node_size=1 mca="$one coll_hier_timeout 3" status=error says="survivor: error class" \
     -- fault --mode counts

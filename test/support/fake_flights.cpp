@@ -7,6 +7,8 @@
 
 namespace hier::test {
 
+using Clock = std::chrono::steady_clock;
+
 Status FakeTransport::start(const Flight& flight)
 {
     if (!bound_) blame("a transfer outside of begin and end");
@@ -15,7 +17,8 @@ Status FakeTransport::start(const Flight& flight)
     if (slice.target + slice.length > binding_.receive.length)
         blame("a transfer beyond the end of the buffer");
     const auto& w = network_.weather();
-    if (flight.fails || !flights_.empty() || !network_.chance(w.immediate)) {
+    const bool takes_long = flight.ends > Clock::time_point{};
+    if (takes_long || flight.fails || !flights_.empty() || !network_.chance(w.immediate)) {
         flights_.push_back(flight);
         return Status::in_progress;
     }
@@ -90,9 +93,17 @@ std::uint32_t FakeTransport::arrived(int peer)
 bool FakeTransport::may_go(std::size_t flight) const
 {
     const Flight& f = flights_[flight];
+    if (f.ends > Clock::time_point{} && f.ends > Clock::now()) return false;
     return level_ == Level::node ||
            std::none_of(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(flight),
                         [&](const Flight& o) { return o.transfer.peer == f.transfer.peer; });
+}
+
+void FakeTransport::stream(Completions& completions) const
+{
+    for (const Flight& f : flights_) {
+        if (f.streams && f.ends > Clock::now()) completions.moved_bytes();
+    }
 }
 
 void FakeTransport::fly(Completions& completions)

@@ -169,7 +169,11 @@ Status FakeTransport::put(const Transfer& transfer)
                      (is_failure && level_ == Level::rail);
         after.push_back(lane->sent);
     }
-    return start({transfer, Call::put, is_failure, std::move(after)});
+    Flight flight{transfer, Call::put, is_failure, std::move(after)};
+    flight.streams = how == Sabotage::How::streams;
+    if (flight.streams || how == Sabotage::How::stands_still)
+        flight.ends = std::chrono::steady_clock::now() + network_.lasts();
+    return start(flight);
 }
 
 // Parcels on the road are lost, too.
@@ -212,6 +216,7 @@ Status FakeTransport::progress(Completions& completions)
     if (!network_.chance(network_.weather().idle)) {
         land();
         move_road();
+        stream(completions);
         fly(completions);
     }
     return group_.failure != Status::ok && !raised_ ? Status::peer_failed : Status::ok;

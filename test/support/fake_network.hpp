@@ -16,6 +16,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hier/transport.hpp"
@@ -39,16 +40,19 @@ struct Weather {
 // One failure: in the `nth` call (from 0) of this kind by `rank` on `level`.
 struct Sabotage {
     enum class How {
-        refused,           // the call returns an error; begin, on odd ranks, has no memory
-        fails_later,       // put, copy, drain: accepted, completed with an error
-        connection_lost,   // this and all later puts to that peer never arrive; nobody is told
-        connection_broken  // the same, and nothing arrives from the peer; both ranks are told
+        refused,            // the call returns an error; begin, on odd ranks, has no memory
+        fails_later,        // put, copy, drain: accepted, completed with an error
+        connection_lost,    // this and all later puts to that peer never arrive; nobody is told
+        connection_broken,  // the same, and nothing arrives from the peer; both ranks are told
+        streams,            // put: bytes move for the time `lasts`, then the put is done
+        stands_still        // put: no byte moves for the time `lasts`, then the put is done
     };
     int rank;
     Level level;
     Call call;
     std::size_t nth;
     How how = How::refused;
+    std::chrono::seconds lasts{0};
 };
 
 struct Parcel {
@@ -116,6 +120,7 @@ public:
     // Is it this call? At most once.
     std::optional<Sabotage::How> strikes(int rank, Level level, Call call);
     bool has_struck() const { return struck_; }
+    std::chrono::seconds lasts() const { return sabotage_->lasts; }
 
     // The first broken rule; empty if there is none.
     void blame(const std::string& rule)
@@ -169,6 +174,8 @@ public:
     void end() override;
     void tell(std::uint32_t heartbeat) override;
     std::uint32_t heard() override;
+    bool have_parts_come() override { return std::exchange(parts_have_come, false); }
+    bool parts_have_come = false;  // a test says so
     void raise(Status status) override;
     void stop() override;
     bool may_write(int peer, std::uint32_t count) override;
@@ -179,6 +186,8 @@ private:
         Call call;
         bool fails;
         std::vector<std::size_t> after;  // by lane: puts that were done when this one began
+        std::chrono::steady_clock::time_point ends{};  // not before this time
+        bool streams = false;
     };
     using Lane = FakeGroup::Lane;
 
@@ -194,6 +203,7 @@ private:
     void perform(const Flight& flight);
     const std::byte* source(const Transfer& transfer) const;
     bool may_go(std::size_t flight) const;
+    void stream(Completions& completions) const;
     void fly(Completions& completions);
     void move_road();
     static bool may_land(const Lane& lane, std::size_t parcel);

@@ -43,6 +43,7 @@ void FakeWorld::set_up(int rank)
     config.depth = depth;
     config.ranks_per_node = 1;
     config.timeout = 20;
+    config.timeout_action = HIER_TIMEOUT_FAIL;
     const MakeNetwork make_network = [this](const NetworkSetup& setup) {
         return std::make_unique<FakeTransport>(network_, rail_, Level::rail, setup.rank,
                                                setup.topology.rail_index_of(setup.rank));

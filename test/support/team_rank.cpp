@@ -35,6 +35,7 @@ hier_config config_for_tests()
     c.depth = 4;
     c.ranks_per_node = 1;
     c.timeout = 20;
+    c.timeout_action = HIER_TIMEOUT_FAIL;
     c.nics = 4;
     c.net_devices = "lo";
     c.net_transports = "tcp";

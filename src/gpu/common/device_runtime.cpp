@@ -132,10 +132,10 @@ Status DeviceRuntime::flush_rdma(int device) const
     return error == hipSuccess ? Status::ok : failed_with(error, "flushing what a NIC has written");
 }
 
-std::unique_ptr<Queue> DeviceRuntime::make_queue(int device, std::chrono::milliseconds bound) const
+std::unique_ptr<Queue> DeviceRuntime::make_queue(int device, WaitLimit limit) const
 {
     try {
-        return std::make_unique<StreamQueue>(device, bound);
+        return std::make_unique<StreamQueue>(device, limit);
     } catch (const std::exception&) {
         return nullptr;
     }

@@ -26,7 +26,7 @@ public:
     const MemoryRuntime& memory() const override { return memory_; }
     const VmmRuntime& vmm() const override { return vmm_; }
     bool finish_copies() const override;
-    std::unique_ptr<Queue> make_queue(int device, std::chrono::milliseconds bound) const override;
+    std::unique_ptr<Queue> make_queue(int device, WaitLimit limit) const override;
     Status copy_plainly(std::span<const Copy> copies) const override;
     bool needs_acquire() const override { return platform_needs_acquire; }
     Contexts leave_contexts() const override { return take_contexts(); }

@@ -55,16 +55,16 @@ std::uint64_t current_context();
 Contexts take_contexts();
 void give_contexts(const Contexts& contexts);
 
-// Waits until the stream has done all its work, up to `bound`; 0: no limit. False: the stream still
-// runs. A stream whose copy has failed does not run any more.
-bool finish(hipStream_t stream, std::chrono::milliseconds bound);
+// Waits until the stream has done all its work. False: the wait has failed by its limit, and the
+// stream still runs. A stream whose copy has failed does not run any more.
+bool finish(hipStream_t stream, WaitLimit limit);
 
 using TrialMemory = std::unique_ptr<void, void (*)(void*)>;
 
 // Finds out which copies can be used, once in a process, by a trial if need be. `stream` belongs to
-// the current device. hipErrorNotReady: the trial has exceeded the bound. `used` is the memory of
+// the current device. hipErrorNotReady: the trial has exceeded its limit. `used` is the memory of
 // the trial. Free it late, because hipFree waits for the application's kernels.
-hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound, TrialMemory& used);
+hipError_t platform_try(hipStream_t stream, WaitLimit limit, TrialMemory& used);
 
 // The number of the stream that takes the copies of a lane, from 0.
 std::size_t stream_of(int lane);

@@ -10,14 +10,13 @@
 
 namespace hier::gpu {
 
-StreamQueue::StreamQueue(int device, std::chrono::milliseconds bound)
-    : device_(device), bound_(bound)
+StreamQueue::StreamQueue(int device, WaitLimit limit) : device_(device), limit_(limit)
 {
     const DeviceScope scope(device);
     hipError_t error = scope.error();
     context_ = current_context();
     if (error == hipSuccess) error = open(0);
-    if (error == hipSuccess) error = platform_try(streams_[0].handle, bound, tried_with_);
+    if (error == hipSuccess) error = platform_try(streams_[0].handle, limit, tried_with_);
     if (error == hipSuccess) error = marks_.open(device);
     if (error == hipSuccess) {
         prepared_ = make_prepared_copy();

@@ -14,7 +14,7 @@ namespace hier::gpu {
 class StreamQueue final : public Queue {
 public:
     // Throws std::runtime_error if there are no streams.
-    StreamQueue(int device, std::chrono::milliseconds bound);
+    StreamQueue(int device, WaitLimit limit);
     ~StreamQueue() override;
     // Waits for all queues, for each one up to its bound. A queue that has exceeded its bound
     // before is not waited for. False: some copy still runs.
@@ -51,11 +51,11 @@ private:
     void leave_streams() const;
 
     int device_;
-    std::chrono::milliseconds bound_;
+    WaitLimit limit_;
     std::uint64_t context_ = 0;
     TrialMemory tried_with_{nullptr, nullptr};  // of platform_try()
     std::unique_ptr<PreparedCopy> prepared_;    // for copies inside the device
-    bool is_stuck_ = false;                     // a copy has exceeded the bound
+    bool is_stuck_ = false;                     // a wait for a copy has failed
     std::mutex mutex_;
     std::vector<Stream> streams_;
     StreamMarks marks_;

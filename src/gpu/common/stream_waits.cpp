@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waits for streams. No wait is longer than the queue's bound, because lost completions have been
-// seen.
+// Waits for streams. Lost completions have been seen. So no wait stays silent, and the waits at the
+// end of a queue have a bound.
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <set>
 #include <vector>
 
@@ -40,6 +41,26 @@ template <class F> bool await(std::chrono::milliseconds bound, F is_over)
     return true;
 }
 
+// Waits without an end, if need be. `what`: for the log. False: the limit makes this an error.
+template <class F> bool await_reporting(WaitLimit limit, const char* what, F is_over)
+{
+    constexpr std::chrono::milliseconds between_reports = std::chrono::minutes(1);
+    const auto began = Clock::now();
+    const auto seconds = [&] {
+        return static_cast<long long>(
+            std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - began).count());
+    };
+    if (await(limit.bound, is_over)) return true;
+    if (limit.fails) return false;
+    do {
+        report(HIER_LOG_ERROR,
+               "%s: %s have not ended in %lld s (coll_hier_timeout): waiting for them goes on",
+               platform_name, what, seconds());
+    } while (!await(std::max(limit.bound, between_reports), is_over));
+    report(HIER_LOG_ERROR, "%s: %s have ended, after %lld s", platform_name, what, seconds());
+    return true;
+}
+
 bool is_running(hipStream_t stream)
 {
     const CapturePass pass;
@@ -51,9 +72,9 @@ bool is_running(hipStream_t stream)
 
 }  // namespace
 
-bool finish(hipStream_t stream, std::chrono::milliseconds bound)
+bool finish(hipStream_t stream, WaitLimit limit)
 {
-    if (await(bound, [&] { return !is_running(stream); })) return true;
+    if (await_reporting(limit, "trial copies", [&] { return !is_running(stream); })) return true;
     const std::lock_guard lock(queues().mutex);
     queues().given_up.push_back(stream);
     return false;
@@ -103,7 +124,7 @@ bool StreamQueue::is_idle() const
 bool StreamQueue::finish_locked()
 {
     if (is_stuck_) return is_idle();
-    const bool is_over = await(bound_, [&] { return is_idle(); });
+    const bool is_over = await(limit_.bound, [&] { return is_idle(); });
     if (!is_over) give_up();
     return is_over;
 }
@@ -111,7 +132,9 @@ bool StreamQueue::finish_locked()
 Status StreamQueue::wait(std::uint64_t ticket)
 {
     Status status = Status::in_progress;
-    const bool is_over = await(bound_, [&] {
+    char what[64];
+    std::snprintf(what, sizeof what, "copies of device %d", device_);
+    const bool is_over = await_reporting(limit_, what, [&] {
         status = reached(ticket);
         return status != Status::in_progress;
     });
@@ -131,7 +154,7 @@ void StreamQueue::give_up()
         HIER_LOG_ERROR,
         "%s: copies of device %d have not ended in %lld s (coll_hier_timeout): it takes no more, "
         "and the memory they use is not given back",
-        platform_name, device_, static_cast<long long>(bound_.count() / 1000));
+        platform_name, device_, static_cast<long long>(limit_.bound.count() / 1000));
 }
 
 }  // namespace hier::gpu

@@ -233,7 +233,7 @@ std::uint64_t context_of(int device)
 
 std::uint64_t current_context() { return number_of(nullptr); }
 
-hipError_t platform_try(hipStream_t, std::chrono::milliseconds, TrialMemory&) { return hipSuccess; }
+hipError_t platform_try(hipStream_t, WaitLimit, TrialMemory&) { return hipSuccess; }
 
 // Writes must be ordered for the owner alone, because only the owner's kernels and copy engines
 // read what lands. In a ring the NIC reads it too, but its reads do not pass its writes.

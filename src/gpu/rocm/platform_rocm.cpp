@@ -154,8 +154,7 @@ public:
 };
 
 // Copies a pattern to the device, from one block to the other, and back.
-hipError_t try_no_compute_unit(hipStream_t stream, std::chrono::milliseconds bound, Scratch& memory,
-                               bool& works)
+hipError_t try_no_compute_unit(hipStream_t stream, WaitLimit limit, Scratch& memory, bool& works)
 {
     hipError_t error = memory.allocate();
     if (error != hipSuccess) return error;
@@ -171,7 +170,7 @@ hipError_t try_no_compute_unit(hipStream_t stream, std::chrono::milliseconds bou
     if (error == hipSuccess && !is_taken) (void)hipGetLastError();
     if (is_taken)
         error = hipMemcpyAsync(memory.received(), memory.there, bytes, hipMemcpyDefault, stream);
-    if (!finish(stream, bound)) return hipErrorNotReady;
+    if (!finish(stream, limit)) return hipErrorNotReady;
     const hipError_t end = hipStreamQuery(stream);
     if (error == hipSuccess) error = end;
     works = error == hipSuccess && is_taken &&
@@ -181,7 +180,7 @@ hipError_t try_no_compute_unit(hipStream_t stream, std::chrono::milliseconds bou
 
 }  // namespace
 
-hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound, TrialMemory& used)
+hipError_t platform_try(hipStream_t stream, WaitLimit limit, TrialMemory& used)
 {
     static std::mutex mutex;
     static bool tried = false, is_stuck = false;
@@ -195,7 +194,7 @@ hipError_t platform_try(hipStream_t stream, std::chrono::milliseconds bound, Tri
     if (is_better_forced(version)) {
         auto* const memory = new Scratch;
         used = {memory, [](void* scratch) { delete static_cast<Scratch*>(scratch); }};
-        error = try_no_compute_unit(stream, bound, *memory, works);
+        error = try_no_compute_unit(stream, limit, *memory, works);
     }
     is_stuck = error == hipErrorNotReady;
     if (error != hipSuccess) return error;

@@ -143,6 +143,13 @@ void Rail::tell(std::uint32_t heartbeat) { lanes_.front()->tell(heartbeat); }
 
 std::uint32_t Rail::heard() { return lanes_.front()->heard(); }
 
+bool Rail::have_parts_come()
+{
+    bool have_come = false;
+    for (const auto& lane : lanes_) have_come = lane->have_parts_come() || have_come;
+    return have_come;
+}
+
 // On all lanes: lane 0, which every call watches, may be the one that has failed.
 void Rail::raise(Status status)
 {

@@ -52,6 +52,7 @@ public:
     void end() override;
     void tell(std::uint32_t heartbeat) override;
     std::uint32_t heard() override;
+    bool have_parts_come() override;
     void raise(Status status) override;
     void stop() override;
     bool may_write(int peer, std::uint32_t count) override;

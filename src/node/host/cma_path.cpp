@@ -106,7 +106,10 @@ Status CmaPath::progress(Completions& completions)
     const int cause = try_to_write(transfer, next);
     const Status status = cause == 0 ? Status::ok : report(transfer, next, cause);
     first.done += part;
-    if (!failed(status) && first.done < slice.length) return Status::ok;
+    if (!failed(status) && first.done < slice.length) {
+        completions.moved_bytes();
+        return Status::ok;
+    }
     long_.pop_front();
     if (!failed(status)) count(transfer.peer);
     completions.complete(transfer.op, status);

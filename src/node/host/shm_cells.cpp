@@ -83,7 +83,7 @@ bool ShmCells::idle()
 
 Status ShmCells::progress(Completions& completions)
 {
-    const Status status = receive();
+    const Status status = receive(completions);
     if (unsent_ > 0) send(completions);
     return failed(failure_) ? failure_ : status;
 }
@@ -186,6 +186,7 @@ void ShmCells::send(Completions& completions)
             Outgoing& out = outgoing_[static_cast<std::size_t>(peer)];
             if (out.empty() || !send_fragment(peer, copied)) continue;
             moved = true;
+            completions.moved_bytes();
             if (out.done < out.puts[out.next].slice.length) continue;
             const std::uint32_t op = out.puts[out.next++].op;
             out.done = 0;
@@ -195,14 +196,14 @@ void ShmCells::send(Completions& completions)
     }
 }
 
-Status ShmCells::receive()
+Status ShmCells::receive(Completions& completions)
 {
     std::size_t copied = 0;
     for (int i = 1; i < context_.size(); i++) {
         const int peer = (context_.rank() + i) % context_.size();
         const Status status = start_receiving(peer, copied);
         if (failed(status)) return status;
-        end_receiving(peer);
+        if (end_receiving(peer)) completions.moved_bytes();
     }
     return Status::ok;
 }
@@ -238,15 +239,18 @@ Status ShmCells::start_receiving(int peer, std::size_t& copied)
     return Status::ok;
 }
 
-void ShmCells::end_receiving(int peer)
+bool ShmCells::end_receiving(int peer)
 {
     Incoming& in = incoming_[static_cast<std::size_t>(peer)];
     Queue& q = queue(peer, context_.rank());
-    for (std::uint64_t i = q.freed(); i < in.started && is_done(in.work[i % Queue::length]); i++) {
-        if (failed(failure_)) return;
-        in.arrived += q[i].is_last;
-        q.free(i + 1);
+    const std::uint64_t first = q.freed();
+    std::uint64_t next = first;
+    for (; next < in.started && is_done(in.work[next % Queue::length]); next++) {
+        if (failed(failure_)) break;
+        in.arrived += q[next].is_last;
+        q.free(next + 1);
     }
+    return next > first;
 }
 
 }  // namespace hier

@@ -95,9 +95,10 @@ private:
     // False: this peer can get nothing now.
     bool send_fragment(int peer, std::size_t& copied);
     void send(Completions& completions);
-    Status receive();
+    Status receive(Completions& completions);
     Status start_receiving(int peer, std::size_t& copied);
-    void end_receiving(int peer);
+    // True: some fragment of the peer is here.
+    bool end_receiving(int peer);
 
     // Returns the queue of the device that `region` belongs to. nullptr: the CPU copies, or there
     // is a failure, which failure_ keeps.

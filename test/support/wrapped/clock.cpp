@@ -10,6 +10,7 @@ Clock::time_point wrapped_now() __asm__("__wrap__ZNSt6chrono3_V212steady_clock3n
 namespace hier::test {
 
 Clock::time_point fake_now{std::chrono::hours(1)};
+unsigned long fake_reads = 0;
 
 namespace {
 ClockMode chosen = ClockMode::real;
@@ -33,6 +34,7 @@ Clock::time_point wrapped_now()
     case ClockMode::fast:
         return fast_since + 10 * (real_now() - fast_since);
     case ClockMode::fake:
+        fake_reads++;
         return fake_now;
     }
     return real_now();

@@ -17,5 +17,6 @@ enum class ClockMode {
 void use_clock(ClockMode mode);
 
 extern std::chrono::steady_clock::time_point fake_now;
+extern unsigned long fake_reads;  // how often somebody has read the fake clock
 
 }  // namespace hier::test

@@ -33,6 +33,7 @@ Scenario slow(const char* text, Route route, std::chrono::seconds timeout)
     Scenario scenario{.nodes = machine(text), .route = route};
     scenario.calls = 2;
     scenario.limits.watchdog.timeout = timeout;
+    scenario.limits.watchdog.fails = true;
     scenario.pass = 200us;
     return scenario;
 }
@@ -200,6 +201,53 @@ void test_rank_that_never_comes(void**)
     assert_in_range(said, 1, 3);  // from each rank that waits for rank 3 itself
 }
 
+// ---- bytes that move, and bytes that do not
+
+// One put takes four times the time-out. Ranks that see no byte themselves hear that something moves.
+const char* a_long_put_is_no_stall(Level level)
+{
+    for (const char* text : machines) {
+        for (const Route route : all_routes) {
+            Scenario scenario = slow(text, route, 1s);
+            for (int rank = 0; rank < static_cast<int>(scenario.nodes.size()); rank++) {
+                scenario.sabotage = {rank, level, Call::put, 1, Sabotage::How::streams, 4s};
+                lines.clear();
+                const auto fault = fault_of_patience(scenario, -1);
+                if (!fault.empty()) return keep(fault);
+                if (is_logged("nothing has moved")) return "a report";
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_long_put_on_the_rail(void**) { expect_no_reason(a_long_put_is_no_stall(Level::rail)); }
+void test_long_put_on_the_node(void**) { expect_no_reason(a_long_put_is_no_stall(Level::node)); }
+
+// A put stands still for three times the time-out, and goes on. Then the call ends well, unless the
+// time-out is an error.
+const char* a_put_that_stands_still(bool fails)
+{
+    for (const char* text : machines) {
+        Scenario scenario = slow(text, Route::direct, 1s);
+        scenario.limits.watchdog.fails = fails;
+        for (const Level level : {Level::node, Level::rail}) {
+            scenario.sabotage = {0, level, Call::put, 0, Sabotage::How::stands_still, 3s};
+            if (!simulate(scenario, 1000).has_struck) continue;  // the rank puts nothing
+            lines.clear();
+            const auto fault = fails ? fault_of_end(scenario) : fault_of_patience(scenario, -1);
+            if (!fault.empty()) return keep(fault);
+            if (!is_logged("nothing has moved for 1 s")) return "no report";
+            if (is_logged("moves again, after ") == fails) return "the end of the stall";
+            if (!is_logged(" have gone")) return "no word of what has not gone";
+        }
+    }
+    return nullptr;
+}
+
+void test_put_that_stands_still(void**) { expect_no_reason(a_put_that_stands_still(false)); }
+void test_the_same_as_an_error(void**) { expect_no_reason(a_put_that_stands_still(true)); }
+
 // timeout 0: no limit.
 void test_no_timeout(void**)
 {
@@ -230,6 +278,10 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_late_rank_and_short_timeout),
         cmocka_unit_test(test_suspended_job),
         cmocka_unit_test(test_rank_that_never_comes),
+        cmocka_unit_test(test_long_put_on_the_rail),
+        cmocka_unit_test(test_long_put_on_the_node),
+        cmocka_unit_test(test_put_that_stands_still),
+        cmocka_unit_test(test_the_same_as_an_error),
         cmocka_unit_test(test_no_timeout),
     };
     return hier::test::run_cases(argc, argv, "executor_timeout", tests, collect_logs);

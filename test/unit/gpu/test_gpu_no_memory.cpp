@@ -50,7 +50,7 @@ constexpr std::size_t bytes = 1000;
 // Returns whether the n-th allocation was asked for at all.
 bool refuse(int nth, std::byte* source, std::string& fault)
 {
-    const auto queue = gpu::runtime()->make_queue(0, std::chrono::seconds(5));
+    const auto queue = gpu::runtime()->make_queue(0, {.bound = std::chrono::seconds(5)});
     const Bytes nothing(bytes);
     std::byte* const first = device_memory(bytes);
     std::byte* const second = device_memory(bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies that do not end. A wait for such a copy ends with an error within coll_hier_timeout, and
-// memory that the copy still uses is not given back. The n-th copy of the simulated devices stops
-// on request.
+// Copies that do not end. By default a wait for such a copy is reported after coll_hier_timeout, and
+// goes on. Or the wait ends with an error, and memory that the copy still uses is not given back.
+// The n-th copy of the simulated devices stops on request.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -26,10 +26,11 @@ const Bytes content(bytes, 7);
 
 void keep_log(int, const char* line) { ForkedRank::add_log(line); }
 
-hier_config config_of(int timeout)
+hier_config config_of(int timeout, int action = HIER_TIMEOUT_FAIL)
 {
     hier_config config = config_for_tests();
     config.timeout = timeout;
+    config.timeout_action = action;
     config.log = keep_log;
     return config;
 }
@@ -45,10 +46,10 @@ void free_pinned(std::byte* memory)
 
 // A process of its own, with device memory and pinned memory to copy it to.
 struct Process {
-    explicit Process(int timeout)
+    explicit Process(int timeout, int action = HIER_TIMEOUT_FAIL)
     {
         use_built_module();
-        const hier_config config = config_of(timeout);
+        const hier_config config = config_of(timeout, action);
         hier_init(&config);
         if (gpu::runtime() == nullptr) throw std::runtime_error("no runtime");
         device = device_memory(bytes);
@@ -73,10 +74,10 @@ struct Process {
     std::byte* pinned;
 };
 
-const char* run_alone(int timeout, std::string (*body)(Process&))
+const char* run_alone(int timeout, std::string (*body)(Process&), int action = HIER_TIMEOUT_FAIL)
 {
     return keep(first_fault(run_ranks(1, [&](ForkedRank&) {
-        Process process(timeout);
+        Process process(timeout, action);
         return body(process);
     })));
 }
@@ -142,6 +143,48 @@ void test_copy_that_ends_late(void**)
     }
 }
 
+void continue_copies_after(std::chrono::milliseconds time)
+{
+    std::thread([time] {
+        std::this_thread::sleep_for(time);
+        hip_sim_hang_copy_at(0);
+    }).detach();
+}
+
+// A copy that ends behind the bound is reported. Nothing else happens.
+void test_copy_that_is_waited_for(void**)
+{
+    const auto body = [](Process& p) -> std::string {
+        Process::hang_next_copy();
+        continue_copies_after(std::chrono::milliseconds(1500));
+        if (const int code = p.copy(); code != HIER_OK) return hier_strerror(code);
+        if (!p.is_there()) return "not all of it came";
+        if (!ForkedRank::is_logged(line) || !ForkedRank::is_logged("waiting for them goes on") ||
+            !ForkedRank::is_logged("ROCm: copies of device 0 have ended, after 1 s"))
+            return "not said: " + ForkedRank::log_lines();
+        return p.copy() == HIER_OK ? "" : "no other copy";
+    };
+    expect_no_reason(run_alone(1, body, HIER_TIMEOUT_REPORT));
+}
+
+void test_trial_that_is_waited_for(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) -> std::string {
+        use_built_module();
+        setenv("HIP_SIM_VERSION", "60400000", 1);  // a version that needs a trial
+        const hier_config config = config_of(1, HIER_TIMEOUT_REPORT);
+        hier_init(&config);
+        std::byte* const device = device_memory(bytes);
+        if (gpu::runtime() == nullptr) return "no runtime";
+        hip_sim_hang_copy_at(1);
+        continue_copies_after(std::chrono::milliseconds(1500));
+        if (gpu::queue(allocation_of(device).device) == nullptr) return "no queue";
+        return ForkedRank::is_logged("ROCm: trial copies have not ended in 1 s")
+                   ? ""
+                   : ForkedRank::log_lines();
+    }))));
+}
+
 // The trial before the first copy does not end.
 void test_trial_that_does_not_end(void**)
 {
@@ -204,7 +247,9 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_copy_that_does_not_end),
         cmocka_unit_test(test_memory_of_a_copy_that_does_not_end),
         cmocka_unit_test(test_copy_that_ends_late),
+        cmocka_unit_test(test_copy_that_is_waited_for),
         cmocka_unit_test(test_trial_that_does_not_end),
+        cmocka_unit_test(test_trial_that_is_waited_for),
         cmocka_unit_test(test_allgather_that_does_not_end),
     };
     return hier::test::run_cases(argc, argv, "gpu_waits", tests);

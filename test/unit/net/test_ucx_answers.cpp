@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // With UCX's new protocols over TCP a put is done when its target has answered (seen with UCX
 // 1.18). The target answers only while it makes progress on its worker. Still, a rank that has left
-// a call must not delay the others.
+// a call must not delay the others. Also: what the sender of a large chunk hears.
 #include <memory>
 #include <string>
 #include <vector>
@@ -111,6 +111,30 @@ void test_a_call_on_one_node_answers_others(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, call_on_two_teams))));
 }
 
+// UCX tells only when a whole put is done. So a large chunk goes in parts.
+std::string put_in_parts(ForkedRank& self)
+{
+    hier_config config = config_for_tests();
+    config.chunk_bytes = 16 << 20;
+    TeamRank team(self, config);
+    std::string fault;
+    const auto puts_of = [&](std::size_t bytes) {
+        const std::size_t before = ucx.calls(UcxCall::put);
+        if (team.call(bytes, fault) != HIER_OK) fault = "the call fails";
+        return ucx.calls(UcxCall::put) - before;
+    };
+    const std::size_t few = puts_of(1 << 20), many = puts_of((8 << 20) + 1);
+    team.end();
+    if (!fault.empty()) return fault;
+    // Each part but the last one has a word behind it.
+    return many == few + 16 ? "" : std::to_string(few) + " puts, then " + std::to_string(many);
+}
+
+void test_a_large_chunk_goes_in_parts(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, put_in_parts))));
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -120,6 +144,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_a_drain_needs_no_answer),
         cmocka_unit_test(test_a_goodbye_needs_no_answer),
         cmocka_unit_test(test_a_call_on_one_node_answers_others),
+        cmocka_unit_test(test_a_large_chunk_goes_in_parts),
     };
     return hier::test::run_cases(argc, argv, "ucx_answers", tests);
 }

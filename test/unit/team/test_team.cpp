@@ -170,6 +170,7 @@ constexpr Setting may_differ[] = {
     {"coll_hier_net_rate", [](hier_config& c) { c.net_rate = 0.01; }},
     {"coll_hier_link_rate", [](hier_config& c) { c.link_rate = 0.01; }},
     {"coll_hier_timeout", [](hier_config& c) { c.timeout = 5; }},
+    {"coll_hier_timeout_action", [](hier_config& c) { c.timeout_action = HIER_TIMEOUT_REPORT; }},
     {"coll_hier_nics", [](hier_config& c) { c.nics = 1; }},
     {"coll_hier_gpu_direct", [](hier_config& c) { c.gpu_direct = HIER_GPU_DIRECT_OFF; }},
 };

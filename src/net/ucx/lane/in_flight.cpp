@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/ucx/lane/in_flight.hpp"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "base/log.hpp"
 #include "net/ucx/ucx_workers.hpp"
 
@@ -111,7 +114,7 @@ Status InFlight::launch(Flight& flight, const void* data, std::size_t bytes, std
     const SignalOrder order = lane_.worker->signal_order();
     flight.parts = 1;  // ours, so that a request that completes at once does not end the flight
     if (bytes > 0) {
-        post(flight, data, bytes, to, key);
+        post_data(flight, data, bytes, to, key);
         if (flight.signal_to != 0 && order == SignalOrder::by_flush) {
             flight.signal_after_flush = true;
             post_flush(flight);
@@ -206,6 +209,23 @@ bool InFlight::flush_worker(int peer)
     return is_empty;
 }
 
+// The sender hears of each part when it is done, and the receiver when it comes. A fence holds back only a
+// limited number of puts (max_in_flight). So data stays whole there: RDMA is fast.
+void InFlight::post_data(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
+                         const UcxRemoteKey& key)
+{
+    constexpr std::size_t part = 1 << 20;  // one second at 1 MB/s
+    const bool is_whole = lane_.worker->signal_order() == SignalOrder::by_fence;
+    for (std::size_t done = 0; done < bytes && !failed(flight.status);) {
+        const std::size_t next = is_whole ? bytes : std::min(part, bytes - done);
+        post(flight, static_cast<const std::byte*>(data) + done, next, to + done, key);
+        done += next;
+        if (done < bytes)
+            (void)send_word(flight.peer, Flight::no_op, offsetof(RailSlot, parts),
+                            ++lane_.peer(flight.peer).parts);
+    }
+}
+
 // True when it is complete at once.
 bool InFlight::post(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
                     const UcxRemoteKey& key)
@@ -244,7 +264,9 @@ bool InFlight::track(Flight& flight, ucs_status_ptr_t request, const char* what)
 
 void InFlight::part_done(Flight& flight)
 {
-    if (--flight.parts > 0) return;
+    --flight.parts;
+    has_moved_ = has_moved_ || flight.op != Flight::no_op;
+    if (flight.parts > 0) return;
     if (flight.is_worker_flush) {  // nobody waits for it, and it may be another team's that failed
         is_flushing_ = false;
         return release(flight);
@@ -266,6 +288,7 @@ void InFlight::report(Completions& completions)
         ~Clear() { all.clear(); }
         std::vector<Done>& all;
     } const clear{reported_};
+    if (reported_move_) completions.moved_bytes();
     for (const Done& done : reported_) completions.complete(done.op, done.status);
 }
 

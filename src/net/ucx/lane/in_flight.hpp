@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "net/ucx/lane/lane_state.hpp"
@@ -54,7 +55,8 @@ public:
     Flight& take(int peer, std::uint32_t op);
     void release(Flight& flight);
 
-    // `bytes` bytes of data (none for 0), then the flight's signal behind them, if it has one.
+    // `bytes` bytes of data (none for 0), then the flight's signal behind them, if it has one. UCX
+    // tells only when a whole put is done. So where the order allows it, large data goes in parts.
     Status launch(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
                   const UcxRemoteKey& key);
     // One word into our slot on the peer's board.
@@ -76,7 +78,11 @@ public:
     // The worker's flush waits for other teams' peers, too, and touches nobody's buffers.
     std::size_t awaited() const { return count_ - (is_flushing_ ? 1 : 0); }
     // Takes the ops that are done, for report().
-    void collect() { std::swap(done_, reported_); }
+    void collect()
+    {
+        std::swap(done_, reported_);
+        reported_move_ = std::exchange(has_moved_, false);
+    }
     void report(Completions& completions);
     // The lane goes away: UCX may still complete what is left.
     void abandon();
@@ -91,6 +97,8 @@ private:
 
     bool post(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
               const UcxRemoteKey& key);
+    void post_data(Flight& flight, const void* data, std::size_t bytes, std::uint64_t to,
+                   const UcxRemoteKey& key);
     bool post_flush(Flight& flight);
     bool signal_flushed(Flight& flight);
     bool may_signal(Flight& flight);
@@ -100,6 +108,8 @@ private:
     std::vector<Flight*> free_;
     std::vector<Done> done_;  // whichever team progresses the worker fills it
     std::vector<Done> reported_;
+    bool has_moved_ = false;  // a part of a transfer is done
+    bool reported_move_ = false;
     std::size_t count_ = 0;
     bool is_flushing_ = false;  // the worker, for a drain
 };

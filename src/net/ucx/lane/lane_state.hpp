@@ -27,6 +27,7 @@ struct LanePeer {
     std::uint64_t known = 0;   // version of the peer's announcement that buffer_key is for
     UcxRemoteKey buffer_key;
     std::uint64_t last_signal = 0;  // sent to the peer
+    std::uint64_t parts = 0;        // the same: RailSlot::parts
     std::uint64_t seen_ready = 0;   // of our slot for it: LaneState::read()
     std::uint64_t seen_arrivals = 0;
     std::uint64_t called = 0;  // highest eager call that the peer is in
@@ -43,6 +44,7 @@ struct LaneState {
     bool is_bound = false;            // a collective is running
     bool is_leaving = false;          // retired: it has no op any more
     Status own_failure = Status::ok;  // of something that no op waits for
+    std::uint64_t parts_seen = 0;     // in all slots
 
     LanePeer& peer(int i) { return peers[static_cast<std::size_t>(i)]; }
     const LanePeer& peer(int i) const { return peers[static_cast<std::size_t>(i)]; }

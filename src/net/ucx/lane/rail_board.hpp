@@ -30,6 +30,7 @@ struct alignas(64) RailSlot {
     std::uint64_t heartbeat;  // a Signal
     std::uint64_t goodbye;    // not 0: the peer writes here no more
     std::uint64_t stopped;    // not 0: after a failure, nor into any receive buffer
+    std::uint64_t parts;      // of large puts, but their last ones; only grows
     Announcement announcement;
 };
 

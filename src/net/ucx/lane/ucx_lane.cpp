@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <mutex>
+#include <utility>
 
 #include "base/log.hpp"
 #include "net/ucx/ucx_workers.hpp"
@@ -229,6 +230,14 @@ std::uint32_t UcxLane::heard()
                                                   state_.binding.sequence));
     }
     return highest;
+}
+
+bool UcxLane::have_parts_come()
+{
+    std::uint64_t parts = 0;
+    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++)
+        parts += RailBoard::read(state_.slot(i).parts);
+    return std::exchange(state_.parts_seen, parts) != parts;
 }
 
 void UcxLane::raise(Status status)

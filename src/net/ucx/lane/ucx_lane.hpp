@@ -4,7 +4,7 @@
 //
 // Every rank owns a board: for each rail peer a slot that only this peer writes.
 //
-//     peer's slot on our board:   arrivals | ready | heartbeat | goodbye | stopped
+//     peer's slot on our board:   arrivals | ready | heartbeat | goodbye | stopped | parts
 //                                 | announcement {address, length, version, rkey}
 //
 //   receiver -> sender   announcement, when buffer or rkey changed; then ready = sequence
@@ -77,6 +77,7 @@ public:
     void end();
     void tell(std::uint32_t heartbeat);
     std::uint32_t heard();
+    bool have_parts_come();
     void raise(Status status);
     void stop();
     bool may_write(int peer, std::uint32_t count);

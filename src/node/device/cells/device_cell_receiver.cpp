@@ -77,11 +77,12 @@ Status DeviceCellReceiver::take(int peer)
     return Status::ok;
 }
 
-Status DeviceCellReceiver::free(int peer)
+Status DeviceCellReceiver::free(int peer, Completions& completions)
 {
     Incoming& in = incoming_[index(peer)];
     Layout::Ring& from = layout_.ring(peer, context_.rank());
-    std::uint64_t next = from.freed();
+    const std::uint64_t first = from.freed();
+    std::uint64_t next = first;
     Status status = Status::ok;
     for (; next < in.started; next++) {
         status = copies_.reached(in.tickets[next % Layout::cells_per_peer]);
@@ -89,6 +90,7 @@ Status DeviceCellReceiver::free(int peer)
         in.arrived += from[next].is_last;
     }
     from.free(next);
+    if (next > first) completions.moved_bytes();
     return failed(status) ? status : Status::ok;
 }
 

@@ -25,7 +25,7 @@ public:
     // Starts copies of the fragments that the peer has told of.
     Status take(int peer);
     // Gives the peer the cells back that have been copied from.
-    Status free(int peer);
+    Status free(int peer, Completions& completions);
     std::uint32_t arrived(int peer) const;
     bool idle();
 

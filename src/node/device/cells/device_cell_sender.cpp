@@ -73,7 +73,8 @@ Status DeviceCellSender::tell(int peer, Completions& completions)
 {
     Outgoing& out = outgoing_[index(peer)];
     Layout::Ring& to = layout_.ring(context_.rank(), peer);
-    std::uint64_t next = to.sent();
+    const std::uint64_t first = to.sent();
+    std::uint64_t next = first;
     Status status = Status::ok;
     for (; next < out.pushed; next++) {
         const Fragment& fragment = out.fragments[next % Layout::cells_per_peer];
@@ -83,6 +84,7 @@ Status DeviceCellSender::tell(int peer, Completions& completions)
         if (fragment.entry.is_last != 0) completions.complete(fragment.op, Status::ok);
     }
     to.send(next);
+    if (next > first) completions.moved_bytes();
     return failed(status) ? status : Status::ok;
 }
 

@@ -42,7 +42,7 @@ Status DeviceCells::progress(Completions& completions)
         const int to = (context_.rank() + i) % size, from = (context_.rank() - i + size) % size;
         if (!failed(failure_)) failure_ = sender_.tell(to, completions);
         if (!failed(failure_)) failure_ = sender_.push(to);
-        if (!failed(failure_)) failure_ = receiver_.free(from);
+        if (!failed(failure_)) failure_ = receiver_.free(from, completions);
         if (!failed(failure_)) failure_ = receiver_.take(from);
     }
     return failure_;

@@ -8,7 +8,11 @@
 //   --mode again    like counts; then staged calls on the broken communicator must return the error and lose no memory
 //   --mode cut      the network goes down and comes back, by the commands in HIER_TEST_CUT and HIER_TEST_MEND
 //   --mode late     the rank comes later than coll_hier_timeout; this is no failure, and every byte must be right
-//   --bytes N       bytes a rank in kill, stop, counts and late; for stop more than goes to a rank outside the call
+//   --mode pause    the rank is stopped for a while inside a call, and goes on; the call ends well
+//   --mode slow     one call on a slow network; it ends well
+//   --bytes N       bytes a rank in kill, stop, counts, late, pause and slow; for stop more than goes to a rank outside
+//                   the call
+//   --seconds N     how long the rank is stopped in pause [4]
 #include "test/mpi/lib/resources.hpp"
 #include "test/mpi/lib/support.hpp"
 
@@ -114,6 +118,21 @@ void run_again(Session& session, bool victim, MPI_Comm comm)
     MPI_Type_free(&type);
 }
 
+// The victim stops for a while in the call, after it has let the others write.
+template <class Call> void run_pause(Session& session, bool victim, Call call)
+{
+    const auto seconds = static_cast<unsigned>(session.number("seconds", 4));
+    if (victim) {
+        stop_for_a_while(seconds);
+    } else {
+        usleep(1500000);
+    }
+    session.phase("the call in which the last rank stops for %u s", seconds);
+    const double started = MPI_Wtime();
+    call();
+    session.check(MPI_Wtime() - started > seconds - 1, "the last rank was not stopped in the call");
+}
+
 void run_command(Session& session, const char* variable)
 {
     const char* command = std::getenv(variable);
@@ -186,11 +205,11 @@ void run_cut(Session& session, MPI_Comm comm)
 int main(int argc, char** argv)
 {
     keep_pages_small();
-    Session session(argc, argv, "fault", {"expect", "min-bytes", "mode", "bytes"});
+    Session session(argc, argv, "fault", {"expect", "min-bytes", "mode", "bytes", "seconds"});
     Observer observer(session);
     const std::string mode = session.text("mode", "");
-    const std::vector<std::string> modes{"kill",  "stop", "counts", "resume",
-                                         "again", "cut",  "late"};
+    const std::vector<std::string> modes{"kill", "stop", "counts", "resume", "again",
+                                         "cut",  "late", "pause",  "slow"};
     if (std::find(modes.begin(), modes.end(), mode) == modes.end()) {
         session.usage("--mode does not take '%s'", mode.c_str());
     }
@@ -213,15 +232,15 @@ int main(int argc, char** argv)
             survivor(session, status);
         }
     };
-    const auto good_calls = [&](int from, int calls) {
+    const auto good_calls = [&](int from, int calls, std::size_t size) {
         for (int number = from; number < from + calls; ++number) {
             session.phase("%s, call %d", mode.c_str(), number);
-            call(number, bytes);
-            check_blocks(session, receive.data(), bytes, session.size(), number, "fault");
+            call(number, size);
+            check_blocks(session, receive.data(), size, session.size(), number, "fault");
         }
     };
 
-    good_calls(0, 3);  // now there is a team, and it works
+    good_calls(0, 3, std::min(bytes, block));  // now there is a team, and it works
     MPI_Barrier(MPI_COMM_WORLD);
     if (mode == "kill" || mode == "stop") {
         // The victim enters the call and waits there for the others, so it gets the signal inside the call.
@@ -245,6 +264,10 @@ int main(int argc, char** argv)
     } else if (mode == "cut") {
         run_cut(session, comm);
         return session.finish();
+    } else if (mode == "pause") {
+        run_pause(session, victim, [&] { good_calls(100, 1, bytes); });
+    } else if (mode == "slow") {
+        good_calls(100, 1, bytes);
     } else if (mode == "counts") {
         session.phase("calls with unequal counts");
         call(100, victim ? bytes / 2 : bytes);
@@ -253,7 +276,7 @@ int main(int argc, char** argv)
         if (victim) {
             sleep(4);
         }
-        good_calls(100, 3);
+        good_calls(100, 3, bytes);
     }
     MPI_Comm_free(&comm);
     return session.finish();
