@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "exec/tracer.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -57,12 +59,25 @@ const char* to_string(Place place)
     return "?";
 }
 
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+// The names can be guessed, and the directory may be one that others write to. So a file or a link
+// that is there already is an error.
+File create(const std::string& path)
+{
+    const int descriptor =
+        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor < 0) return nullptr;
+    File file(fdopen(descriptor, "w"));
+    if (!file) close(descriptor);
+    return file;
+}
+
 // Ranks with equal names run on one kernel, so their clocks are one.
 std::string clock_name()
 {
     char text[64] = "unknown";
-    const std::unique_ptr<std::FILE, CloseFile> file(
-        std::fopen("/proc/sys/kernel/random/boot_id", "re"));
+    const File file(std::fopen("/proc/sys/kernel/random/boot_id", "re"));
     if (file && std::fgets(text, sizeof text, file.get()) == nullptr) text[0] = '\0';
     text[std::strcspn(text, "\n")] = '\0';
     return text;
@@ -153,7 +168,7 @@ void Tracer::write() noexcept
 void Tracer::write_file()
 {
     const std::string path = trace_path(setting_.prefix, setting_.team, setting_.rank, call_);
-    std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "we"));
+    File file = create(path);
     if (file) {
         std::FILE* out = file.get();
         std::fprintf(out, "# hier trace,1\n%s%s", setting_.header.c_str(), call_header_.c_str());

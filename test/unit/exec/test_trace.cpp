@@ -223,6 +223,41 @@ const char* an_unwritable_place_is_said_once()
     return nullptr;
 }
 
+std::string last_error;
+void keep_error(int, const char* line) { last_error = line; }
+
+// Whoever may write to the directory knows the name of the next file.
+const char* another_file_of_the_name_is_left_alone()
+{
+    char directory[] = "/tmp/hier-trace-XXXXXX";
+    if (mkdtemp(directory) == nullptr) return "no directory";
+    const std::string path = std::string(directory) + "/A_B_c.3.1.csv";
+    const std::string other = std::string(directory) + "/other";
+    std::ofstream(other) << "precious";
+    std::string fault;
+    for (const bool is_link : {false, true}) {
+        if (is_link ? symlink(other.c_str(), path.c_str()) != 0
+                    : link(other.c_str(), path.c_str()) != 0)
+            return "no link";
+        set_log(HIER_LOG_ERROR, keep_error);
+        last_error.clear();
+        TinyRank rank;
+        Tracer tracer(setting(directory, 1));
+        if (rank.run(1, tracer.begin(1, rank.program(), "")) != Status::ok) fault = "run";
+        tracer.end(Status::ok);
+        tracer.write();
+        set_log(HIER_LOG_ERROR, nullptr);
+        if (contents(other) != "precious") fault = "it is overwritten";
+        if (last_error.find("File exists") == std::string::npos) fault = "no cause: " + last_error;
+        unlink(path.c_str());
+    }
+    unlink(other.c_str());
+    rmdir(directory);
+    return keep(fault);
+}
+
+void test_existing_file(void**) { expect_no_reason(another_file_of_the_name_is_left_alone()); }
+
 // A header names the ranks of every node.
 void test_long_line(void**)
 {
@@ -245,6 +280,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_path),
         cmocka_unit_test(test_long_line),
         cmocka_unit_test(test_unwritable),
+        cmocka_unit_test(test_existing_file),
     };
     return hier::test::run_cases(argc, argv, "trace", tests);
 }
