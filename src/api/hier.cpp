@@ -19,6 +19,7 @@
 #include "node/device/lent_memory.hpp"
 #include "node/device/peer_mappings.hpp"
 #include "node/device/peer_vmm_segments.hpp"
+#include "node/device/vmm_exports.hpp"
 #include "team/group.hpp"
 #include "team/team.hpp"
 
@@ -181,6 +182,7 @@ void hier_finalize(void)
         hier::finalize_networks();
         hier::PeerMappings::instance().clear();
         hier::PeerVmmSegments::instance().clear();
+        hier::VmmExports::instance().clear();
         hier::LentMemory::instance().clear();
         hier::gpu::release_runtime();
         return static_cast<int>(HIER_OK);

@@ -82,13 +82,34 @@ void add_host_paths(NodePaths& paths, const NodeContext& context, const Group& g
     paths.name = name_of(paths, max_through_cells);
 }
 
+// Device memory that needs descriptors goes by device cells where no rank may pull.
+PeerTables open_tables(const Group& group)
+{
+    const ExportTable::Address own = ExportTable::instance().address();
+    std::string refusal = ExportTable::instance().refusal();
+    PeerTables tables;
+    for (const ExportTable::Address& address : group.collect(own)) {
+        PeerTable* const table = PeerTable::open(address);
+        tables.all.push_back(table);
+        const bool is_own = address.process == own.process;
+        if (refusal.empty() && table == nullptr && !is_own) refusal = "a table cannot be mapped";
+        if (refusal.empty() && table != nullptr) refusal = table->try_pull();
+    }
+    const auto may = group.collect(static_cast<int>(refusal.empty()));
+    tables.can_pull = std::find(may.begin(), may.end(), 0) == may.end();
+    if (!refusal.empty())
+        log(HIER_LOG_INFO, "device memory that the application maps goes by device cells (%s)",
+            refusal.c_str());
+    return tables;
+}
+
 void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group)
 {
-    const auto processes = group.collect(NodeSocket::instance().address());
+    const PeerTables tables = open_tables(group);
     paths.device_cells = std::make_unique<DeviceCells>(context);
-    paths.offer = std::make_unique<ReceiveOffer>(context, *paths.device_cells, processes,
-                                                 paths.cma != nullptr);
-    paths.buffers = std::make_unique<PeerBuffers>(context, *paths.device_cells, processes);
+    paths.offer =
+        std::make_unique<ReceiveOffer>(context, *paths.device_cells, tables, paths.cma != nullptr);
+    paths.buffers = std::make_unique<PeerBuffers>(context, *paths.device_cells, tables);
     paths.engines = std::make_unique<CopyEngines>(context, paths.buffers.get());
     paths.name = "copy engines, " + paths.name;
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "node/device/copy_engines.hpp"
 #include "node/device/cells/device_cells.hpp"
+#include "node/device/copy_engines.hpp"
 #include "node/device/peer_buffers.hpp"
 #include "node/device/receive_offer.hpp"
 #include "node/host/cma_path.hpp"

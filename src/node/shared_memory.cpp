@@ -82,21 +82,22 @@ SharedMemory SharedMemory::create_named(std::size_t bytes)
     return made;
 }
 
-SharedMemory SharedMemory::open(const Address& address, std::size_t bytes)
+SharedMemory SharedMemory::open(const Address& address, std::size_t bytes, bool may_write)
 {
     SharedMemory opened;
     opened.address_ = address;
     const char* path = address.path.data();
+    const int flags = (may_write ? O_RDWR : O_RDONLY) | O_CLOEXEC;
     opened.descriptor_ = std::strncmp(path, processes, std::strlen(processes)) == 0
-                             ? ::open(path, O_RDWR | O_CLOEXEC)
-                             : shm_open(path, O_RDWR | O_CLOEXEC, 0);
+                             ? ::open(path, flags)
+                             : shm_open(path, flags, 0);
     if (opened.descriptor_ < 0) refuse("open", address);
     // /proc may belong to another namespace of process ids.
     struct stat found {};
     if (fstat(opened.descriptor_, &found) != 0) refuse("look at", address);
     if (found.st_dev != address.device || found.st_ino != address.inode)
         throw SetupError(format("shared memory %s is another one here", path));
-    opened.map(bytes);
+    opened.map(bytes, may_write);
     opened.withdraw();
     return opened;
 }
@@ -116,9 +117,10 @@ void SharedMemory::reserve_and_map(std::size_t bytes, const char* where)
     map(bytes);
 }
 
-void SharedMemory::map(std::size_t bytes)
+void SharedMemory::map(std::size_t bytes, bool may_write)
 {
-    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    const int access = may_write ? PROT_READ | PROT_WRITE : PROT_READ;
+    void* at = mmap(nullptr, bytes, access, MAP_SHARED, descriptor_, 0);
     if (at == MAP_FAILED) refuse("map", address_);
     data_ = static_cast<std::byte*>(at);
     size_ = bytes;

@@ -25,8 +25,15 @@ public:
     static SharedMemory create_anonymous(std::size_t bytes);
     // A name in /dev/shm.
     static SharedMemory create_named(std::size_t bytes);
-    // Maps memory that another process has made. Throws SetupError.
-    static SharedMemory open(const Address& address, std::size_t bytes);
+    // Both functions map memory that another process has made. They throw SetupError.
+    static SharedMemory open(const Address& address, std::size_t bytes)
+    {
+        return open(address, bytes, true);
+    }
+    static SharedMemory open_to_read(const Address& address, std::size_t bytes)
+    {
+        return open(address, bytes, false);
+    }
 
     SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
     SharedMemory& operator=(SharedMemory&& other) noexcept;
@@ -37,6 +44,7 @@ public:
     const Address& address() const { return address_; }
     std::byte* data() const { return data_; }
     std::size_t size() const { return size_; }
+    int descriptor() const { return descriptor_; }  // -1 after withdraw()
     // Removes the name. Call this when all processes have mapped the memory. Then nothing stays
     // behind, however the processes end.
     void withdraw();
@@ -44,8 +52,9 @@ public:
     void keep() { data_ = nullptr; }
 
 private:
+    static SharedMemory open(const Address& address, std::size_t bytes, bool may_write);
     void reserve_and_map(std::size_t bytes, const char* where);
-    void map(std::size_t bytes);
+    void map(std::size_t bytes, bool may_write = true);
 
     Address address_;
     std::byte* data_ = nullptr;

@@ -13,36 +13,34 @@ ExportedAllocations& ExportedAllocations::instance()
     return allocations;
 }
 
-void ExportedAllocations::note(const ExportedMemory& memory, int device,
-                               std::span<const NodeSocket::Address> peers)
+void ExportedAllocations::note(const ExportEntry& memory, int device)
 {
     const std::lock_guard lock(mutex_);
-    const NodeSocket::Entry entry{memory.base, memory.length, memory.id};
     const auto known = exports_.find(memory.base);
-    if (known == exports_.end() || known->second.memory.id != memory.id) {
-        look_for_freed();
-        exports_.insert_or_assign(memory.base, Export{entry, device, {}});
-    }
-    for (const NodeSocket::Address& peer : peers) {
-        const bool is_another = peer.process != NodeSocket::instance().address().process;
-        if (is_another && NodeSocket::instance().reaches(peer))
-            exports_.at(memory.base).told[peer.process] = peer;
+    if (known != exports_.end() && known->second.memory.is_same(memory)) return;
+    std::vector<ExportEntry> freed = take_freed();
+    if (const auto old = exports_.extract(memory.base)) freed.push_back(old.mapped().memory);
+    if (ExportTable::instance().change({&memory, 1}, freed) != 0) {
+        exports_[memory.base] = {memory, device};
+    } else {  // no room: peers keep their mappings of it until they have another reason
+        (void)ExportTable::instance().change({}, freed);
     }
 }
 
-void ExportedAllocations::look_for_freed()
+std::vector<ExportEntry> ExportedAllocations::take_freed()
 {
+    std::vector<ExportEntry> freed;
     for (std::size_t i = std::min(exports_.size(), max_looks); i > 0; i--) {
         auto at = exports_.upper_bound(looked_at_);
         if (at == exports_.end()) at = exports_.begin();
         looked_at_ = at->first;
-        const auto& [memory, device, told] = at->second;
+        const auto& [memory, device] = at->second;
         const auto* const base = reinterpret_cast<const std::byte*>(memory.base);
         if (gpu::runtime()->is_there(base, memory.id, device)) continue;
-        for (const auto& [process, peer] : told) notices_.add(peer, memory);
+        freed.push_back(memory);
         exports_.erase(at);
     }
-    notices_.send();
+    return freed;
 }
 
 std::size_t ExportedAllocations::size()

@@ -10,10 +10,8 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-PeerBuffers::PeerBuffers(const NodeContext& context, DeviceCells& cells,
-                         std::vector<NodeSocket::Address> processes)
-    : context_(context), cells_(cells), processes_(std::move(processes)),
-      peers_(index(context.size()))
+PeerBuffers::PeerBuffers(const NodeContext& context, DeviceCells& cells, PeerTables tables)
+    : context_(context), cells_(cells), tables_(std::move(tables)), peers_(index(context.size()))
 {
 }
 
@@ -35,13 +33,14 @@ Status PeerBuffers::map(int peer)
     const NodeSlot& slot = context_.segment->slot(peer);
     Peer& p = peers_[index(peer)];
     const int device = context_.device;
-    if (slot.path == WritePath::by_segments)
-        return PeerVmmSegments::instance().acquire(processes_[index(peer)],
-                                                   {slot.address, slot.length, slot.vmm_digest},
-                                                   device, p.window, p.receive);
-    PeerMappings& mappings = PeerMappings::instance();
-    if (!mappings.has(slot.memory, device)) PeerVmmSegments::instance().listen(device);
-    const Status status = mappings.acquire(slot.memory, device, p.mapping);
+    PeerTable* const table = tables_.all[index(peer)];
+    if (table != nullptr) table->take_in(device);
+    if (slot.path == WritePath::by_segments) {
+        if (table == nullptr) return Status::transport_error;
+        return PeerVmmSegments::instance().acquire(
+            *table, {slot.address, slot.length, slot.vmm_digest}, device, p.window, p.receive);
+    }
+    const Status status = PeerMappings::instance().acquire(slot.memory, device, p.mapping);
     if (failed(status)) return status;
     if (slot.path == WritePath::by_device_cells) {
         cells_.use(peer, p.mapping->base);

@@ -13,9 +13,7 @@ namespace hier {
 
 class PeerBuffers {
 public:
-    // `processes`: by node rank.
-    PeerBuffers(const NodeContext& context, DeviceCells& cells,
-                std::vector<NodeSocket::Address> processes);
+    PeerBuffers(const NodeContext& context, DeviceCells& cells, PeerTables tables);
 
     // How can the buffer of `peer` be written from here? Maps it if need be. The peer has
     // announced.
@@ -34,7 +32,7 @@ private:
 
     const NodeContext& context_;
     DeviceCells& cells_;
-    std::vector<NodeSocket::Address> processes_;
+    PeerTables tables_;
     std::vector<Peer> peers_;
 };
 

@@ -89,12 +89,12 @@ void PeerMappings::release(Mapping* mapping)
     close(m);
 }
 
-void PeerMappings::note_freed(std::int32_t owner, std::span<const NodeSocket::Entry> freed)
+void PeerMappings::note_freed(std::int32_t owner, std::span<const ExportEntry> freed)
 {
     const std::lock_guard lock(mutex_);
     for (Mapping& m : mappings_) {
         const ExportedMemory& memory = m.memory;
-        const auto is_it = [&](const NodeSocket::Entry& f) {
+        const auto is_it = [&](const ExportEntry& f) {
             return f.base == memory.base && f.length == memory.length && f.id == memory.id;
         };
         if (memory.owner == owner && std::any_of(freed.begin(), freed.end(), is_it))

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
-#include "node/device/node_socket.hpp"
+#include "node/device/export_table.hpp"
 
 namespace hier {
 
@@ -59,7 +59,7 @@ public:
     // These allocations are gone. Their mappings stay until another one has to be opened. To close
     // a mapping waits for kernels, and one of these may wait for a rank that is in a call with this
     // one.
-    void note_freed(std::int32_t owner, std::span<const NodeSocket::Entry> freed);
+    void note_freed(std::int32_t owner, std::span<const ExportEntry> freed);
     // Closes all mappings that are not in use.
     void clear();
     std::size_t size();

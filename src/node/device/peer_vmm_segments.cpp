@@ -5,8 +5,6 @@
 
 #include "gpu/runtime.hpp"
 #include "memory/vmm_digest.hpp"
-#include "node/device/peer_mappings.hpp"
-#include "node/device/vmm_exports.hpp"
 
 namespace hier {
 namespace {
@@ -26,11 +24,11 @@ template <class VmmSegment> std::uint64_t length_of(const VmmSegment& segment)
 
 // Calls do_segment(base, segment) for all segments that the entry overlaps, and erases them.
 template <class Segments, class Do>
-void erase_overlapping(Segments& segments, const NodeSocket::Entry& entry, Do&& do_segment)
+void erase_overlapping(Segments& segments, const ExportEntry& entry, Do&& do_segment)
 {
     auto segment = segments.upper_bound(entry.base);
     if (segment != segments.begin()) --segment;
-    while (segment != segments.end() && segment->first < entry.base + entry.length) {
+    while (segment != segments.end() && segment->first < entry.end()) {
         if (segment->first + length_of(segment->second) <= entry.base) {
             ++segment;
             continue;
@@ -42,7 +40,7 @@ void erase_overlapping(Segments& segments, const NodeSocket::Entry& entry, Do&& 
 
 }  // namespace
 
-bool PeerVmmSegments::fit(const NodeSocket::Entry& first, const NodeSocket::Entry& last)
+bool PeerVmmSegments::fit(const ExportEntry& first, const ExportEntry& last)
 {
     return last.base + last.length - start_of(first.base) <= window_bytes;
 }
@@ -53,14 +51,13 @@ PeerVmmSegments& PeerVmmSegments::instance()
     return segments;
 }
 
-Status PeerVmmSegments::acquire(const NodeSocket::Address& peer, const Range& range, int device,
+Status PeerVmmSegments::acquire(const PeerTable& owner, const Range& range, int device,
                                 Window*& window, std::byte*& at)
 {
     const std::lock_guard lock(mutex_);
-    take_in(device);
-    window = map(peer.process, range, device);
+    window = map(owner.process(), range, device);
     if (window == nullptr) {
-        (void)NodeSocket::instance().send(peer, NodeSocket::What::lost, {}, {});
+        (void)ExportTable::instance().say_lost(owner.process());
         return Status::transport_error;
     }
     window->users++;
@@ -71,13 +68,21 @@ Status PeerVmmSegments::acquire(const NodeSocket::Address& peer, const Range& ra
 PeerVmmSegments::Window* PeerVmmSegments::map(std::uint64_t process, const Range& range, int device)
 {
     const Segments& segments = processes_[process];
+    if (range.length == 0 || range.length > UINT64_MAX - range.address) return nullptr;
     auto first = segments.upper_bound(range.address);
-    if (first != segments.begin()) --first;
-    const auto last = segments.lower_bound(range.address + range.length);
+    if (first == segments.begin()) return nullptr;
+    --first;
+    const std::uint64_t range_end = range.address + range.length;
+    std::uint64_t end = first->first;  // of the segments that follow one another
     VmmDigest digest;
-    for (auto segment = first; segment != last; ++segment)
-        digest.add(segment->first, segment->second.length, segment->second.id);
-    if (first == last || digest.value() != range.digest) return nullptr;
+    auto last = first;
+    for (; last != segments.end() && last->first == end && end < range_end; ++last) {
+        digest.add(last->first, last->second.length, last->second.id);
+        end = last->first + last->second.length;
+    }
+    if (end < range_end || end - start_of(first->first) > window_bytes ||
+        digest.value() != range.digest)
+        return nullptr;
 
     Window* const window = find_window(process, start_of(first->first), device);
     for (auto segment = first; window != nullptr && segment != last; ++segment) {
@@ -97,65 +102,55 @@ void PeerVmmSegments::release(Window* window)
     window->users--;
 }
 
-void PeerVmmSegments::listen(int device)
+bool PeerVmmSegments::take_in(const PeerTable& owner, std::span<const ExportEntry> entries,
+                              std::uint64_t version, int device)
 {
     const std::lock_guard lock(mutex_);
-    take_in(device);
-}
-
-void PeerVmmSegments::take_in(int device)
-{
-    NodeSocket::Message message;
-    std::vector<int> descriptors;
-    while (NodeSocket::instance().receive(message, descriptors)) {
-        switch (message.what) {
-        case NodeSocket::What::lost:
-            VmmExports::instance().forget(message.process);
-            break;
-        case NodeSocket::What::freed:
-            PeerMappings::instance().note_freed(message.owner,
-                                                {message.entries.data(), message.count});
-            break;
-        case NodeSocket::What::mapped:
-        case NodeSocket::What::unmapped:
-            take_in(message, descriptors, device);
-            break;
+    drop_missing(owner.process(), entries);
+    Segments& segments = processes_[owner.process()];
+    for (const ExportEntry& entry : entries) {
+        if (entry.kind != ExportEntry::Kind::segment || entry.descriptor < 0 || device < 0)
+            continue;
+        if (is_known(segments, entry)) continue;  // may be in use
+        const int descriptor = owner.pull(entry.descriptor);
+        const bool is_still_it = owner.version() == version;
+        Known known{entry.length, entry.id, {}};
+        if (is_still_it && descriptor >= 0) {
+            drop(owner.process(), entry);
+            if (!failed(gpu::runtime()->vmm().import_segment(descriptor, device, known.handle)))
+                segments[entry.base] = known;
         }
-        for (const int descriptor : descriptors) ::close(descriptor);
+        if (descriptor >= 0) ::close(descriptor);
+        if (!is_still_it) return false;
     }
+    return true;
 }
 
-void PeerVmmSegments::take_in(const NodeSocket::Message& message, std::span<const int> descriptors,
-                              int device)
+void PeerVmmSegments::drop_missing(std::uint64_t process, std::span<const ExportEntry> entries)
 {
-    const bool is_mapped = message.what == NodeSocket::What::mapped;
-    Segments& segments = processes_[message.process];
-    for (std::uint32_t i = 0; i < message.count; i++) {
-        const NodeSocket::Entry& entry = message.entries[i];
-        if (is_mapped && is_known(segments, entry)) continue;  // may be in use
-        drop(message.process, entry);
-        if (i < descriptors.size() && device >= 0) import(segments, entry, descriptors[i], device);
+    std::map<std::uint64_t, const ExportEntry*> there;  // by base
+    for (const ExportEntry& entry : entries) {
+        if (entry.kind == ExportEntry::Kind::segment) there[entry.base] = &entry;
     }
+    std::vector<ExportEntry> missing;
+    for (const auto& [base, known] : processes_[process]) {
+        const ExportEntry entry{base, known.length, known.id, -1, ExportEntry::Kind::segment};
+        const auto found = there.find(base);
+        if (found == there.end() || !found->second->is_same(entry)) missing.push_back(entry);
+    }
+    for (const ExportEntry& entry : missing) drop(process, entry);
 }
 
-bool PeerVmmSegments::is_known(const Segments& segments, const NodeSocket::Entry& entry)
+bool PeerVmmSegments::is_known(const Segments& segments, const ExportEntry& entry)
 {
     const auto found = segments.find(entry.base);
     return found != segments.end() && found->second.length == entry.length &&
            found->second.id == entry.id;
 }
 
-void PeerVmmSegments::import(Segments& segments, const NodeSocket::Entry& entry, int descriptor,
-                             int device)
-{
-    Known known{entry.length, entry.id, {}};
-    if (!failed(gpu::runtime()->vmm().import_segment(descriptor, device, known.handle)))
-        segments[entry.base] = known;
-}
-
 // Drops the segments that the entry overlaps. Their addresses belong to another segment now, or to
 // none.
-void PeerVmmSegments::drop(std::uint64_t process, const NodeSocket::Entry& entry)
+void PeerVmmSegments::drop(std::uint64_t process, const ExportEntry& entry)
 {
     for (Window& w : windows_) {
         if (w.process != process) continue;
@@ -205,7 +200,6 @@ void PeerVmmSegments::close_oldest()
 void PeerVmmSegments::clear()
 {
     const std::lock_guard lock(mutex_);
-    take_in(-1);
     for (Iterator w = windows_.begin(); w != windows_.end();)
         w = w->users == 0 ? close(w) : std::next(w);
     for (const auto& [process, segments] : processes_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // VMM segments of other processes of this node, mapped here. A mapping is kept from call to call
-// until its owner says that the segment is gone.
+// until the segment vanishes from its owner's table (peer_table.hpp).
 //
 //   a peer's addresses   ... | 64 GiB window k                        | ...
 //                            [segment][segment]      [segment]
@@ -16,7 +16,7 @@
 
 #include "hier/gpu.hpp"
 #include "hier/status.hpp"
-#include "node/device/node_socket.hpp"
+#include "node/device/peer_table.hpp"
 
 namespace hier {
 
@@ -25,7 +25,7 @@ public:
     static PeerVmmSegments& instance();
 
     // Does a window hold a buffer whose first and last segments are these?
-    static bool fit(const NodeSocket::Entry& first, const NodeSocket::Entry& last);
+    static bool fit(const ExportEntry& first, const ExportEntry& last);
 
     struct Window;
     struct Range {
@@ -34,12 +34,15 @@ public:
         std::uint64_t digest;  // VmmDigest of its segments
     };
     // Says where the range is here, for copies by `device`, until release(). If some segment is
-    // missing, this is an error, and the peer is told.
-    Status acquire(const NodeSocket::Address& peer, const Range& range, int device, Window*& window,
+    // missing, this is an error, and the owner is told.
+    Status acquire(const PeerTable& owner, const Range& range, int device, Window*& window,
                    std::byte*& at);
     void release(Window* window);
-    // Handles the messages of peers. `device`: any device that this process uses; -1: none.
-    void listen(int device);
+    // Drops the segments of the owner that are not among the entries of its table, and takes and
+    // imports those that are new, if `device` is not -1. False: the table is not in this version any
+    // more, so a descriptor may have led to another file.
+    bool take_in(const PeerTable& owner, std::span<const ExportEntry> entries,
+                 std::uint64_t version, int device);
     // Closes all windows that are not in use, and releases all segments.
     void clear();
     std::size_t size();  // mapped segments
@@ -63,17 +66,15 @@ private:
         std::uint64_t id;
         gpu::VmmHandle handle;
     };
+    // No two of them overlap.
     using Segments = std::map<std::uint64_t, Known>;  // by base
     using Iterator = std::list<Window>::iterator;
 
     // nullptr: not all segments of the range can be mapped.
     Window* map(std::uint64_t process, const Range& range, int device);
-    void take_in(int device);
-    void take_in(const NodeSocket::Message& message, std::span<const int> descriptors, int device);
-    static bool is_known(const Segments& segments, const NodeSocket::Entry& entry);
-    static void import(Segments& segments, const NodeSocket::Entry& entry, int descriptor,
-                       int device);
-    void drop(std::uint64_t process, const NodeSocket::Entry& entry);
+    static bool is_known(const Segments& segments, const ExportEntry& entry);
+    void drop_missing(std::uint64_t process, std::span<const ExportEntry> entries);
+    void drop(std::uint64_t process, const ExportEntry& entry);
     Window* find_window(std::uint64_t process, std::uint64_t start, int device);
     Iterator close(Iterator window);
     void close_oldest();

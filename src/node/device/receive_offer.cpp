@@ -6,15 +6,14 @@
 #include "base/log.hpp"
 #include "gpu/runtime.hpp"
 #include "node/device/exported_allocations.hpp"
-#include "node/device/peer_vmm_segments.hpp"
 #include "node/device/vmm_exports.hpp"
 #include "node/host/cma_path.hpp"
 
 namespace hier {
 
-ReceiveOffer::ReceiveOffer(const NodeContext& context, DeviceCells& cells,
-                           std::vector<NodeSocket::Address> processes, bool has_cma)
-    : context_(context), cells_(cells), processes_(std::move(processes)), has_cma_(has_cma)
+ReceiveOffer::ReceiveOffer(const NodeContext& context, DeviceCells& cells, PeerTables tables,
+                           bool has_cma)
+    : context_(context), cells_(cells), tables_(std::move(tables)), has_cma_(has_cma)
 {
 }
 
@@ -25,7 +24,7 @@ void ReceiveOffer::begin()
     is_writable_ = has_cma_ && into.memory.kind == MemoryKind::pinned && can_be_written(into);
     if (++calls_ % 16 == 0) {  // now and then, so that freed memory comes free
         VmmExports::instance().look_after();
-        PeerVmmSegments::instance().listen(context_.device);
+        PeerTable::take_in_all(context_.device);
     }
 }
 
@@ -49,7 +48,8 @@ void ReceiveOffer::write_device(NodeSlot& slot)
         exported_ = {base, memory.length, memory.id, static_cast<std::int32_t>(getpid()), 0, {}};
         is_exportable_ = is_shareable && gpu::runtime()->export_memory(memory, exported_.handle);
         if (is_exportable_)
-            ExportedAllocations::instance().note(exported_, memory.device, processes_);
+            ExportedAllocations::instance().note(
+                {base, memory.length, memory.id, -1, ExportEntry::Kind::allocation}, memory.device);
     }
     const bool is_whole = into.base + into.length <= memory.base + memory.length;
     if (is_exportable_ && is_whole) {
@@ -63,11 +63,11 @@ void ReceiveOffer::write_device(NodeSlot& slot)
     }
 }
 
-// Listens first: a peer that has missed a message has said so by now.
 bool ReceiveOffer::share_segments(std::uint64_t& digest)
 {
-    PeerVmmSegments::instance().listen(context_.device);
-    if (!VmmExports::instance().share(context_.binding.receive, processes_, digest)) return false;
+    if (!tables_.can_pull ||
+        !VmmExports::instance().share(context_.binding.receive, tables_.all, digest))
+        return false;
     if (!shares_segments_)
         log(HIER_LOG_INFO,
             "device memory that the application has mapped: its peers map its segments");

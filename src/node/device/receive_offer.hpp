@@ -6,17 +6,15 @@
 #include <vector>
 
 #include "node/device/cells/device_cells.hpp"
-#include "node/device/node_socket.hpp"
 #include "node/device/peer_mappings.hpp"
+#include "node/device/peer_table.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {
 
 class ReceiveOffer {
 public:
-    // `processes`: by node rank.
-    ReceiveOffer(const NodeContext& context, DeviceCells& cells,
-                 std::vector<NodeSocket::Address> processes, bool has_cma);
+    ReceiveOffer(const NodeContext& context, DeviceCells& cells, PeerTables tables, bool has_cma);
 
     // Call this when the device of the call is chosen, and before peers on other nodes may write.
     void begin();
@@ -29,7 +27,7 @@ private:
 
     const NodeContext& context_;
     DeviceCells& cells_;
-    std::vector<NodeSocket::Address> processes_;
+    PeerTables tables_;
     bool has_cma_;
     bool is_writable_ = false;    // the receive buffer is pinned, and peers can write to it
     ExportedMemory exported_{};   // the last allocation that was looked at

@@ -12,9 +12,10 @@
 namespace hier {
 namespace {
 
-NodeSocket::Entry entry_of(const gpu::VmmSegment& segment)
+ExportEntry entry_of(const gpu::VmmSegment& segment)
 {
-    return {reinterpret_cast<std::uint64_t>(segment.base), segment.length, segment.id};
+    return {reinterpret_cast<std::uint64_t>(segment.base), segment.length, segment.id, -1,
+            ExportEntry::Kind::segment};
 }
 
 }  // namespace
@@ -25,123 +26,190 @@ VmmExports& VmmExports::instance()
     return exports;
 }
 
-bool VmmExports::share(const Region& region, std::span<const NodeSocket::Address> peers,
+bool VmmExports::share(const Region& region, std::span<PeerTable* const> peers,
                        std::uint64_t& digest)
 {
     const int device = region.memory.device;
     const std::lock_guard lock(mutex_);
     shares_++;
-    if (NodeSocket::instance().address().process == 0 ||
+    if (!ExportTable::instance().refusal().empty() ||
         !gpu::runtime()->vmm().find_segments(region.base, region.length, device, segments_) ||
         !PeerVmmSegments::fit(entry_of(segments_.front()), entry_of(segments_.back())))
         return false;
+    bool is_offered = true;
+    for (const PeerTable* peer : peers)
+        is_offered = (peer == nullptr || may_be_told(*peer)) && is_offered;
     VmmDigest all;
-    bool is_told = true;
+    Change change;
+    close_unneeded(change);
     for (const gpu::VmmSegment& segment : segments_) {
-        is_told = !find(segment, device).is_refused && is_told;
+        find(segment, device, change).offered = shares_;
         all.add(reinterpret_cast<std::uint64_t>(segment.base), segment.length, segment.id);
     }
-    retired_.send();
     digest = all.value();
-    const std::span segments(segments_);
-    for (std::size_t i = 0; i < segments.size() && is_told; i += NodeSocket::max_entries)
-        is_told = tell(segments.subspan(i, std::min(NodeSocket::max_entries, segments.size() - i)),
-                       peers);
-    return is_told;
+    std::vector<Export*> opened;
+    for (auto segment = segments_.begin(); is_offered && segment != segments_.end(); ++segment) {
+        Export& known = exports_.at(reinterpret_cast<std::uint64_t>(segment->base));
+        for (const PeerTable* peer : peers) {
+            if (peer != nullptr && !known.owners.contains(peer->process()))
+                known.waiting[peer->process()] = peer;
+        }
+        if (known.waiting.empty() || known.entry.descriptor >= 0) continue;
+        is_offered = open(known, change);
+        if (is_offered) opened.push_back(&known);
+    }
+    return apply(change, opened) && is_offered;
 }
 
-VmmExports::Export& VmmExports::find(const gpu::VmmSegment& segment, int device)
+VmmExports::Export& VmmExports::find(const gpu::VmmSegment& segment, int device, Change& change)
 {
-    auto at = exports_.upper_bound(segment.base);
+    const ExportEntry wanted = entry_of(segment);
+    auto at = exports_.upper_bound(wanted.base);
     if (at != exports_.begin()) --at;
-    while (at != exports_.end() && at->first < segment.base + segment.length) {
-        const gpu::VmmSegment& known = at->second.segment;
-        if (known.base == segment.base && known.length == segment.length && known.id == segment.id)
-            return at->second;
-        const auto next = std::next(at);
-        if (known.base + known.length > segment.base) retire(at);
-        at = next;
+    while (at != exports_.end() && at->first < wanted.end()) {
+        Export& known = at->second;
+        if (known.entry.is_same(wanted)) return known;
+        if (known.entry.end() <= wanted.base) {
+            ++at;
+            continue;
+        }
+        close(known, change);
+        change.gone.push_back(known.entry);
+        at = exports_.erase(at);
     }
-    return exports_.insert_or_assign(segment.base, Export{segment, device, false, {}})
-        .first->second;
+    return exports_.insert_or_assign(wanted.base, Export{wanted, device}).first->second;
 }
 
-bool VmmExports::tell(std::span<const gpu::VmmSegment> segments,
-                      std::span<const NodeSocket::Address> peers)
+bool VmmExports::open(Export& known, Change& change)
 {
-    std::vector<int> descriptors(segments.size(), -1);  // opened when the first peer needs them
-    bool is_told = true;
-    for (const NodeSocket::Address& peer : peers) {
-        if (peer.process != NodeSocket::instance().address().process)
-            is_told = tell(segments, peer, descriptors) && is_told;
-    }
-    for (const int descriptor : descriptors) {
-        if (descriptor >= 0) close(descriptor);
-    }
-    return is_told;
-}
-
-bool VmmExports::tell(std::span<const gpu::VmmSegment> segments, const NodeSocket::Address& peer,
-                      std::vector<int>& descriptors)
-{
-    if (!may_be_told(peer)) return false;
-    std::vector<NodeSocket::Entry> entries;
-    std::vector<int> sent;
-    for (std::size_t i = 0; i < segments.size(); i++) {
-        Export& known = exports_.at(segments[i].base);
-        if (known.told.contains(peer.process)) continue;
-        if (descriptors[i] < 0) descriptors[i] = gpu::runtime()->vmm().export_segment(segments[i]);
-        known.is_refused = descriptors[i] < 0;
-        if (known.is_refused) return false;
-        entries.push_back(entry_of(segments[i]));
-        sent.push_back(descriptors[i]);
-    }
-    if (entries.empty()) return true;
-    if (!NodeSocket::instance().send(peer, NodeSocket::What::mapped, entries, sent)) return false;
-    for (const gpu::VmmSegment& segment : segments)
-        exports_.at(segment.base).told[peer.process] = peer;
+    if (known.is_refused || !make_room(change)) return false;
+    const ExportEntry& e = known.entry;
+    const int descriptor = gpu::runtime()->vmm().export_segment(
+        {reinterpret_cast<std::byte*>(e.base), e.length, e.id});
+    known.is_refused = descriptor < 0;
+    if (known.is_refused) return false;
+    known.entry.descriptor = descriptor;
+    open_++;
+    change.put.push_back(known.entry);
     return true;
 }
 
-// A peer must first hear of segments that are gone, because they may lie where the new ones are.
-bool VmmExports::may_be_told(const NodeSocket::Address& peer)
+// If all descriptors are taken, the one goes that was asked for longest ago. Its peers may be late,
+// or gone. They are offered it again when they need it.
+bool VmmExports::make_room(Change& change)
 {
-    if (retired_.has(peer.process) || !NodeSocket::instance().reaches(peer)) return false;
-    const auto lost = losses_.find(peer.process);
-    return lost == losses_.end() || lost->second.count < max_losses ||
-           shares_ - lost->second.last > pardoned_after;
+    if (open_ < max_open) return true;
+    Export* oldest = nullptr;
+    for (auto& [base, known] : exports_) {
+        if (known.entry.descriptor < 0 || known.offered == shares_) continue;
+        if (oldest == nullptr || known.offered < oldest->offered) oldest = &known;
+    }
+    if (oldest == nullptr) return false;
+    close(*oldest, change);
+    oldest->waiting.clear();
+    change.put.push_back(oldest->entry);
+    return true;
 }
 
-void VmmExports::retire(Exports::iterator at)
+// While the descriptor is open, a peer that has taken in the table has taken the descriptor too.
+void VmmExports::note_owners(Export& known)
 {
-    for (const auto& [process, peer] : at->second.told)
-        retired_.add(peer, entry_of(at->second.segment));
-    exports_.erase(at);
+    std::erase_if(known.waiting, [&](const auto& each) {
+        const bool has_it = each.second->seen() >= known.version;
+        if (has_it) known.owners.insert(each.first);
+        return has_it;
+    });
+}
+
+void VmmExports::close(Export& known, Change& change)
+{
+    if (known.entry.descriptor < 0) return;
+    note_owners(known);
+    change.descriptors.push_back(known.entry.descriptor);
+    known.entry.descriptor = -1;
+    open_--;
+}
+
+void VmmExports::close_unneeded(Change& change)
+{
+    if (open_ == 0) return;
+    for (auto& [base, known] : exports_) {
+        if (known.entry.descriptor < 0) continue;
+        note_owners(known);
+        if (!known.waiting.empty()) continue;
+        close(known, change);
+        change.put.push_back(known.entry);
+    }
+}
+
+// A peer that has lost a segment is offered everything again, but not too often.
+bool VmmExports::may_be_told(const PeerTable& peer)
+{
+    Losses& known = losses_[peer.process()];
+    const bool is_pardoned = shares_ - known.last > pardoned_after;
+    const std::uint64_t losses = peer.losses();
+    if (losses != known.told) {
+        known = {losses, is_pardoned ? 1 : known.count + 1, shares_};
+        for (auto& [base, each] : exports_) each.owners.erase(peer.process());
+        return known.count < max_losses;
+    }
+    return known.count < max_losses || is_pardoned;
+}
+
+// The table changes first. So a peer that takes a descriptor notices that it has been closed.
+bool VmmExports::apply(Change& change, std::span<Export* const> opened)
+{
+    if (change.gone.empty() && change.put.empty()) return true;
+    const std::uint64_t version = ExportTable::instance().change(change.put, change.gone);
+    for (Export* known : opened) known->version = version;
+    if (version == 0) {  // no room for more entries
+        for (Export* known : opened) {
+            known->waiting.clear();
+            close(*known, change);
+        }
+        std::erase_if(change.put, [](const ExportEntry& e) { return e.descriptor >= 0; });
+        (void)ExportTable::instance().change(change.put, change.gone);
+    }
+    for (const int descriptor : change.descriptors) ::close(descriptor);
+    return version != 0;
 }
 
 // Looks at some segments only, because a driver takes some 100 ns for each.
 void VmmExports::look_after()
 {
     const std::lock_guard lock(mutex_);
+    Change change;
+    close_unneeded(change);
     for (std::size_t some = 4 + exports_.size() / 16; some > 0 && !exports_.empty(); some--) {
         auto at = exports_.upper_bound(looked_at_);
         if (at == exports_.end()) at = exports_.begin();
-        const Export& known = at->second;
-        looked_at_ = known.segment.base;
-        if (!gpu::runtime()->is_there(known.segment.base, known.segment.id, known.device))
-            retire(at);
+        Export& known = at->second;
+        looked_at_ = known.entry.base;
+        const auto* const base = reinterpret_cast<const std::byte*>(known.entry.base);
+        if (gpu::runtime()->is_there(base, known.entry.id, known.device)) continue;
+        close(known, change);
+        change.gone.push_back(known.entry);
+        exports_.erase(at);
     }
-    retired_.send();
+    (void)apply(change, {});
 }
 
-void VmmExports::forget(std::uint64_t process)
+void VmmExports::clear()
 {
     const std::lock_guard lock(mutex_);
-    Losses& losses = losses_[process];
-    if (shares_ - losses.last > pardoned_after) losses.count = 0;
-    losses.count++;
-    losses.last = shares_;
-    for (auto& [base, known] : exports_) known.told.erase(process);
+    Change change;
+    for (auto& [base, known] : exports_) {
+        close(known, change);
+        change.gone.push_back(known.entry);
+    }
+    exports_.clear();
+    (void)apply(change, {});
+}
+
+std::size_t VmmExports::open_descriptors()
+{
+    const std::lock_guard lock(mutex_);
+    return open_;
 }
 
 }  // namespace hier

@@ -67,6 +67,26 @@ void* __wrap_mmap(void* at, std::size_t length, int protection, int flags, int f
     return MAP_FAILED;
 }
 
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+    va_list more;
+    va_start(more, number);
+    long a[4];
+    for (long& argument : a) argument = va_arg(more, long);
+    va_end(more);
+    constexpr long pidfd_getfd = 438;
+    if (number == pidfd_getfd) {
+        if (before_getfd != nullptr) before_getfd();
+        if (getfd_call.fails()) {
+            errno = getfd_call.error;
+            return -1;
+        }
+    }
+    return __real_syscall(number, a[0], a[1], a[2], a[3]);
+}
+
 ssize_t __real_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
                                  const iovec* remote, unsigned long remotes, unsigned long flags);
 ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,

@@ -26,6 +26,11 @@ inline WrappedCall open_call;
 // open() of such a file gives other memory.
 inline bool opens_another = false;
 
+// pidfd_getfd() of a descriptor of another process.
+inline WrappedCall getfd_call;
+// Runs before each of these calls.
+inline void (*before_getfd)() = nullptr;
+
 // How process_vm_writev behaves.
 enum class Writev {
     works,

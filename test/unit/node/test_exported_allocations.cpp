@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An owner frees memory that peers have mapped. The peers are told and close their mappings, so
-// that the memory comes free.
+// An owner frees memory that peers have mapped. Its entry vanishes from the owner's table. The peers
+// close their mappings, so that the memory comes free.
 #include "node/device/exported_allocations.hpp"
-#include "node/device/peer_vmm_segments.hpp"
+#include "node/device/peer_mappings.hpp"
+#include "node/device/peer_table.hpp"
 #include "test/support/engine_rank.hpp"
 
 namespace {
@@ -18,7 +19,7 @@ class Pair {
 public:
     explicit Pair(const ForkedRank& self)
         : group_(self.group()), is_owner(self.rank() == 1),
-          processes_(group_.collect(NodeSocket::instance().address()))
+          table_(PeerTable::open(group_.collect(ExportTable::instance().address())[1]))
     {
     }
     // Adds memory, which rank 0 maps and uses.
@@ -31,7 +32,7 @@ public:
             exported = {reinterpret_cast<std::uint64_t>(a.base), a.length, a.id, getpid(), 0, {}};
             if (!gpu::runtime()->export_memory(a, exported.handle))
                 throw std::runtime_error("no export");
-            ExportedAllocations::instance().note(exported, a.device, processes_);
+            ExportedAllocations::instance().note(entry_of(memory), a.device);
         }
         last_ = group_.collect(exported)[1];
         use();
@@ -41,7 +42,7 @@ public:
     void use()
     {
         PeerMappings::Mapping* mapping = nullptr;
-        if (!is_owner) PeerVmmSegments::instance().listen(0);
+        if (!is_owner) table_->take_in(0);
         if (!is_owner && failed(PeerMappings::instance().acquire(last_, 0, mapping)))
             throw std::runtime_error("no mapping");
         if (!is_owner) used_.push_back(mapping);
@@ -57,19 +58,17 @@ public:
     {
         if (is_owner) gives_success(hipFree(memory), "hipFree");
     }
-    void say_freed(const std::byte* memory) const
+    static ExportEntry entry_of(const std::byte* memory)
     {
         const Allocation a = allocation_of(memory);
-        const NodeSocket::Entry entry{reinterpret_cast<std::uint64_t>(a.base), a.length, a.id};
-        if (!NodeSocket::instance().send(processes_[0], NodeSocket::What::freed, {&entry, 1}, {}))
-            throw std::runtime_error("not sent");
+        return {reinterpret_cast<std::uint64_t>(a.base), a.length, a.id, -1,
+                ExportEntry::Kind::allocation};
     }
-    void fill_queue() const
+    // The owner's table loses the entry, though the memory is there.
+    static void say_freed(const std::byte* memory)
     {
-        const NodeSocket::Entry nothing{};
-        while (NodeSocket::instance().send(processes_[0], NodeSocket::What::freed, {&nothing, 1},
-                                           {})) {
-        }
+        const ExportEntry entry = entry_of(memory);
+        (void)ExportTable::instance().change({}, {&entry, 1});
     }
 
 private:
@@ -79,7 +78,7 @@ public:
     const bool is_owner;
 
 private:
-    std::vector<NodeSocket::Address> processes_;
+    PeerTable* table_;
     ExportedMemory last_{};
     std::vector<PeerMappings::Mapping*> used_;
 };
@@ -113,8 +112,7 @@ void test_freed_memory(void**)
     }));
 }
 
-// New memory comes to the address of freed memory. Rank 0 closes the old mapping by itself, without
-// a message.
+// New memory comes to the address of freed memory. Rank 0 closes the old mapping by itself.
 void test_memory_that_was_replaced(void**)
 {
     expect_no_reason(run_pair([](Pair& pair) -> std::string {
@@ -155,8 +153,7 @@ void test_freed_memory_in_use(void**)
     }));
 }
 
-// A message says that memory is freed, and the message is wrong. Memory that is offered again is
-// there.
+// The entry of memory vanishes, but the memory is there. Memory that is offered again is there.
 void test_memory_that_is_there(void**)
 {
     expect_no_reason(run_pair([](Pair& pair) -> std::string {
@@ -165,55 +162,40 @@ void test_memory_that_is_there(void**)
             if (pair.is_owner) pair.say_freed(memory);
         }
         pair.give_up();
-        if (pair.mapped() != 3)
-            return "closed where nothing is opened";  // all messages are sent now
-        pair.use();                                   // the last memory
+        if (pair.mapped() != 3) return "closed where nothing is opened";
+        pair.use();  // the last memory
         pair.give_up();
         (void)pair.add(4096);
         return pair.mapped() == 4 ? "" : "closed though two are too little";
     }));
 }
 
-void test_a_full_queue(void**)
+// The table has no room. Peers map the memory, and do not hear that it is freed.
+void test_a_full_table(void**)
 {
     expect_no_reason(run_pair([](Pair& pair) -> std::string {
-        std::vector<std::byte*> all;
-        for (int i = 0; i < 3; i++) all.push_back(pair.add(large));
+        std::vector<ExportEntry> others(ExportMemory::max_entries);
+        for (std::size_t i = 0; i < others.size(); i++) others[i] = {i + 1, 1, i + 1};
+        std::byte* const first = pair.add(large);
+        others.pop_back();
+        ExportTable& table = ExportTable::instance();
+        if (pair.is_owner && table.change(others, {}) == 0) return "no room";
+        std::vector<std::byte*> unknown;
+        for (int i = 0; i < 3; i++) unknown.push_back(pair.add(large));
         pair.give_up();
-        for (std::byte* const memory : all) pair.free(memory);
-        if (pair.is_owner) pair.fill_queue();
-        (void)pair.add(4096);  // nobody hears that the others are freed
+        for (std::byte* const memory : unknown) pair.free(memory);
+        (void)pair.add(4096);
         pair.give_up();
-        if (pair.mapped() != 4) return "closed";
+        if (pair.mapped() != 5) return "closed";
+        if (pair.is_owner && table.change({}, others) == 0) return "the entries stay";
+        pair.free(first);
         (void)pair.add(8192);
         pair.give_up();
-        return pair.mapped() == 2 ? "" : "never told";
+        return pair.mapped() == 6 ? "" : "closed for little";
     }));
 }
 
-// Messages for a process that is gone are not kept.
-void test_a_peer_that_is_gone(void**)
-{
-    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
-        const Group group = self.group();
-        const auto processes = group.collect(NodeSocket::instance().address());
-        (void)group.collect(0);
-        if (self.rank() == 0) return "";
-        MemoryNotices notices(NodeSocket::What::freed);
-        const NodeSocket::Entry nothing{};
-        const bool is_gone = await([&] {
-            return NodeSocket::instance().try_send(processes[0], NodeSocket::What::freed,
-                                                   {&nothing, 1},
-                                                   {}) == NodeSocket::Sent::to_nobody;
-        });
-        if (!is_gone) return "it is still there";
-        notices.add(processes[0], nothing);
-        notices.send();
-        return notices.has(processes[0].process) ? "kept" : "";
-    }));
-}
-
-// Only calls, without messages by hand: the application turns to one new buffer after the other.
+// Only calls, nothing by hand: the application turns to one new buffer after the other.
 void test_calls(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
@@ -249,13 +231,9 @@ void test_calls(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_freed_memory),
-        cmocka_unit_test(test_memory_that_was_replaced),
-        cmocka_unit_test(test_freed_memory_in_use),
-        cmocka_unit_test(test_a_full_queue),
-        cmocka_unit_test(test_memory_that_is_there),
-        cmocka_unit_test(test_a_peer_that_is_gone),
-        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_freed_memory),        cmocka_unit_test(test_memory_that_was_replaced),
+        cmocka_unit_test(test_freed_memory_in_use), cmocka_unit_test(test_memory_that_is_there),
+        cmocka_unit_test(test_a_full_table),        cmocka_unit_test(test_calls),
     };
     return hier::test::run_cases(argc, argv, "exported_allocations", tests);
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An application maps device memory segment by segment. Peers map the same segments.
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "node/device/peer_vmm_segments.hpp"
+#include "node/device/vmm_exports.hpp"
 #include "test/support/engine_rank.hpp"
+#include "test/support/wrapped/system.hpp"
 
 namespace {
 
@@ -153,19 +156,40 @@ void test_across_windows(void**)
     }));
 }
 
-// There are more segments than one message holds.
+// There are more segments than may have a descriptor at a time. The first calls go by device cells.
 void test_many_segments(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
-        constexpr std::size_t segments = 2 * NodeSocket::max_entries + 40;
+        constexpr std::size_t segments = 2 * VmmExports::max_open + 40;
         Rank rank(self, false, segments / 2 * segment_bytes - offset);
         std::byte* const base = self.rank() == 1 ? mapped_memory(segments, 1) : nullptr;
-        for (std::uint64_t sequence = 1; sequence <= 2; sequence++) {
+        for (std::uint64_t sequence = 1; sequence <= 4; sequence++) {
+            const bool is_shared = ForkedRank::is_logged("its peers map its segments");
+            if (self.rank() == 1 && is_shared != (sequence > 3)) return "not in the third call";
+            const auto fault = exchange_into(rank, self, base + offset, sequence);
+            if (!fault.empty()) return fault;
+            if (VmmExports::instance().open_descriptors() > VmmExports::max_open) return "too many";
+        }
+        if (self.rank() == 0 && hip_sim_live("segments") != segments) return "not all are mapped";
+        return ForkedRank::is_logged("through shared memory") ? "not mapped" : "";
+    }));
+}
+
+// The kernel refuses to hand out descriptors on one rank. All take device cells, and say why.
+void test_descriptors_that_are_refused(void**)
+{
+    expect_no_reason(run(3, "20", [](ForkedRank& self) -> std::string {
+        if (self.rank() == 2) getfd_call.fail_all(EPERM);
+        Rank rank(self, false, shard);
+        const bool is_owner = self.rank() == 1;
+        std::byte* const base = is_owner ? mapped_memory(all_segments, 1) : nullptr;
+        for (std::uint64_t sequence = 1; sequence <= 3; sequence++) {
             const auto fault = exchange_into(rank, self, base + offset, sequence);
             if (!fault.empty()) return fault;
         }
-        if (self.rank() == 0 && hip_sim_live("segments") != segments) return "not all are mapped";
-        return whether_mapped();
+        const bool is_said = ForkedRank::is_logged("pidfd_getfd of process");
+        if (is_said != (self.rank() == 2)) return "said by the wrong rank";
+        return lends() == is_owner ? "" : "not by device cells";
     }));
 }
 
@@ -242,6 +266,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_segments_that_cannot_be_shared),
         cmocka_unit_test(test_across_windows),
         cmocka_unit_test(test_many_segments),
+        cmocka_unit_test(test_descriptors_that_are_refused),
         cmocka_unit_test(test_failing_exports),
         cmocka_unit_test(test_failing_mappings),
     };

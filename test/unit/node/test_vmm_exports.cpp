@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One process tells another of its VMM segments: again, too late, or in vain.
+// One process offers another its VMM segments: again, too late, too many, or in vain.
 #include <sys/resource.h>
 
 #include "node/device/peer_vmm_segments.hpp"
@@ -13,60 +13,60 @@ using namespace hier::test;
 
 constexpr std::uint64_t step = PeerVmmSegments::window_bytes / 2;
 
-// Rank 1 tells of its memory, and rank 0 maps it, without a call of a team.
+// Rank 1 offers its memory, and the others map it, without a call of a team.
 class Direct {
 public:
     explicit Direct(const ForkedRank& self)
-        : group_(self.group()), is_owner(self.rank() == 1),
-          processes_(group_.collect(NodeSocket::instance().address()))
+        : rank_(self.rank()), group_(self.group()), is_owner(rank_ == 1)
     {
+        for (const auto& address : group_.collect(ExportTable::instance().address()))
+            tables.push_back(PeerTable::open(address));
     }
-    // Both ranks call this. False: rank 1 has not told, or rank 0 cannot map.
+    // All ranks call this. False: rank 1 has not offered all, or this rank cannot map.
     bool acquire(std::byte* memory, std::size_t bytes)
     {
         bool is_there = !is_owner || share(memory, bytes);
         const PeerVmmSegments::Range range = group_.collect(range_)[1];
-        if (!is_owner)
-            is_there = PeerVmmSegments::instance().acquire(processes_[1], range, 0, window, at) ==
+        if (!is_owner) {
+            take_in();
+            is_there = PeerVmmSegments::instance().acquire(*tables[1], range, rank_, window, at) ==
                        Status::ok;
+        }
         meet();
         return is_there;
+    }
+    bool share_if_owner(std::byte* memory, std::size_t bytes)
+    {
+        return is_owner && share(memory, bytes);
     }
     bool share(std::byte* memory, std::size_t bytes)
     {
         range_ = {reinterpret_cast<std::uint64_t>(memory), bytes, 0};
-        PeerVmmSegments::instance().listen(1);
-        return VmmExports::instance().share({memory, bytes, allocation_of(memory)}, processes_,
+        return VmmExports::instance().share({memory, bytes, allocation_of(memory)}, tables,
                                             range_.digest);
+    }
+    void take_in() const
+    {
+        if (!is_owner) tables[1]->take_in(rank_);
     }
     void release() const
     {
         if (!is_owner) PeerVmmSegments::instance().release(window);
     }
-    // Sends messages until rank 0's socket is full.
-    void fill_queue() const
-    {
-        const NodeSocket::Entry nothing{};
-        while (NodeSocket::instance().send(processes_[0], NodeSocket::What::unmapped, {&nothing, 1},
-                                           {})) {
-        }
-    }
-    void lose() const
-    {
-        (void)NodeSocket::instance().send(processes_[1], NodeSocket::What::lost, {}, {});
-    }
+    void lose() const { (void)ExportTable::instance().say_lost(tables[1]->process()); }
     void meet() const { (void)group_.collect(0); }
 
 private:
+    int rank_;
     Group group_;
 
 public:
     bool is_owner;
+    std::vector<PeerTable*> tables;
     PeerVmmSegments::Window* window = nullptr;
     std::byte* at = nullptr;
 
 private:
-    std::vector<NodeSocket::Address> processes_;
     PeerVmmSegments::Range range_{};
 };
 
@@ -113,8 +113,8 @@ void test_bound(void**)
     }));
 }
 
-// A call still uses the segments when they are told again.
-void test_told_anew_while_in_use(void**)
+// A call still uses the segments when they are offered again.
+void test_offered_anew_while_in_use(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
         Direct pair(self);
@@ -127,7 +127,7 @@ void test_told_anew_while_in_use(void**)
         pair.meet();
         if (pair.is_owner) pair.share(base, 2 * segment_bytes);
         pair.meet();
-        PeerVmmSegments::instance().listen(0);
+        pair.take_in();
         std::string fault;
         if (!pair.is_owner && hip_sim_live("segments") != mapped) fault = "unmapped in use";
         if (!pair.acquire(base, 2 * segment_bytes)) fault = "not there again";
@@ -139,8 +139,9 @@ void test_told_anew_while_in_use(void**)
     }));
 }
 
-// While the socket is full nothing new is told. Old memory comes free later.
-void test_a_full_queue(void**)
+// Other memory comes to the same address. The peer drops the old segment when it takes in the table,
+// even if no call uses that memory.
+void test_another_segment(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
         Direct pair(self);
@@ -148,21 +149,18 @@ void test_a_full_queue(void**)
         if (!pair.acquire(base, segment_bytes)) return "not there";
         pair.release();
         if (pair.is_owner) {
-            pair.fill_queue();
             unmap_segment(base);
-            map_segment(base, 1);
-            put(base, content(1, 2, segment_bytes));
-            VmmExports::instance().look_after();  // the message does not get through
+            VmmExports::instance().look_after();
         }
-        if (pair.acquire(base, segment_bytes)) return "told, or mapped, nevertheless";
-        PeerVmmSegments::instance().listen(0);
         pair.meet();
-        if (pair.is_owner) VmmExports::instance().look_after();
-        pair.meet();
-        PeerVmmSegments::instance().listen(0);
+        pair.take_in();
         const bool is_held = !pair.is_owner && hip_sim_live("handles") != 0;
         pair.meet();
         if (is_held) return "the old segment is still held";
+        if (pair.is_owner) {
+            map_segment(base, 1);
+            put(base, content(1, 2, segment_bytes));
+        }
         if (!pair.acquire(base, segment_bytes)) return "not there any more";
         const bool is_right =
             pair.is_owner || get(pair.at, segment_bytes) == content(1, 2, segment_bytes);
@@ -171,19 +169,66 @@ void test_a_full_queue(void**)
     }));
 }
 
-// Processes without sockets cannot be told. Both have the same address.
-void test_no_sockets(void**)
+// A process without a descriptor for its table offers nothing.
+void test_no_table(void**)
 {
     expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
         rlimit limit{};
         if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return "no limit";
         const rlimit none{0, limit.rlim_max};
         if (setrlimit(RLIMIT_NOFILE, &none) != 0) return "no other limit";
-        (void)NodeSocket::instance();
+        const bool has_table = ExportTable::instance().refusal().empty();
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return "the limit stays";
         Direct pair(self);
         std::byte* const base = pair.is_owner ? mapped_memory(1, 1) : nullptr;
-        return pair.is_owner && pair.share(base, segment_bytes) ? "told" : "";
+        if (has_table) return "a table";
+        return pair.is_owner && pair.share(base, segment_bytes) ? "offered" : "";
+    }));
+}
+
+// No more than some descriptors are open, and none when all peers have taken them.
+void test_limit_of_descriptors(void**)
+{
+    expect_no_reason(run(3, "0", [](ForkedRank& self) -> std::string {
+        constexpr std::size_t count = VmmExports::max_open + 10;
+        Direct pair(self);
+        VmmExports& exports = VmmExports::instance();
+        std::byte* const base = pair.is_owner ? mapped_memory(count, 1) : nullptr;
+        const bool is_early = pair.share_if_owner(base, count * segment_bytes);
+        if (is_early) return "offered at once";
+        if (pair.is_owner && exports.open_descriptors() != VmmExports::max_open) return "too few";
+        pair.meet();
+        if (self.rank() == 0) pair.take_in();  // rank 2 is late
+        pair.meet();
+        if (pair.share_if_owner(base, count * segment_bytes)) return "offered without rank 2";
+        pair.meet();
+        if (self.rank() == 2) pair.take_in();
+        pair.meet();
+        if (!pair.acquire(base, count * segment_bytes)) return "not there";
+        if (pair.is_owner) exports.look_after();
+        if (exports.open_descriptors() != 0) return "left open";
+        return "";
+    }));
+}
+
+// A peer does not take in what it is offered. Its descriptors are closed when others need room. It
+// is offered the segments again when it needs them.
+void test_a_late_peer(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        constexpr std::size_t bytes = VmmExports::max_open * segment_bytes;
+        Direct pair(self);
+        std::byte* const one = pair.is_owner ? mapped_memory(VmmExports::max_open, 1) : nullptr;
+        std::byte* const two = pair.is_owner ? mapped_memory(VmmExports::max_open, 1) : nullptr;
+        if (pair.is_owner && !pair.share(one, bytes)) return "not offered";
+        if (pair.is_owner && !pair.share(two, bytes)) return "no room is made";
+        if (!pair.acquire(two, bytes)) return "the second is not there";
+        pair.release();
+        if (!pair.acquire(one, bytes)) return "the first is not there";
+        if (!pair.is_owner && hip_sim_live("segments") != 2 * VmmExports::max_open)
+            return "not all of them";
+        pair.meet();
+        return "";
     }));
 }
 
@@ -202,16 +247,13 @@ void test_rare_losses_are_forgotten(void**)
             if (!pair.is_owner) pair.lose();
             pair.meet();
             std::uint64_t digest = 0;
-            const NodeSocket::Address self_only = NodeSocket::instance().address();
-            for (int k = 0; k < rarely && pair.is_owner; k++) {
-                PeerVmmSegments::instance().listen(1);
-                (void)VmmExports::instance().share({base, 1, allocation_of(base)}, {&self_only, 1},
-                                                   digest);
-            }
+            if (pair.is_owner) (void)pair.share(base, segment_bytes);  // takes note of the loss
+            for (int k = 0; k < rarely && pair.is_owner; k++)
+                (void)VmmExports::instance().share({base, 1, allocation_of(base)}, {}, digest);
         }
-        const NodeSocket::Entry first{step - 100, 200, 1};
-        const NodeSocket::Entry near{step + PeerVmmSegments::window_bytes - 100, 100, 2};
-        const NodeSocket::Entry far{step + PeerVmmSegments::window_bytes, 100, 2};
+        const ExportEntry first{step - 100, 200, 1};
+        const ExportEntry near{step + PeerVmmSegments::window_bytes - 100, 100, 2};
+        const ExportEntry far{step + PeerVmmSegments::window_bytes, 100, 2};
         return PeerVmmSegments::fit(first, {2 * step - 100, 100, 2}) &&
                        PeerVmmSegments::fit(first, first) &&
                        PeerVmmSegments::fit({step, 200, 1}, near) &&
@@ -227,9 +269,11 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_told_anew_while_in_use),
-        cmocka_unit_test(test_a_full_queue),
-        cmocka_unit_test(test_no_sockets),
+        cmocka_unit_test(test_offered_anew_while_in_use),
+        cmocka_unit_test(test_another_segment),
+        cmocka_unit_test(test_no_table),
+        cmocka_unit_test(test_limit_of_descriptors),
+        cmocka_unit_test(test_a_late_peer),
         cmocka_unit_test(test_rare_losses_are_forgotten),
     };
     return hier::test::run_cases(argc, argv, "vmm_exports", tests);
