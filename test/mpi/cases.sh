@@ -139,6 +139,35 @@ case_ "mappings-{2,1}" layout=2,1 -- mappings --expect hier
 case_ mappings-shm ranks=3 mca="coll_hier_intra shm" -- mappings --expect hier
 case_ setup-cost-8-by-4 ranks=8 node_size=4 -- setup_cost --expect hier
 
+# Random cases. The second argument is the share of all random cases, in percent. --case runs one of them alone.
+fuzz() { # fuzz NAME SHARE KEY=VALUE... -- PROGRAM ARGUMENT...
+    local name=fuzz-$1 cases=$((${fuzz_cases:?} * $2 / 100))
+    shift 2
+    case_ "$name" limit=$((100 + cases / 10)) "$@" --called "$name" --seed "${fuzz_seed:?}" --cases "$cases"
+}
+
+fuzz 4-by-0 16 ranks=4 -- fuzz --expect hier
+fuzz 4-by-2 12 ranks=4 node_size=2 -- fuzz --expect hier
+fuzz "{3,1}" 8 layout=3,1 -- fuzz --expect hier
+fuzz 5-by-1 6 ranks=5 node_size=1 -- fuzz --expect hier
+fuzz shm 10 ranks=3 mca="coll_hier_intra shm" -- fuzz --expect hier
+fuzz ring 8 ranks=3 node_size=1 mca="coll_hier_inter ring" -- fuzz --expect hier
+fuzz bundles 6 ranks=4 node_size=2 mca="coll_hier_inter bundles" -- fuzz --expect hier
+fuzz small-chunks 4 ranks=4 node_size=2 mca="coll_hier_chunk_bytes 5000 coll_hier_depth 1" -- fuzz --expect hier
+fuzz chosen 6 ranks=4 node_size=2 mca="coll_hier_min_bytes 0" -- fuzz
+fuzz threads 10 ranks=2 -- fuzz --expect hier --threads 3
+fuzz threads-3-by-2 4 ranks=3 node_size=2 -- fuzz --expect hier --threads 2
+fuzz gpu 3 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier
+fuzz gpu-gdr 2 ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" \
+    -- gpu_fuzz --expect hier
+fuzz gpu-cuda 3 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
+fuzz gpu-cuda-gdr 2 ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
+    mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- gpu_fuzz --expect hier
+case_ fuzz-notices-a-wrong-bit ranks=2 status=error says="alone: fuzz --seed 3 --case 17" \
+    -- fuzz --expect hier --seed 3 --cases 30 --corrupt 17
+case_ fuzz-runs-a-case-alone ranks=2 status=error says="case 17, rank 0: allgather of .*: receive buffer, byte 64 before" \
+    -- fuzz --expect hier --seed 3 --case 17 --corrupt 17
+
 # ---- GPU memory, on a simulated runtime, where the CPU cannot reach it
 turn=0
 for shape in "1 0" "2 0" "3 0" "4 2" "5 2" "6 2" "7 3" "8 3"; do

@@ -8,7 +8,8 @@
 
 #include "support.hpp"
 
-#include <limits>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -140,17 +141,38 @@ private:
             lower = std::min(lower, at + inner.lower);
             upper = std::max(upper, at + inner.upper);
             for (const Range& range : inner.ranges) {
-                ranges.push_back({at + range.offset, range.bytes});
+                append({at + range.offset, range.bytes});
             }
         }
     }
 
-    // The test makes a few dozen types and leaves them to MPI_Finalize.
+    // Ranges that follow one another in the signature and in memory are one range.
+    void append(const Range& range)
+    {
+        if (!ranges.empty() &&
+            ranges.back().offset + static_cast<std::ptrdiff_t>(ranges.back().bytes) ==
+                range.offset) {
+            ranges.back().bytes += range.bytes;
+        } else {
+            ranges.push_back(range);
+        }
+    }
+
+    // The last copy of a layout frees its type, unless MPI has ended.
     Layout& done()
     {
         MPI_Type_commit(&type);
+        owner_ = std::shared_ptr<void>(nullptr, [made = type](void*) mutable {
+            int is_over = 0;
+            MPI_Finalized(&is_over);
+            if (is_over == 0) {
+                MPI_Type_free(&made);
+            }
+        });
         return *this;
     }
+
+    std::shared_ptr<void> owner_;
 };
 
 // A buffer of one block for each rank, with a number of items in each block.
@@ -159,10 +181,11 @@ public:
     Placement(const Layout& layout, int items, int blocks)
         : layout_(layout), items_(items), blocks_(blocks)
     {
-        for_each_range([this](std::ptrdiff_t offset, std::size_t bytes) {
-            first_ = std::min(first_, offset);
-            last_ = std::max(last_, offset + static_cast<std::ptrdiff_t>(bytes));
-        });
+        const std::ptrdiff_t last_item = std::max(0L, 1L * items * blocks - 1) * layout.extent();
+        for (const Range& range : layout.ranges) {
+            first_ = std::min({first_, range.offset, last_item + range.offset});
+            last_ = std::max({last_, end_of(range), last_item + end_of(range)});
+        }
     }
 
     std::size_t span() const { return static_cast<std::size_t>(last_ - first_); }
@@ -184,14 +207,43 @@ public:
         }
     }
 
-private:
-    template <typename F> void for_each_range(F f)
+    // The block and the position in it, in the order of the signature, that a byte of the memory belongs to.
+    struct Place {
+        int block;
+        std::size_t position;
+    };
+    std::optional<Place> locate(std::size_t byte) const
     {
+        const std::ptrdiff_t wanted = static_cast<std::ptrdiff_t>(byte) + first_;
         for (int item = 0; item < items_ * blocks_; ++item) {
+            std::size_t before = 0;
             for (const Range& range : layout_.ranges) {
-                f(item * layout_.extent() + range.offset, range.bytes);
+                const std::ptrdiff_t inside = wanted - item * layout_.extent() - range.offset;
+                if (inside >= 0 && inside < static_cast<std::ptrdiff_t>(range.bytes)) {
+                    const std::size_t items_before =
+                        static_cast<std::size_t>(item % items_) * bytes_of_item();
+                    return Place{item / items_,
+                                 items_before + before + static_cast<std::size_t>(inside)};
+                }
+                before += range.bytes;
             }
         }
+        return std::nullopt;
+    }
+
+private:
+    static std::ptrdiff_t end_of(const Range& range)
+    {
+        return range.offset + static_cast<std::ptrdiff_t>(range.bytes);
+    }
+
+    std::size_t bytes_of_item() const
+    {
+        std::size_t bytes = 0;
+        for (const Range& range : layout_.ranges) {
+            bytes += range.bytes;
+        }
+        return bytes;
     }
 
     const Layout& layout_;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "worker.hpp"
+
+#include <thread>
+
+namespace hier_test::fuzz {
+
+Worker::Worker(MPI_Comm base, const Plan& plan, std::uint64_t thread)
+    : plan_(plan), base_(base),
+      arena_(mix(mix(plan.seed, thread), static_cast<std::uint64_t>(rank_of(base)))),
+      communicators_(base, mix(plan.seed, thread))
+{
+    MPI_Comm_set_errhandler(base, MPI_ERRORS_RETURN);
+}
+
+void Worker::run(std::uint64_t number)
+{
+    const Case drawn{plan_.seed, number};
+    Random common = drawn.common();
+    const std::size_t slot = common.one_in(4) ? 0 : common.between(1, Communicators::slots - 1);
+    const MPI_Comm comm = communicators_.get(slot, number / plan_.threads);
+    if (comm == MPI_COMM_NULL) {
+        return;
+    }
+    Random local = drawn.local(rank_of(base_));
+    const bool is_corrupt = number == plan_.corrupt && rank_of(base_) == 0;
+    const KindOfCase& kind = draw_kind_of_case(common);
+    const Outcome outcome =
+        kind.run({drawn, comm, arena_, plan_.largest, is_corrupt}, common, local);
+    ++tally_.cases;
+    tally_.calls += static_cast<unsigned long long>(outcome.calls);
+    if (outcome.status != MPI_SUCCESS || !outcome.difference.empty()) {
+        report(number, outcome);
+    }
+}
+
+void Worker::rest()
+{
+    communicators_.free_all();
+    arena_.clear();
+}
+
+void Worker::report(std::uint64_t number, const Outcome& outcome)
+{
+    using namespace std::chrono_literals;
+    constexpr unsigned long long shown =
+        3;  // on each rank, because one cause often fails many cases
+    if (++tally_.failures > shown) {
+        return;
+    }
+    std::string wrong = outcome.difference;
+    if (outcome.status != MPI_SUCCESS) {
+        char text[MPI_MAX_ERROR_STRING] = "";
+        int length = 0;
+        MPI_Error_string(outcome.status, text, &length);
+        wrong = text;
+    }
+    std::fprintf(stderr, "fuzz: case %llu, rank %d: %s: %s\nfuzz: alone: %s --case %llu\n",
+                 static_cast<unsigned long long>(number), rank_of(base_), outcome.text.c_str(),
+                 wrong.c_str(), plan_.rerun.c_str(), static_cast<unsigned long long>(number));
+    if (outcome.status != MPI_SUCCESS) {
+        std::this_thread::sleep_for(500ms);  // so that other ranks can say the same
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+}  // namespace hier_test::fuzz
