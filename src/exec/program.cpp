@@ -53,6 +53,18 @@ void Program::check_places(int rank) const
     }
 }
 
+std::size_t Program::bytes() const
+{
+    const auto of = [](const auto& table) { return table.capacity() * sizeof table[0]; };
+    std::size_t bytes = of(plan_.ops) + of(plan_.dependencies) + of(pending_) +
+                        of(first_successor_) + of(successors_) + of(peer_);
+    for (const auto& level : pairs_) {
+        bytes += of(level);
+        for (const Pair& pair : level) bytes += of(pair.puts) + of(pair.awaits) + of(pair.readies);
+    }
+    return bytes;
+}
+
 bool Program::opens_the_rail() const
 {
     const auto is_at_hand = [&](std::uint32_t d) {

@@ -2,6 +2,7 @@
 // A plan made ready to run: flat tables of what follows an op, and of what each pair has to do.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -38,6 +39,8 @@ public:
     {
         return pairs_[static_cast<std::size_t>(level)];
     }
+    // Memory of its tables.
+    std::size_t bytes() const;
     // Is there a put on the rail that does not wait for anything of the node?
     bool opens_the_rail() const;
 

@@ -81,10 +81,9 @@ std::size_t CallPlanner::min_bytes(std::size_t collective) const
     return least == 1 ? 0 : least * static_cast<std::size_t>(setup_.topology.size());
 }
 
-const PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choice,
-                                            std::uint64_t sequence)
+const PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choice)
 {
-    if (const PreparedProgram* known = programs_.find(key, sequence)) return *known;
+    if (const PreparedProgram* known = programs_.find(key)) return *known;
     report(key, choice);
     Plan plan = collectives_[key.collective]->plan({.rank = rank_,
                                                     .bytes = key.bytes,
@@ -93,7 +92,7 @@ const PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice&
                                                     .has_bounce = key.has_bounce,
                                                     .is_on_device = key.is_on_device});
     auto program = std::make_unique<Program>(std::move(plan), setup_.topology, rank_);
-    return programs_.add({key, sequence, choice, std::move(program)});
+    return programs_.add({key, choice, std::move(program)});
 }
 
 // Tells the user once for each size.

@@ -12,23 +12,24 @@ const Choice* Programs::choice_of(std::size_t collective, std::size_t bytes) con
     return nullptr;
 }
 
-const PreparedProgram* Programs::find(const ProgramKey& key, std::uint64_t sequence)
+const PreparedProgram* Programs::find(const ProgramKey& key)
 {
-    for (PreparedProgram& p : kept_) {
-        if (p.key != key) continue;
-        p.used = sequence;
-        return &p;
-    }
-    return nullptr;
+    const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                    [&](const PreparedProgram& p) { return p.key == key; });
+    if (found == kept_.end()) return nullptr;
+    kept_.splice(kept_.begin(), kept_, found);
+    return &kept_.front();
 }
 
 const PreparedProgram& Programs::add(PreparedProgram made)
 {
-    if (kept_.size() == max_kept) {
-        kept_.erase(std::min_element(kept_.begin(), kept_.end(),
-                                     [](const auto& a, const auto& b) { return a.used < b.used; }));
+    kept_.push_front(std::move(made));
+    bytes_ += kept_.front().program->bytes();
+    while (kept_.size() > max_kept || (kept_.size() > 1 && bytes_ > max_bytes)) {
+        bytes_ -= kept_.back().program->bytes();
+        kept_.pop_back();
     }
-    return kept_.emplace_back(std::move(made));
+    return kept_.front();
 }
 
 }  // namespace hier

@@ -2,9 +2,9 @@
 // The programs of a team's last calls, ready to run again.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <list>
 #include <memory>
-#include <vector>
 
 #include "coll/common/collective.hpp"
 #include "exec/program.hpp"
@@ -23,25 +23,28 @@ struct ProgramKey {
 
 struct PreparedProgram {
     ProgramKey key;
-    std::uint64_t used;  // sequence number of the last use
     Choice choice;
     std::unique_ptr<Program> program;
 };
 
 class Programs {
 public:
-    static constexpr std::size_t max_kept = 8;
+    static constexpr std::size_t max_kept = 64;
+    // Of all programs together. A larger one is kept until the next one is made. On 8,192 nodes of
+    // one rank a program has some 4 MiB.
+    static constexpr std::size_t max_bytes = 64 << 20;
 
     // How calls of this size travelled, if one of their programs is still kept.
     const Choice* choice_of(std::size_t collective, std::size_t bytes) const;
     // nullptr: the program has to be made.
-    const PreparedProgram* find(const ProgramKey& key, std::uint64_t sequence);
-    // Drops the program that was used least recently, if there are too many. The reference is good
-    // until the next program is added.
+    const PreparedProgram* find(const ProgramKey& key);
+    // Drops the programs that were used least recently, if there are too many. The reference is
+    // good until the next program is added.
     const PreparedProgram& add(PreparedProgram made);
 
 private:
-    std::vector<PreparedProgram> kept_;
+    std::list<PreparedProgram> kept_;  // the one that was used last comes first
+    std::size_t bytes_ = 0;            // of all of them
 };
 
 }  // namespace hier

@@ -62,7 +62,7 @@ Status Team::begin(const Call& call)
     const ProgramKey key{call.collective, call.bytes, call.in_place, binding.bounce.base != nullptr,
                          is_of_device(binding.receive.memory) || is_of_device(binding.send.memory)};
     if (tracer_) tracer_->write();  // of the last call; prepare() may drop its program
-    const PreparedProgram& prepared = planner_->prepare(key, choice, sequence_);
+    const PreparedProgram& prepared = planner_->prepare(key, choice);
     return executor_->start(*prepared.program, binding, trace_of(prepared));
 }
 

@@ -17,8 +17,9 @@ using namespace hier::test;
 std::vector<std::string> lines;
 void collect(int, const char* line) { lines.emplace_back(line); }
 
-int chosen = 0;   // calls of choose()
-int planned = 0;  // calls of plan()
+int chosen = 0;       // calls of choose()
+int planned = 0;      // calls of plan()
+std::size_t ops = 0;  // of each plan
 std::size_t slow_below = 0;
 
 class Counting final : public Collective {
@@ -36,7 +37,12 @@ public:
     Plan plan(const PlanInput&) const override
     {
         planned++;
-        return {};
+        Plan plan;
+        Op op{};
+        op.kind = Op::Kind::announce;
+        op.peer = Op::every_peer;
+        plan.ops.assign(ops, op);
+        return plan;
     }
     Cost cost(std::size_t bytes, const Constraints& constraints) const override
     {
@@ -83,11 +89,11 @@ const char* a_size_keeps_its_choice()
     const Choice first = planner.choose(call);
     ProgramKey key{
         .collective = 0, .bytes = 4, .in_place = false, .has_bounce = false, .is_on_device = false};
-    const Program* program = planner.prepare(key, first, 1).program.get();
+    const Program* program = planner.prepare(key, first).program.get();
     if (planner.choose(call).depth != first.depth || chosen != 1) return "it is chosen again";
-    if (planner.prepare(key, first, 2).program.get() != program) return "it is planned again";
+    if (planner.prepare(key, first).program.get() != program) return "it is planned again";
     key.in_place = true;
-    if (planner.prepare(key, planner.choose(call), 3).program.get() == program || planned != 2)
+    if (planner.prepare(key, planner.choose(call)).program.get() == program || planned != 2)
         return "in place there is no plan of its own";
     return chosen == 1 ? nullptr : "in place it is chosen again";
 }
@@ -107,12 +113,46 @@ void test_min_bytes(void**)
     assert_int_equal(faster_from_128, 3 * 128);
 }
 
+// How many of these programs are still kept, after all of them were made?
+std::size_t kept_of(std::size_t programs, std::size_t ops_of_each)
+{
+    ops = ops_of_each;
+    const TeamSetup setup = setup_of("3");
+    CallPlanner planner(setup, 1, collectives);
+    const auto prepare = [&](std::size_t i) {
+        (void)planner.prepare({.collective = 0,
+                               .bytes = 2 * i,
+                               .in_place = false,
+                               .has_bounce = false,
+                               .is_on_device = false},
+                              {.chunk = i});
+    };
+    for (std::size_t i = 0; i < programs; i++) prepare(i);
+    planned = 0;
+    // From the last one on, because every program that is made again drops an older one.
+    std::size_t kept = 0;
+    for (std::size_t i = programs; i > 0 && planned == 0; i--) {
+        prepare(i - 1);
+        kept += planned == 0 ? 1 : 0;
+    }
+    ops = 0;
+    return kept;
+}
+
+void test_memory_of_programs_is_bounded(void**)
+{
+    const std::size_t third = Programs::max_bytes / 3 / sizeof(Op);
+    assert_int_equal(kept_of(Programs::max_kept + 5, 10), Programs::max_kept);
+    const std::size_t few = kept_of(5, third / 2);
+    assert_true(few >= 2 && few < 5);
+    assert_int_equal(kept_of(5, 4 * third), 1);  // larger than the bound
+}
+
 std::size_t lines_of(int rank)
 {
     lines.clear();
     const TeamSetup setup = setup_of("3");
     CallPlanner planner(setup, rank, collectives);
-    std::uint64_t sequence = 0;
     for (int round = 0; round < 2; round++) {
         // More sizes than programs are kept: in the second round all of them are made again.
         for (std::size_t bytes = 2; bytes <= 4 * Programs::max_kept; bytes += 2) {
@@ -121,7 +161,7 @@ std::size_t lines_of(int rank)
                                  .in_place = false,
                                  .has_bounce = false,
                                  .is_on_device = false};
-            (void)planner.prepare(key, {.chunk = bytes}, ++sequence);
+            (void)planner.prepare(key, {.chunk = bytes});
         }
     }
     return lines.size();
@@ -147,6 +187,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_known_calls),
         cmocka_unit_test(test_choice_of_a_size),
         cmocka_unit_test(test_min_bytes),
+        cmocka_unit_test(test_memory_of_programs_is_bounded),
         cmocka_unit_test(test_the_user_is_told_once_a_size),
     };
     return hier::test::run_cases(argc, argv, "call_planner", tests, collect_logs);
