@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "node/device/peer_table.hpp"
 #include "test/support/forked.hpp"
+#include "test/support/own_table.hpp"
 #include "test/support/wrapped/system.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -47,42 +48,27 @@ void test_words(void**)
     assert_true(parse_export({4096, UINT64_MAX - 4096, 7, segment}).has_value());
 }
 
-// The table as another process would see it.
-const ExportMemory& map_own()
-{
-    static const SharedMemory mapped =
-        SharedMemory::open_to_read(ExportTable::instance().address().memory, sizeof(ExportMemory));
-    return *reinterpret_cast<const ExportMemory*>(mapped.data());
-}
-
-ExportEntry entry_at(std::size_t i)
-{
-    ExportWords words;
-    for (std::size_t k = 0; k < words.size(); k++) words[k] = map_own().entries[i][k];
-    return parse_export(words).value_or(ExportEntry{});
-}
-
 void test_changes(void**)
 {
     ExportTable& table = ExportTable::instance();
     const ExportEntry one{4096, 100, 7, 3}, other{8192, 100, 8};
     const ExportEntry both[] = {one, other};
     const std::uint64_t first = table.change(both, {});
-    assert_true(first > 0 && first % 2 == 0 && map_own().version == first);
-    assert_int_equal(map_own().count, 2);
+    assert_true(first > 0 && first % 2 == 0 && own_table().version == first);
+    assert_int_equal(own_table().count, 2);
     const ExportEntry closed{4096, 100, 7, -1};
     const std::uint64_t second = table.change({&closed, 1}, {&other, 1});
-    assert_true(second > first && map_own().version == second && map_own().count == 1);
+    assert_true(second > first && own_table().version == second && own_table().count == 1);
     assert_int_equal(entry_at(0).descriptor, -1);
 
     std::vector<ExportEntry> many(ExportMemory::max_entries);
     for (std::size_t i = 0; i < many.size(); i++) many[i] = {i + 1, 1, i + 100};
     assert_int_equal(table.change(many, {}), 0);
-    assert_true(map_own().version == second && map_own().count == 1);
+    assert_true(own_table().version == second && own_table().count == 1);
     assert_true(table.change(many, {&closed, 1}) > second);
-    assert_int_equal(map_own().count, ExportMemory::max_entries);
+    assert_int_equal(own_table().count, ExportMemory::max_entries);
     assert_true(table.change({}, many) > second);
-    assert_int_equal(map_own().count, 0);
+    assert_int_equal(own_table().count, 0);
 }
 
 // The rows that answer peers.
@@ -95,7 +81,7 @@ void test_answers(void**)
     assert_false(table.say_lost(ExportMemory::max_peers + 1));
     assert_true(table.say_lost(5));
     assert_true(table.say_seen(5, 20));
-    const ExportMemory::Seen& row = map_own().seen[4];
+    const ExportMemory::Seen& row = own_table().seen[4];
     assert_true(row.process == 5 && row.version == 20 && row.losses == 1);
 }
 

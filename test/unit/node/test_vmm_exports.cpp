@@ -5,6 +5,7 @@
 #include "node/device/peer_vmm_segments.hpp"
 #include "node/device/vmm_exports.hpp"
 #include "test/support/engine_rank.hpp"
+#include "test/support/own_table.hpp"
 
 namespace {
 
@@ -200,7 +201,9 @@ void test_limit_of_descriptors(void**)
         pair.meet();
         if (self.rank() == 0) pair.take_in();  // rank 2 is late
         pair.meet();
+        const std::uint64_t version = own_table().version;
         if (pair.share_if_owner(base, count * segment_bytes)) return "offered without rank 2";
+        if (own_table().version != version) return "rank 2 is not waited for";
         pair.meet();
         if (self.rank() == 2) pair.take_in();
         pair.meet();
