@@ -118,11 +118,12 @@ private:
     // Tells the ranks that write here that they may.
     void announce_on_rail()
     {
-        std::vector<int> told;
+        std::vector<bool> is_told(static_cast<std::size_t>(topo_.size()));
         routing_.for_each_entering(rank_, [&](int source, Extent) {
             const int sender = routing_.previous_hop(source, node_);
-            if (std::find(told.begin(), told.end(), sender) != told.end()) return;
-            told.push_back(sender);
+            const auto index = static_cast<std::size_t>(sender);
+            if (is_told[index]) return;
+            is_told[index] = true;
             writer_.add(shape_.eager ? Op::Kind::await_entered : Op::Kind::announce, Level::rail,
                         sender);
             if (shape_.eager && shard(rank_).length == 0) enter_on_rail(sender);

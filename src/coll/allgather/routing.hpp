@@ -99,7 +99,12 @@ public:
                 for (const Extent slice : bundle(from)) f(leader, slice);
                 continue;
             }
-            for (const int source : topo_.ranks_on(from)) {
+            // On the rail of this rank alone: that is every so many ranks of a node.
+            const auto sources = topo_.ranks_on(from);
+            const auto rails = static_cast<std::size_t>(topo_.rails());
+            for (auto l = static_cast<std::size_t>(topo_.rail_of(rank)); l < sources.size();
+                 l += rails) {
+                const int source = sources[l];
                 if (shard(source).length > 0 && topo_.entry(source, node) == rank)
                     f(source, shard(source));
             }
