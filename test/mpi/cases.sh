@@ -15,7 +15,7 @@
 # The keys, with their defaults in brackets:
 #
 #   set        the run that the case belongs to [default]. all: only run --all; valgrind: only run --valgrind; rdma:
-#              only run --rdma. run --all has the default cases, too.
+#              only run --rdma; soak: only test/soak. run --all has the default cases, too.
 #
 #   Ranks and nodes. Either ranks and node_size, on this machine, or a layout on several nodes.
 #   ranks      the number of ranks [2]
@@ -504,3 +504,13 @@ case_ rdma-stop set=rdma ranks=3 node_size=1 mca="$one $fails_after 3" status=er
 case_ rdma-cut set=rdma ranks=2 node_size=1 mca="$one $fails_after 5" -- fault --mode cut
 case_ rdma-counts set=rdma ranks=3 node_size=1 mca="$one coll_hier_timeout 3" status=error says="survivor: error class" \
     -- fault --mode counts
+
+# ---- test/soak
+soak=(set=soak ranks=4 limit=$((soak_seconds + 120)))
+case_ soak-host "${soak[@]}" node_size=2 -- soak --expect hier --seconds "$soak_seconds"
+case_ soak-host-cluster "${soak[@]}" layout=2,2 -- soak --expect hier --seconds "$soak_seconds"
+case_ soak-gpu "${soak[@]}" node_size=2 gpu=20 -- gpu_soak --expect hier --seconds "$soak_seconds"
+case_ soak-gpu-cluster "${soak[@]}" layout=2,2 gpu=20 -- gpu_soak --expect hier --seconds "$soak_seconds"
+case_ soak-gpu-cuda "${soak[@]}" node_size=2 gpu=20 runtime=cuda -- gpu_soak --expect hier --seconds "$soak_seconds"
+case_ soak-gpu-cuda-cluster "${soak[@]}" layout=2,2 gpu=20 runtime=cuda -- gpu_soak --expect hier --seconds "$soak_seconds"
+case_ soak-killed "${soak[@]}" node_size=2 status=error -- fuzz --expect hier --cases 1000000000

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "figures.hpp"
+
+#include "test/mpi/lib/resources.hpp"
+#include "test/mpi/programs/fuzz/memory.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <malloc.h>
+
+namespace hier_test::soak {
+
+namespace {
+
+// A number of /proc/self/status, in the unit that stands there.
+double status(const std::string& wanted)
+{
+    std::ifstream file("/proc/self/status");
+    for (std::string line; std::getline(file, line);) {
+        if (line.compare(0, wanted.size() + 1, wanted + ":") == 0) {
+            return std::strtod(line.c_str() + wanted.size() + 1, nullptr);
+        }
+    }
+    return 0;
+}
+
+double lines_of_maps()
+{
+    std::ifstream file("/proc/self/maps");
+    return static_cast<double>(
+        std::count(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>(), '\n'));
+}
+
+}  // namespace
+
+std::vector<Figure> measure()
+{
+    malloc_trim(0);
+    const Resources held = Resources::now();
+    std::vector<Figure> figures{
+        // The allocator keeps some pages between blocks that are in use.
+        {"private KiB", status("RssAnon"), 1024},
+        // Open MPI touches its own shared memory bit by bit.
+        {"shared KiB", status("RssShmem"), 1024},
+        {"locked KiB", status("VmLck") + status("VmPin"), 0},
+        // The allocator makes and returns some, and the kernel joins neighbours.
+        {"mappings", lines_of_maps(), 12},
+        {"shared mappings", static_cast<double>(held.shared_mappings), 0},
+        {"descriptors", static_cast<double>(held.descriptors), 0},
+        {"threads", status("Threads"), 0},
+    };
+    for (const fuzz::DeviceFigure& device : fuzz::device_figures()) {
+        figures.push_back({device.name, static_cast<double>(device.value), device.slack});
+    }
+    return figures;
+}
+
+}  // namespace hier_test::soak
