@@ -7,14 +7,14 @@
 /* A small call is over before opal_progress() has asked all of Open MPI's components whether they have
  * something to do. But a program that makes no other calls needs that, too. So every fourth pass goes
  * to opal_progress(), counted over all calls. */
-static void progress(void)
+static void progress(hier_team* team)
 {
     enum { share = 4 };
     static unsigned calls = 0; /* of all threads */
     if (0 == __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % share) {
         opal_progress();
     } else {
-        (void)hier_progress();
+        (void)hier_progress_team(team);
     }
 }
 
@@ -23,7 +23,7 @@ static int run(const mca_coll_hier_call_t* call, const hier_call* args)
     hier_request* request;
     int rc = hier_start(call->module->team, args, &request);
     while (HIER_IN_PROGRESS == rc) {
-        progress();
+        progress(call->module->team);
         mca_coll_hier_end_if_broken(call);
         rc = hier_test(request);
     }

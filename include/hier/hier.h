@@ -175,6 +175,8 @@ void hier_interrupt(hier_team* team, const unsigned char* is_dead);
 int hier_team_error(const hier_team* team);
 /* Moves all running collectives of the process. Returns how many moved, for opal_progress. */
 int hier_progress(void);
+/* The same for the running collective of one team, for the thread that waits for it. */
+int hier_progress_team(hier_team* team);
 /* Peers may leave from now on: only calls send to them any more. Local. */
 void hier_quiesce(void);
 /* After the last team is gone: releases what the process shares (network workers and connections).

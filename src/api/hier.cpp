@@ -174,6 +174,11 @@ int hier_progress(void)
     return hier::guarded(0, [] { return hier::ProgressEngine::instance().progress(); });
 }
 
+int hier_progress_team(hier_team* team)
+{
+    return hier::guarded(0, [&] { return hier::ProgressEngine::instance().progress(team->team); });
+}
+
 void hier_quiesce(void) { hier::quiesce_networks(); }
 
 void hier_finalize(void)

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <mutex>
 #include <new>
 
 #include "base/log.hpp"
@@ -11,6 +12,12 @@
 #include "team/team.hpp"
 
 namespace hier {
+
+struct ProgressEngine::Pass {
+    std::size_t place = 0;  // in the list, of the next team
+    int moved = 0;
+    bool should_yield = false;
+};
 
 ProgressEngine& ProgressEngine::instance()
 {
@@ -20,78 +27,119 @@ ProgressEngine& ProgressEngine::instance()
 
 void ProgressEngine::add(Team& team)
 {
-    if (!team.has_rail()) return;  // inside a node nobody waits for who is not in the call
-    const std::lock_guard lock(mutex_);
-    answering_.push_back(&team);
+    const std::lock_guard lock(lists_lock_);
+    running_.reserve(teams_ + 1);
+    // Inside a node nobody waits for a rank that is not in the call.
+    if (team.has_rail()) answering_.push_back(&team);
+    teams_++;
+}
+
+void ProgressEngine::forget(Team& team)
+{
+    {
+        const std::lock_guard lock(lists_lock_);
+        std::erase(answering_, &team);
+        std::erase(running_, &team);
+        count_ = running_.size();
+        teams_--;
+    }
+    // No thread finds the team any more. One that has found it before holds its lock.
+    const std::lock_guard last(team.mutex());
 }
 
 Status ProgressEngine::start(Team& team, const Call& call, Request*& request)
 {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(team.mutex());
     Status status = Status::ok;
     try {
-        running_.reserve(running_.size() + 1);
         status = team.start(call, request);
     } catch (const std::exception& e) {  // the others would wait for this rank
         log(HIER_LOG_ERROR, "a collective call cannot be started: %s", e.what());
         status = team.refuse(Status::out_of_memory);
     }
-    const bool is_known = std::find(running_.begin(), running_.end(), &team) != running_.end();
-    if (status == Status::in_progress && !is_known) {
-        running_.push_back(&team);
-        count_ = running_.size();
-    }
+    if (status != Status::in_progress) return status;
+    const std::lock_guard lists(lists_lock_);
+    if (std::find(running_.begin(), running_.end(), &team) != running_.end()) return status;
+    running_.push_back(&team);
+    count_.store(running_.size(), std::memory_order_relaxed);
     return status;
 }
 
 void ProgressEngine::refuse(Team& team)
 {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(team.mutex());
     (void)team.refuse(Status::transport_error);
 }
 
 void ProgressEngine::interrupt(Team& team, const std::vector<bool>& is_dead)
 {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(team.mutex());
     team.interrupt(is_dead);
 }
 
 int ProgressEngine::progress()
 {
+    // A pass over the networks costs some 300 ns once there are connections.
+    constexpr unsigned when_idle = 64, in_a_call = 16;
     if (count_.load(std::memory_order_relaxed) == 0) {
-        if (is_time_for_idle_progress()) {
+        if (is_time_for_networks(when_idle)) {
             progress_networks();
             sweep_networks();
-            const std::unique_lock lock(mutex_, std::try_to_lock);
-            if (lock.owns_lock()) answer_failures();
+            answer_failures();
         }
         return 0;
     }
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return 0;
-    int moved = 0;
-    bool should_yield = false;
-    for (std::size_t i = 0; i < running_.size();) {
-        Team& team = *running_[i];
-        const Status status = team.progress();
-        moved += team.moved() ? 1 : 0;
-        should_yield = should_yield || team.oversubscribed();
-        if (status == Status::in_progress) {
-            i++;
-        } else {
-            running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
-        }
+    Pass pass;
+    while (Team* team = take_next(pass)) {
+        const std::lock_guard lock(team->mutex(), std::adopt_lock);
+        pass.moved += move(*team) ? 1 : 0;
     }
-    count_ = running_.size();
     // A call on one node progresses no worker, even if each of its passes moves something; but peers of
     // another communicator may wait for an answer (over TCP, UCX 1.18 completes a put only when its
     // target has answered).
-    if (is_time_for_idle_progress()) {
+    if (is_time_for_networks(in_a_call)) {
         progress_networks();
         answer_failures();
     }
-    if (moved == 0 && should_yield) sched_yield();
-    return moved;
+    if (pass.moved == 0 && pass.should_yield) sched_yield();
+    return pass.moved;
+}
+
+int ProgressEngine::progress(Team& team)
+{
+    bool has_moved = false;
+    {
+        const std::unique_lock lock(team.mutex(), std::try_to_lock);
+        if (lock.owns_lock()) has_moved = move(team);
+    }
+    if (!has_moved && team.oversubscribed()) sched_yield();
+    return has_moved ? 1 : 0;
+}
+
+// The next running team that no other thread is moving, with its lock; null at the end. Teams that come or
+// go meanwhile may be left out until the next pass.
+Team* ProgressEngine::take_next(Pass& pass)
+{
+    if (pass.place >= count_.load(std::memory_order_relaxed)) return nullptr;
+    const std::lock_guard lock(lists_lock_);
+    while (pass.place < running_.size()) {
+        Team& team = *running_[pass.place++];
+        pass.should_yield = pass.should_yield || team.oversubscribed();
+        if (team.mutex().try_lock()) return &team;
+    }
+    return nullptr;
+}
+
+// The team's lock is held until the team is off the list. So a call that is started meanwhile is not lost.
+bool ProgressEngine::move(Team& team)
+{
+    const Status status = team.progress();
+    const bool has_moved = team.moved();
+    if (status == Status::in_progress) return has_moved;
+    const std::lock_guard lock(lists_lock_);
+    std::erase(running_, &team);
+    count_.store(running_.size(), std::memory_order_relaxed);
+    return has_moved;
 }
 
 // A failed call returns when nobody can write into its buffers any more, and over a network a rank that
@@ -100,25 +148,30 @@ void ProgressEngine::answer_failures()
 {
     constexpr std::size_t at_once = 8;
     if (networks_are_quiet()) return;
-    for (std::size_t i = std::min(at_once, answering_.size()); i > 0; i--) {
-        next_answer_ = (next_answer_ + 1) % answering_.size();
-        answering_[next_answer_]->answer_failure();
+    for (std::size_t i = 0; i < at_once; i++) {
+        Team* const team = take_next_answering();
+        if (team == nullptr) continue;
+        const std::lock_guard lock(team->mutex(), std::adopt_lock);
+        team->answer_failure();
     }
 }
 
-bool ProgressEngine::is_time_for_idle_progress()
+// With its lock. Null: there is none, or another thread is at it.
+Team* ProgressEngine::take_next_answering()
 {
-    // (A pass costs some 300 ns once there are connections.)
-    constexpr unsigned idle_calls_per_pass = 64;
-    return idle_calls_.fetch_add(1, std::memory_order_relaxed) % idle_calls_per_pass == 0;
+    const std::lock_guard lock(lists_lock_);
+    if (answering_.empty()) return nullptr;
+    next_answer_ = (next_answer_ + 1) % answering_.size();
+    Team& team = *answering_[next_answer_];
+    return team.mutex().try_lock() ? &team : nullptr;
 }
 
-void ProgressEngine::forget(Team& team)
+// No atomic increment, which every pass would pay for: if two threads count at once, one is lost.
+bool ProgressEngine::is_time_for_networks(unsigned passes)
 {
-    const std::lock_guard lock(mutex_);
-    std::erase(answering_, &team);
-    std::erase(running_, &team);
-    count_ = running_.size();
+    const unsigned now = passes_.load(std::memory_order_relaxed);
+    passes_.store(now + 1, std::memory_order_relaxed);
+    return now % passes == 0;
 }
 
 }  // namespace hier

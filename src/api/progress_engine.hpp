@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The running calls of the process, moved from one place.
+// The running calls of the process, moved from one place by any thread.
+//
+//     thread 1                      thread 2
+//       list: next team, a            list: next team; a is taken, so b
+//       a.progress()                  b.progress()                        both copy at the same time
+//
+// Each team has a lock of its own, which a thread holds while it works on the team. The lists have
+// another one. A thread takes a team from a list with try_lock, and gives up the lists' lock before it
+// works on the team. So nobody waits for the lists' lock while somebody else copies.
 #pragma once
 
 #include <atomic>
-#include <mutex>
+#include <cstddef>
 #include <vector>
 
+#include "base/spin_lock.hpp"
 #include "hier/call.hpp"
 
 namespace hier {
@@ -23,21 +32,29 @@ public:
     Status start(Team& team, const Call& call, Request*& request);
     void refuse(Team& team);
     void interrupt(Team& team, const std::vector<bool>& is_dead);
-    // How many teams moved. Returns at once when another thread is at it.
+    // Moves all running teams but those that other threads are moving. Returns how many have moved.
     int progress();
-    // The team is going away.
+    // The same for one team. A thread that waits for a call spends most of its passes here.
+    int progress(Team& team);
+    // The team is going away. Waits for a thread that is moving it.
     void forget(Team& team);
 
 private:
-    bool is_time_for_idle_progress();
-    void answer_failures();  // under the lock
+    struct Pass;  // what a pass over the running teams has seen
 
-    std::mutex mutex_;
+    Team* take_next(Pass& pass);
+    Team* take_next_answering();
+    bool move(Team& team);
+    void answer_failures();
+    bool is_time_for_networks(unsigned passes);
+
+    SpinLock lists_lock_;  // of the next five. A thread that has it waits for nothing
     std::vector<Team*> answering_;
     std::size_t next_answer_ = 0;
-    std::vector<Team*> running_;
-    std::atomic<std::size_t> count_{0};
-    std::atomic<unsigned> idle_calls_{0};
+    std::vector<Team*> running_;  // has room for all teams
+    std::size_t teams_ = 0;
+    std::atomic<std::size_t> count_{0};  // of running_, to be read without the lock
+    std::atomic<unsigned> passes_{0};
 };
 
 }  // namespace hier

@@ -28,7 +28,7 @@ private:
     std::atomic<bool> is_free_{true};
 };
 
-// The progress engine's lock protects all but Request::test. The queue allocates only when more
+// The team's mutex protects all but Request::test. The queue allocates only when more
 // calls are under way than ever before.
 class RequestQueue {
 public:

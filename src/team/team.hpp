@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,7 +28,7 @@ struct TeamParts {
     MakeNetwork network;                          // for a team on several nodes
 };
 
-// The progress engine's lock protects all functions but those for any thread.
+// The team's mutex protects all functions but those for any thread.
 class Team {
 public:
     // Collective over the bootstrap's team. `team` is the group of all its ranks. The caller is
@@ -36,6 +37,8 @@ public:
          const TeamParts& parts);
     ~Team();
 
+    // Held around each of the following functions. Two teams work at the same time.
+    std::mutex& mutex() { return mutex_; }
     // in_progress: `request` stands for the call. bad_argument: nothing has started. Any other
     // status is the error that has broken the team.
     Status start(const Call& call, Request*& request);
@@ -67,6 +70,7 @@ private:
     Status begin(const Call& call);
     Trace* trace_of(const PreparedProgram& prepared);
 
+    std::mutex mutex_;
     TeamSetup setup_;
     int rank_;
     std::unique_ptr<Executor> executor_;

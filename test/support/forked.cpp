@@ -13,6 +13,7 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <mutex>
 #include <new>
 
 #include "base/log.hpp"
@@ -39,6 +40,8 @@ struct Pair {
     std::size_t bytes;
     std::byte data[max_bytes];
 };
+
+std::mutex log_mutex;  // of the text, while threads add lines
 
 std::string& log_text()
 {
@@ -102,7 +105,11 @@ bool ForkedRank::is_logged(const std::string& words)
     return log_text().find(words) != std::string::npos;
 }
 std::string ForkedRank::log_lines() { return log_text(); }
-void ForkedRank::add_log(const char* line) { log_text() += std::string(line) + '\n'; }
+void ForkedRank::add_log(const char* line)
+{
+    const std::lock_guard lock(log_mutex);
+    log_text() += std::string(line) + '\n';
+}
 void ForkedRank::while_waiting(int (*step)()) { waiting_step = step; }
 
 bool await(const std::function<bool()>& step)

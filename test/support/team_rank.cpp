@@ -108,7 +108,7 @@ int TeamRank::start_raw(const std::byte* send, std::byte* recv, std::size_t byte
 int TeamRank::finish(int code)
 {
     (void)await([&] {
-        if (code == HIER_IN_PROGRESS) (void)hier_progress();
+        if (code == HIER_IN_PROGRESS) (void)hier_progress_team(team_);
         if (code == HIER_IN_PROGRESS) code = hier_test(request_);
         return code != HIER_IN_PROGRESS;
     });

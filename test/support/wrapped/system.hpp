@@ -2,6 +2,7 @@
 // System calls that fail if a test says so. Otherwise they are the real ones.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -41,7 +42,7 @@ enum class Writev {
     ends_early    // writes nothing more, without an error
 };
 inline Writev writev_mode = Writev::works;
-inline int writev_calls = 0;
+inline std::atomic<int> writev_calls = 0;  // of all threads
 inline void (*before_writev)() = nullptr;
 
 // pread() of /proc/self/pagemap finds this value for every page; 0: the file cannot be read.
