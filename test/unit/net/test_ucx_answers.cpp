@@ -126,8 +126,8 @@ std::string put_in_parts(ForkedRank& self)
     const std::size_t few = puts_of(1 << 20), many = puts_of((8 << 20) + 1);
     team.end();
     if (!fault.empty()) return fault;
-    // Each part but the last one has a word behind it.
-    return many == few + 16 ? "" : std::to_string(few) + " puts, then " + std::to_string(many);
+    // Each part but the last one has a word behind it. There may be heartbeats, too.
+    return many >= few + 16 ? "" : std::to_string(few) + " puts, then " + std::to_string(many);
 }
 
 void test_a_large_chunk_goes_in_parts(void**)
