@@ -107,6 +107,8 @@ public:
     virtual std::uint32_t arrived(int peer) = 0;
     // Is the connection to `peer` known to be broken? Then nothing more comes from this peer.
     virtual bool is_lost(int) { return false; }
+    // Has the process of `peer` ended? This asks the system, so ask rarely. Only a node can tell.
+    virtual bool has_ended(int) { return false; }
     // Moves transfers on and reports completions. Returns the first error that any rank of the
     // group has raised.
     virtual Status progress(Completions& completions) = 0;

@@ -55,19 +55,22 @@ void Failure::stop(Transport& transport)
 }
 
 // A peer writes no more when all data that is due from it is here. Otherwise the peer has to say
-// that it has stopped. Inside a node the writes of a dead process have ended. Over a network they
+// that it has stopped. Inside a node the writes of a dead process have ended, whoever says that it is
+// dead. Over a network they
 // may still be on their way.
 bool Failure::may_be_written(Level level) const
 {
-    const auto has_ended = [&](int rank) {
-        return level == Level::node && !is_dead_.empty() &&
-               is_dead_[static_cast<std::size_t>(rank)];
+    const auto has_ended = [&](const Program::Pair& pair) {
+        return (level == Level::node && !is_dead_.empty() &&
+                is_dead_[static_cast<std::size_t>(pair.rank)]) ||
+               run_.transport(level)->has_ended(pair.peer);
     };
     const auto pairs = run_.program->pairs(level);
     return std::any_of(pairs.begin(), pairs.end(), [&](const Program::Pair& pair) {
-        return !pair.awaits.empty() && !has_ended(pair.rank) &&
+        return !pair.awaits.empty() &&
                run_.transport(level)->may_write(pair.peer,
-                                                run_.program->op(pair.awaits.back()).count);
+                                                run_.program->op(pair.awaits.back()).count) &&
+               !has_ended(pair);
     });
 }
 

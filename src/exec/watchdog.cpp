@@ -47,7 +47,11 @@ Status Watchdog::look()
     if (now - last_look_ > period) last_move_ += now - last_look_ - period;
     last_look_ = now;
     if (has_moved_) note_movement(now);
-    if (now - last_heartbeat_ >= period) pass_on_heartbeat(now);
+    if (now - last_heartbeat_ >= period) {
+        // What a process has sent before its death is taken in while something moves.
+        if (!moves_ && has_lost_rank()) return Status::peer_failed;
+        pass_on_heartbeat(now);
+    }
     if (now - last_move_ > limits_.timeout) return stall(now);
     if (run_.not_ready > 0 && !late_reported_ && now - run_.began > limits_.timeout) {
         late_reported_ = true;
@@ -71,9 +75,29 @@ void Watchdog::pass_on_heartbeat(Clock::time_point now)
     if (highest == heartbeat_) return;
     heartbeat_ = highest;
     sign_of_life(now);
+    tell();
+}
+
+void Watchdog::tell() const
+{
     for (Transport* t : run_.transports) {
         if (t != nullptr) t->tell(heartbeat_);
     }
+}
+
+// Only where the dead rank still owes something: another one may have ended its part.
+bool Watchdog::has_lost_rank() const
+{
+    const auto pairs = run_.program->pairs(Level::node);
+    for (std::size_t i = 0; i < pairs.size(); i++) {
+        const Run::Cursor& cursor = run_.cursors_of(Level::node)[i];
+        const bool is_due =
+            cursor.ready < pairs[i].readies.size() || cursor.await < pairs[i].awaits.size();
+        if (!is_due || !run_.transport(Level::node)->has_ended(pairs[i].peer)) continue;
+        log(HIER_LOG_ERROR, "the process of rank %d has ended", pairs[i].rank);
+        return true;
+    }
+    return false;
 }
 
 void Watchdog::note_movement(Clock::time_point now)
@@ -101,6 +125,7 @@ Status Watchdog::stall(Clock::time_point now)
     last_report_ = now;
     is_stalled_ = !limits_.fails;
     report_stall(now);
+    if (!limits_.fails) tell();  // a dead peer does not take it
     return limits_.fails ? Status::timed_out : Status::ok;
 }
 

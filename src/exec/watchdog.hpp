@@ -7,6 +7,9 @@
 // rank that misses a peer, or whose own bytes move, tells the others a number now and then, its
 // heartbeat, and the number grows. Every rank passes on the highest number that it has heard, as a
 // Lamport clock does. The number stands still when nobody is missed and nothing moves anywhere.
+//
+// The watchdog also looks whether a rank of the node that owes something has died. A network tells
+// that itself, when something is sent there: a heartbeat at the latest.
 #pragma once
 
 #include <chrono>
@@ -31,7 +34,7 @@ public:
 
     // The run has begun.
     void begin();
-    // Called after every pass of a run that has not failed. timed_out: the call has to fail.
+    // Called after every pass of a run that has not failed. An error: the call has to fail.
     Status look();
 
 private:
@@ -40,6 +43,8 @@ private:
     void pass_on_heartbeat(Clock::time_point now);
     void note_movement(Clock::time_point now);
     void sign_of_life(Clock::time_point now);
+    void tell() const;
+    bool has_lost_rank() const;
     Status stall(Clock::time_point now);
     void report_late() const;
     void report_stall(Clock::time_point now) const;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "node/node_transport.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <limits>
 
@@ -21,7 +24,7 @@ std::unique_ptr<NodeSegment> make_segment(const Group& group, bool have_devices)
 
 NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, int intra)
     : segment_(make_segment(group, ranks.have_devices)), context_{.segment = segment_.get()},
-      paths_(make_node_paths(context_, group, ranks, intra))
+      paths_(make_node_paths(context_, group, ranks, intra)), pids_(ranks.pids)
 {
     if (paths_.publish) published_.push_back(paths_.publish.get());
     if (paths_.engines) others_.push_back(paths_.engines.get());
@@ -146,6 +149,13 @@ std::uint32_t NodeTransport::arrived(int peer)
     std::uint32_t count = 0;
     for (const NodePath* path : active_) count += path->arrived(peer);
     return count;
+}
+
+// The ranks of a node have one PID namespace. Another process may have got the number since; then the
+// death stays unnoticed.
+bool NodeTransport::has_ended(int peer)
+{
+    return kill(pids_[static_cast<std::size_t>(peer)], 0) != 0 && errno == ESRCH;
 }
 
 // Copy engines report first. So peers hear of copies that are done, even after a rank has failed.

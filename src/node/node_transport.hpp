@@ -33,6 +33,7 @@ public:
     void submit(Completions& completions) override;
     Status drain(int, std::uint32_t) override { return Status::ok; }
     std::uint32_t arrived(int peer) override;
+    bool has_ended(int peer) override;
     Status progress(Completions& completions) override;
     bool idle() override;
     Status settle() override;
@@ -57,6 +58,7 @@ private:
     std::unique_ptr<NodeSegment> segment_;  // none for a rank that is alone on its node
     NodeContext context_;
     NodePaths paths_;
+    std::vector<int> pids_;  // by rank of the node
     // The paths of a published call, and those of any other call. Copy engines come first.
     std::vector<NodePath*> published_, others_;
     std::span<NodePath* const> active_;  // in this call

@@ -111,6 +111,45 @@ const char* time_without_passes_does_not_count()
 
 void test_suspended(void**) { expect_no_reason(time_without_passes_does_not_count()); }
 
+// Rank 1 of the node has died. Rank 0 waits for its chunk, or has got it.
+const char* a_dead_rank_of_the_node(bool has_all)
+{
+    Plan plan;
+    Op op{};
+    op.level = Level::node;
+    op.kind = Op::Kind::await_data;
+    op.peer = 1;
+    op.count = 1;
+    plan.append(op);
+    FakeNetwork network{{}, std::nullopt};
+    FakeGroup group{2};
+    FakeTransport node{network, group, Level::node, 0, 0};
+    (void)node.begin({.sequence = 1, .send = {}, .receive = {}});
+    const Program program(std::move(plan), Topology(machine("2")), 0);
+    Run run(&node, nullptr);
+    Watchdog watchdog(run, {.timeout = timeout});
+    run.begin(program);
+    watchdog.begin();
+    lines.clear();
+    if (has_all) run.cursors_of(Level::node)[0].await = 1;
+    node.dead = 1;
+    Status status = Status::ok;
+    for (auto time = 0ms; time < 3 * period && status == Status::ok; time += 1ms) {
+        fake_now += 1ms;
+        status = watchdog.look();
+    }
+    if (has_all) return status == Status::ok && lines.empty() ? nullptr : "it is missed";
+    if (status != Status::peer_failed) return "the call goes on";
+    return lines.size() == 1 && lines[0] == "the process of rank 1 has ended" ? nullptr
+                                                                              : "not said";
+}
+
+void test_dead_rank(void**)
+{
+    expect_no_reason(a_dead_rank_of_the_node(false));
+    expect_no_reason(a_dead_rank_of_the_node(true));
+}
+
 int collect_logs(void**)
 {
     set_log(HIER_LOG_ERROR, collect);
@@ -126,7 +165,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_parts),     cmocka_unit_test(test_heartbeat_of_movement),
         cmocka_unit_test(test_movement),  cmocka_unit_test(test_late_peer),
         cmocka_unit_test(test_heartbeat), cmocka_unit_test(test_heartbeat_of_another_rank),
-        cmocka_unit_test(test_suspended),
+        cmocka_unit_test(test_suspended), cmocka_unit_test(test_dead_rank),
     };
     return hier::test::run_cases(argc, argv, "watchdog", tests, collect_logs);
 }

@@ -216,9 +216,12 @@ void UcxLane::tell(std::uint32_t heartbeat)
 {
     const std::lock_guard lock(state_.worker->mutex());
     for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
-        if (state_.peer(i).endpoint == nullptr) continue;
-        (void)flights_.send_word(i, Flight::no_op, offsetof(RailSlot, heartbeat),
-                                 Signal::encode(state_.binding.sequence, heartbeat));
+        const bool has_left = RailBoard::read(state_.slot(i).goodbye) != 0;
+        if (state_.peer(i).endpoint == nullptr || has_left) continue;
+        const Status status =
+            flights_.send_word(i, Flight::no_op, offsetof(RailSlot, heartbeat),
+                               Signal::encode(state_.binding.sequence, heartbeat));
+        if (failed(status)) state_.own_failure = status;
     }
 }
 
