@@ -76,13 +76,17 @@ typedef struct hier_bootstrap {
     void* context;
     int rank, size;
     /* Sends `out` to rank `to` and receives `in` from rank `from` at the same time. `to` and `from` may be
-     * equal, but neither is the caller. Messages from one rank to another arrive in order, and may be shorter than
-     * `in_bytes`, but not longer. 0 or an error. */
+     * equal, but neither is the caller. -1: to nobody, or from nobody. Messages from one rank to another arrive in
+     * order, and may be shorter than `in_bytes`, but not longer. 0 or an error. */
     int (*exchange)(void* context, const void* out, size_t out_bytes, int to, void* in,
                     size_t in_bytes, int from);
     const char*
         name; /* of the team, in traces and log lines: teams of one time have different ones;
                        * or NULL */
+    /* Will this rank take part in the set-up? Asked for the few ranks that are the first to exchange messages
+     * with the caller. The others have to be asked the same about the caller. An absent rank gets no message, and
+     * all ranks that are present get HIER_ERR_SETUP. NULL: all ranks are present. */
+    int (*is_present)(void* context, int rank);
 } hier_bootstrap;
 
 /* UCX takes signal handlers when it is loaded with this library. This puts the earlier ones back. */

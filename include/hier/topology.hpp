@@ -48,6 +48,8 @@ struct PeerRecord {
     std::int32_t pid;         // in the node's process-id namespace
     std::int32_t cpus;        // cores of its host that the job may run on
     std::int32_t has_device;  // 1: it uses a GPU runtime
+    std::uint64_t token;      // of the process, by chance
+    std::uint64_t words;      // where the process lets others of its node try CMA
 };
 static_assert(std::has_unique_object_representations_v<PeerRecord>);
 

@@ -1,27 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A queue of at most N entries from one rank to another, in memory that both share. Entry i is at
-// place i % N.
+// A queue of at most `length` entries from one rank to another, in memory that both share. Entry i
+// is at place i % length.
 //
 //              done (receiver)        sent (sender)
 //   ... | i-2 | i-1 |  i  | i+1 | i+2 |  free ...
 //
 // Each of the two counts has one writer. A rank that sees a count grow also sees everything that
-// the writer did before.
+// the writer did before. The entries lie behind the sender's count. The receiver's count lies
+// elsewhere (node_layout.hpp).
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "node/node_segment.hpp"
-
 namespace hier {
 
-// Zeroed memory is an empty ring.
-template <class Entry, std::size_t N> class alignas(cache_line) EntryRing {
+// Refers to the memory of a ring. Zeroed memory is an empty ring.
+template <class Entry> class EntryRing {
 public:
-    static constexpr std::size_t length = N;
+    // Bytes of the sender's count and the entries.
+    static constexpr std::size_t sender_bytes(std::size_t length)
+    {
+        return sizeof(std::uint64_t) + length * sizeof(Entry);
+    }
+
+    // `length` is a power of two.
+    EntryRing(std::byte* sender, std::byte* receiver, std::size_t length)
+        : sent_(*reinterpret_cast<std::atomic<std::uint64_t>*>(sender)),
+          done_(*reinterpret_cast<std::atomic<std::uint64_t>*>(receiver)),
+          entries_(reinterpret_cast<Entry*>(sender + sizeof(std::uint64_t))), length_(length)
+    {
+    }
+    std::size_t length() const { return length_; }
 
     // For the sender. It fills entries in [sent(), done() + length), and then sends them.
     std::uint64_t sent() const { return sent_.load(std::memory_order_relaxed); }
@@ -33,13 +44,13 @@ public:
     std::uint64_t freed() const { return done_.load(std::memory_order_relaxed); }
     void free(std::uint64_t end) { done_.store(end, std::memory_order_release); }
 
-    Entry& operator[](std::uint64_t i) { return entries_[i % N]; }
-    const Entry& operator[](std::uint64_t i) const { return entries_[i % N]; }
+    Entry& operator[](std::uint64_t i) const { return entries_[i & (length_ - 1)]; }
 
 private:
-    std::atomic<std::uint64_t> sent_;
-    alignas(cache_line) std::atomic<std::uint64_t> done_;
-    alignas(cache_line) std::array<Entry, N> entries_;
+    std::atomic<std::uint64_t>& sent_;
+    std::atomic<std::uint64_t>& done_;
+    Entry* entries_;
+    std::size_t length_;
 };
 
 }  // namespace hier

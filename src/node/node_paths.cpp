@@ -1,56 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "node/node_paths.hpp"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
 
 namespace hier {
 namespace {
-
-// Small, because every communicator has such cells, even if most of its puts go by CMA.
-constexpr CellShape small_cells = {4, 16 << 10};
-constexpr CellShape shared_core_cells = {4, 64 << 10};
-
-// nullptr: puts go through shared memory.
-std::unique_ptr<CmaPath> make_cma(const NodeContext& context, const Group& group,
-                                  const std::vector<int>& pids, int intra)
-{
-    if (intra == HIER_INTRA_SHM) return nullptr;
-    const std::string refusal = try_cma(group, pids);
-    if (refusal.empty()) return std::make_unique<CmaPath>(context, pids);
-    if (intra == HIER_INTRA_CMA) {
-        throw SetupError("coll_hier_intra is cma, but the kernel refuses it: " + refusal);
-    }
-    log(HIER_LOG_INFO, "no copies between processes (%s): using shared memory inside the node",
-        refusal.c_str());
-    return nullptr;
-}
-
-// nullptr: there is no room for cells, and CMA takes all puts.
-std::unique_ptr<ShmCells> make_cells(const NodeContext& context, const Group& group, int numa,
-                                     CellShape shape, bool are_needed)
-{
-    try {
-        return std::make_unique<ShmCells>(context, group, numa, shape);
-    } catch (const SetupError& e) {  // on all ranks
-        if (are_needed) throw;
-        log(HIER_LOG_INFO, "no cells for small blocks (%s): all of them by CMA", e.what());
-        return nullptr;
-    }
-}
-
-// nullptr: there is no room.
-std::unique_ptr<NodePublish> make_publish(const NodeContext& context, const Group& group, int numa)
-{
-    try {
-        return std::make_unique<NodePublish>(context, group, numa);
-    } catch (const SetupError& e) {  // on all ranks
-        log(HIER_LOG_INFO, "small blocks are not published (%s)", e.what());
-        return nullptr;
-    }
-}
 
 std::string name_of(const NodePaths& paths, std::size_t max_through_cells)
 {
@@ -60,25 +16,23 @@ std::string name_of(const NodePaths& paths, std::size_t max_through_cells)
                   ShmCells::name);
 }
 
-void add_host_paths(NodePaths& paths, const NodeContext& context, const Group& group,
-                    const NodeRanks& ranks, int intra)
+void add_host_paths(NodePaths& paths, const NodeContext& context, const NodeRanks& ranks,
+                    const NodeNeeds& needs)
 {
-    paths.cma = make_cma(context, group, ranks.pids, intra);
-    const bool is_cma_enough = paths.cma && !ranks.have_devices;
-    std::size_t max_through_cells = 0;
-    if (!is_cma_enough || intra != HIER_INTRA_CMA) {
-        const auto shared = group.collect(static_cast<int>(ranks.share_cores));
-        const bool share_cores = std::find(shared.begin(), shared.end(), 1) != shared.end();
-        max_through_cells =
-            share_cores ? PathChoice::max_on_shared_cores : PathChoice::max_through_cells;
-        const CellShape few = share_cores ? shared_core_cells : small_cells;
-        paths.cells = make_cells(context, group, ranks.numa, is_cma_enough ? few : CellShape{},
-                                 !is_cma_enough);
-        if (paths.cells && !ranks.have_devices)
-            paths.publish = make_publish(context, group, ranks.numa);
+    if (needs.has_cma) {
+        std::vector<int> pids;
+        for (const CmaTarget& process : ranks.processes) pids.push_back(process.pid);
+        paths.cma = std::make_unique<CmaPath>(context, std::move(pids));
     }
-    paths.choice = PathChoice(group.size(), paths.cma != nullptr, paths.cells != nullptr,
-                              ranks.have_devices, max_through_cells);
+    const std::size_t max_through_cells =
+        needs.share_cores ? PathChoice::max_on_shared_cores : PathChoice::max_through_cells;
+    if (needs.has_areas) {
+        context.segment->place_area(ranks.numa);
+        paths.cells = std::make_unique<ShmCells>(context);
+        if (!needs.have_devices) paths.publish = std::make_unique<NodePublish>(context);
+    }
+    paths.choice = PathChoice(needs.ranks, needs.has_cma, needs.has_areas, needs.have_devices,
+                              max_through_cells);
     paths.name = name_of(paths, max_through_cells);
 }
 
@@ -117,15 +71,15 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
 }  // namespace
 
 NodePaths make_node_paths(NodeContext& context, const Group& group, const NodeRanks& ranks,
-                          int intra)
+                          const NodeNeeds& needs)
 {
     NodePaths paths;
-    if (group.size() == 1) {
+    if (needs.ranks == 1) {
         if (ranks.have_devices) paths.engines = std::make_unique<CopyEngines>(context, nullptr);
         paths.name = ranks.have_devices ? "copy engines" : "nobody else";
         return paths;
     }
-    add_host_paths(paths, context, group, ranks, intra);
+    add_host_paths(paths, context, ranks, needs);
     if (ranks.have_devices) add_device_paths(paths, context, group);
     return paths;
 }

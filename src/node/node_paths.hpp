@@ -11,6 +11,7 @@
 #include "node/device/peer_buffers.hpp"
 #include "node/device/receive_offer.hpp"
 #include "node/host/cma_path.hpp"
+#include "node/host/cma_trial.hpp"
 #include "node/host/node_publish.hpp"
 #include "node/host/shm_cells.hpp"
 #include "node/path_choice.hpp"
@@ -18,11 +19,12 @@
 
 namespace hier {
 
+// The ranks of a node.
 struct NodeRanks {
-    std::vector<int> pids;
-    bool have_devices = false;  // any rank uses a GPU runtime
-    bool share_cores = false;   // the host has more ranks than cores
-    int numa = -1;              // the NUMA node for this rank's cells; -1: anywhere
+    std::vector<CmaTarget> processes;  // by node rank
+    bool have_devices = false;         // any rank uses a GPU runtime
+    bool share_cores = false;          // the host has more ranks than cores
+    int numa = -1;                     // the NUMA node for this rank's cells; -1: anywhere
 };
 
 // A null pointer stands for a path that the node does not have.
@@ -40,9 +42,9 @@ struct NodePaths {
     std::string name;
 };
 
-// Collective over the node's group; throws on all its ranks or on none. The context outlives the
-// paths. `intra` is a HIER_INTRA_*.
+// Collective over the node's group, inside a step of it. The context outlives the paths. `needs`
+// says what the context's segment holds.
 NodePaths make_node_paths(NodeContext& context, const Group& group, const NodeRanks& ranks,
-                          int intra);
+                          const NodeNeeds& needs);
 
 }  // namespace hier

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory that the ranks of a node share. Its words say which ranks are ready, how much has
-// arrived, and whether the team has failed.
-//
-//   failure | slot of rank 0, 1, ...  | flags of receiver 0: from 0, 1, ... | of receiver 1 ...
+// The memory that the ranks of a node share (node_layout.hpp). Its words say which ranks are ready,
+// how much has arrived, and whether the team has failed.
 //
 // Every word has one writer, except `failure`. The words hold sequence numbers. They grow and are
 // never reset.
@@ -11,13 +9,13 @@
 #include <atomic>
 #include <cstdint>
 
+#include "memory/registration.hpp"
 #include "node/device/peer_mappings.hpp"
+#include "node/entry_ring.hpp"
+#include "node/node_layout.hpp"
 #include "node/shared_memory.hpp"
-#include "team/group.hpp"
 
 namespace hier {
-
-inline constexpr std::size_t cache_line = 64;
 
 // How the others may write into a rank's receive buffer.
 enum class WritePath : std::uint64_t {
@@ -48,43 +46,73 @@ struct alignas(cache_line) NodeSlot {
     std::uint64_t vmm_digest;  // for by_segments; a VmmDigest
 };
 
-// Signals of a sender to a receiver. The CPU and the device have a count each.
-struct alignas(cache_line) NodeFlag {
-    std::atomic<std::uint64_t> by_cpu;
-    std::atomic<std::uint64_t> by_device;
-};
-
 class NodeSegment {
 public:
-    // Collective over the node's group. Throws on all its ranks or on none. `more`: bytes of zeros
-    // for the other things that the ranks share.
-    explicit NodeSegment(const Group& group, std::size_t more = 0);
+    // `memory` is of this layout, mapped by all ranks of the node.
+    NodeSegment(int rank, const NodeLayout& layout, SharedMemory memory);
+    ~NodeSegment();
+    NodeSegment(const NodeSegment&) = delete;
+    NodeSegment& operator=(const NodeSegment&) = delete;
 
     int rank() const { return rank_; }
-    int size() const { return size_; }
+    int size() const { return layout_.ranks; }
+    const NodeLayout& layout() const { return layout_; }
     std::atomic<int>& failure() const
     {
         return *reinterpret_cast<std::atomic<int>*>(memory_.data());
     }
-    NodeSlot& slot(int rank) const;
-    NodeFlag& flag(int receiver, int sender) const;
-    std::byte* more() const { return memory_.data() + own_bytes(size_); }
-    const SharedMemory& memory() const { return memory_; }
-    void keep() { memory_.keep(); }
+    NodeSlot& slot(int rank) const
+    {
+        return reinterpret_cast<NodeSlot*>(memory_.data() + layout_.slots)[rank];
+    }
+    // Signals of a sender to a receiver. The CPU and the device have a count each. The device's is
+    // there if ranks of the node use devices.
+    std::atomic<std::uint64_t>& signal_by_cpu(int receiver, int sender) const
+    {
+        return *word_at(layout_.signals + pair(receiver, sender) * layout_.signal_stride);
+    }
+    std::atomic<std::uint64_t>& signal_by_device(int receiver, int sender) const
+    {
+        return *(&signal_by_cpu(receiver, sender) + 1);
+    }
+    template <class Entry>
+    EntryRing<Entry> ring(const RingTable& rings, int sender, int receiver) const
+    {
+        return {memory_.data() + rings.sender_at + pair(receiver, sender) * rings.sender_stride,
+                memory_.data() + rings.receiver_at + pair(sender, receiver) * rings.receiver_stride,
+                rings.length};
+    }
+    std::byte* area(int rank) const
+    {
+        return memory_.data() + layout_.areas +
+               static_cast<std::size_t>(rank) * layout_.area_stride;
+    }
+    // Moves the area of this rank to a NUMA node. No other rank has touched the area yet. -1: does
+    // nothing.
+    void place_area(int numa) const;
+    // All ranks have mapped the memory.
+    void withdraw() { memory_.withdraw(); }
+    // Makes the memory known to a device's runtime, at the first call only. False: it is refused.
+    bool register_with(int device)
+    {
+        return registration_.ensure(device, memory_.data(), memory_.size());
+    }
 
 private:
-    static std::size_t own_bytes(int ranks);
+    std::size_t pair(int row, int column) const
+    {
+        return static_cast<std::size_t>(row) * static_cast<std::size_t>(layout_.ranks) +
+               static_cast<std::size_t>(column);
+    }
+    std::atomic<std::uint64_t>* word_at(std::size_t at) const
+    {
+        return reinterpret_cast<std::atomic<std::uint64_t>*>(memory_.data() + at);
+    }
 
     int rank_;
-    int size_;
+    NodeLayout layout_;
     SharedMemory memory_;
+    Registration registration_;  // of memory_
 };
-
-// Collective. Group rank 0 creates the memory, and all ranks map it.
-SharedMemory share(const Group& group, std::size_t bytes);
-
-// Moves shared memory, which this rank will fill and which is zero, to a NUMA node. -1: does
-// nothing.
-void place_pages(void* zeros, std::size_t bytes, int numa);
 
 }  // namespace hier

@@ -7,24 +7,16 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/log.hpp"
 
 namespace hier {
-namespace {
 
-std::unique_ptr<NodeSegment> make_segment(const Group& group, bool have_devices)
-{
-    if (group.size() == 1) return nullptr;
-    return std::make_unique<NodeSegment>(
-        group, have_devices ? DeviceCellLayout::shared_bytes(group.size()) : 0);
-}
-
-}  // namespace
-
-NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, int intra)
-    : segment_(make_segment(group, ranks.have_devices)), context_{.segment = segment_.get()},
-      paths_(make_node_paths(context_, group, ranks, intra)), pids_(ranks.pids)
+NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, const NodeNeeds& needs,
+                             std::unique_ptr<NodeSegment> segment)
+    : segment_(std::move(segment)), context_{.segment = segment_.get()},
+      paths_(make_node_paths(context_, group, ranks, needs)), pids_(ranks.pids)
 {
     if (paths_.publish) published_.push_back(paths_.publish.get());
     if (paths_.engines) others_.push_back(paths_.engines.get());
@@ -241,15 +233,9 @@ bool NodeTransport::may_write(int peer, std::uint32_t count)
 
 std::size_t NodeTransport::publish_space() const
 {
-    if (paths_.publish) return NodePublish::space;
+    if (paths_.publish) return paths_.publish->space();
     const bool is_alone = !segment_ && !paths_.engines;
     return is_alone ? std::numeric_limits<std::size_t>::max() : 0;
-}
-
-std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const NodeRanks& ranks,
-                                                   int intra)
-{
-    return std::make_unique<NodeTransport>(group, ranks, intra);
 }
 
 }  // namespace hier

@@ -17,9 +17,10 @@ namespace hier {
 
 class NodeTransport final : public Transport {
 public:
-    // Collective over the node's group. Throws on all its ranks or on none. `intra` is a
-    // HIER_INTRA_*.
-    NodeTransport(const Group& group, const NodeRanks& ranks, int intra);
+    // Collective over the node's group, inside a step of it. `segment`: none for a rank that is alone
+    // on its node. `needs` says what the segment holds.
+    NodeTransport(const Group& group, const NodeRanks& ranks, const NodeNeeds& needs,
+                  std::unique_ptr<NodeSegment> segment);
     NodeTransport(const NodeTransport&) = delete;  // the paths refer to the context
     NodeTransport& operator=(const NodeTransport&) = delete;
 
@@ -63,8 +64,5 @@ private:
     std::vector<NodePath*> published_, others_;
     std::span<NodePath* const> active_;  // in this call
 };
-
-std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const NodeRanks& ranks,
-                                                   int intra);
 
 }  // namespace hier

@@ -17,6 +17,7 @@ namespace {
 // A rank that has failed does not know what the others exchange. It takes in messages up to this
 // size.
 constexpr std::size_t max_unannounced = 16 << 10;
+constexpr int nobody = -1;  // for hier_bootstrap::exchange
 
 }  // namespace
 
@@ -54,14 +55,15 @@ Group::Vote Group::spread(Vote vote, std::byte* frame, std::size_t bytes,
     const auto me = static_cast<std::size_t>(rank_);
     for (std::size_t have = 1; have < n; have *= 2) {
         const std::size_t moved = std::min(have, n - have) * bytes;
-        const int from = team_rank((me + have) % n);
+        const int from = (absent_from_ & have) != 0 ? nobody : team_rank((me + have) % n);
+        const int to = (absent_to_ & have) != 0 ? nobody : team_rank((me + n - have) % n);
         std::memcpy(frame, &vote, sizeof vote);
-        const int code =
-            bootstrap_.exchange(bootstrap_.context, frame, sizeof vote + moved,
-                                team_rank((me + n - have) % n), room.data(), room.size(), from);
+        const int code = bootstrap_.exchange(bootstrap_.context, frame, sizeof vote + moved, to,
+                                             room.data(), room.size(), from);
         if (code != 0)
             throw ExchangeFailure(
                 format("an exchange among %d ranks failed with code %d", size(), code));
+        if (from == nobody) continue;
         Vote theirs;
         std::memcpy(&theirs, room.data(), sizeof theirs);
         if (theirs.mark != Vote::of_ours)
@@ -70,6 +72,21 @@ Group::Vote Group::spread(Vote vote, std::byte* frame, std::size_t bytes,
         std::memcpy(frame + sizeof vote + have * bytes, room.data() + sizeof theirs, moved);
     }
     return vote;
+}
+
+void Group::require_presence() const
+{
+    if (bootstrap_.is_present == nullptr) return;
+    const auto n = static_cast<std::uint32_t>(size_);
+    const auto me = static_cast<std::uint32_t>(rank_);
+    const auto is_absent = [&](std::uint32_t rank) {
+        return bootstrap_.is_present(bootstrap_.context, team_rank(rank)) == 0;
+    };
+    for (std::uint32_t have = 1; have < n; have *= 2) {
+        if (is_absent((me + have) % n)) absent_from_ |= have;
+        if (is_absent((me + n - have) % n)) absent_to_ |= have;
+    }
+    if ((absent_from_ | absent_to_) != 0) throw KnownFailure("a rank is absent");
 }
 
 Group::Vote Group::spread(Vote vote) const
@@ -95,19 +112,35 @@ void Group::gather(const void* in, std::byte* out, std::size_t bytes) const
         std::memcpy(out + (me + i) % n * bytes, blocks + i * bytes, bytes);
 }
 
+// Most strings fit into the first exchange, with their lengths.
 std::vector<std::vector<std::byte>> Group::collect_bytes(const std::vector<std::byte>& in) const
 {
-    const auto sizes = collect(in.size());
-    const std::size_t widest = *std::max_element(sizes.begin(), sizes.end());
-    std::vector<std::byte> padded(in);
-    padded.resize(widest);
-    std::vector<std::byte> all(widest * sizes.size());
-    if (widest > 0) gather(padded.data(), all.data(), widest);
+    struct Begin {
+        std::uint64_t size = 0;
+        std::array<std::byte, 248> bytes{};
+    };
+    constexpr std::size_t max = sizeof Begin::bytes;
+    Begin mine;
+    mine.size = in.size();
+    std::copy_n(in.begin(), std::min(in.size(), max), mine.bytes.begin());
+    const std::vector<Begin> begins = collect(mine);
+    const std::size_t widest =
+        std::max_element(begins.begin(), begins.end(), [](const Begin& a, const Begin& b) {
+            return a.size < b.size;
+        })->size;
+    const std::size_t rest = widest - std::min(widest, max);
+    std::vector<std::byte> padded(rest), rests(rest * begins.size());
+    if (in.size() > max) std::copy(in.begin() + max, in.end(), padded.begin());
+    if (rest > 0) gather(padded.data(), rests.data(), rest);
 
     std::vector<std::vector<std::byte>> out;
-    for (std::size_t r = 0; r < sizes.size(); r++) {
-        const std::byte* begin = all.data() + r * widest;
-        out.emplace_back(begin, begin + sizes[r]);
+    for (std::size_t r = 0; r < begins.size(); r++) {
+        const Begin& begin = begins[r];
+        const std::size_t at_first = std::min<std::size_t>(begin.size, max);
+        std::vector<std::byte>& whole =
+            out.emplace_back(begin.bytes.begin(), begin.bytes.begin() + at_first);
+        const auto more = rests.begin() + static_cast<std::ptrdiff_t>(r * rest);
+        whole.insert(whole.end(), more, more + static_cast<std::ptrdiff_t>(begin.size - at_first));
     }
     return out;
 }

@@ -41,6 +41,15 @@ public:
     // The same for byte strings of any length.
     std::vector<std::vector<std::byte>> collect_bytes(const std::vector<std::byte>& in) const;
 
+    // For the first step of a team. Throws KnownFailure if a rank with which this one exchanges
+    // messages is not there (hier_bootstrap::is_present). Nothing is sent to that rank. By the vote
+    // all ranks that are there hear of it, because each rank is somebody's partner:
+    //
+    //     rank 0 ----- rank 1     rank 1 is absent. Ranks 0 and 2 know that. Rank 3 hears of it from
+    //       |            x        rank 0 or 2. The messages to and from rank 1 are left out.
+    //     rank 3 ----- rank 2
+    void require_presence() const;
+
     // Runs `step` on all ranks. If the step throws on any rank, agree() throws SetupError on every
     // rank, with the rank's own cause or with the number of a rank that failed. If an exchange
     // itself has failed, agree() throws ExchangeFailure, which ends the whole set-up. Ranks that
@@ -77,6 +86,8 @@ private:
     int size_;
     int rank_;
     mutable std::int32_t level_ = 0;  // how many agree() are running
+    // Ranks that are absent, a bit for each step of spread(): to send to, and to receive from.
+    mutable std::uint32_t absent_to_ = 0, absent_from_ = 0;
 };
 
 }  // namespace hier

@@ -2,6 +2,7 @@
 #include "team/placement.hpp"
 
 #include "gpu/runtime.hpp"
+#include "node/host/cma_trial.hpp"
 #include "topology/discovery.hpp"
 #include "topology/nearness.hpp"
 
@@ -26,6 +27,9 @@ std::string describe_nics(const NetworkTraits& network, const Position& rank)
 PeerRecord own_record()
 {
     PeerRecord self = discover_self();
+    const CmaTarget target = own_cma_target();
+    self.token = target.token;
+    self.words = target.words;
     const gpu::Runtime* runtime = gpu::runtime();
     if (runtime == nullptr) return self;
     self.has_device = 1;

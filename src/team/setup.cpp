@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <optional>
 
@@ -7,7 +8,8 @@
 #include "base/log.hpp"
 #include "coll/registry.hpp"
 #include "gpu/runtime.hpp"
-#include "node/node_transport.hpp"
+#include "node/node_setup.hpp"
+#include "team/introduction.hpp"
 #include "team/placement.hpp"
 #include "team/rates.hpp"
 #include "team/setup.hpp"
@@ -15,55 +17,27 @@
 namespace hier {
 namespace {
 
-// Settings that have to be equal on all ranks, so that their plans fit together.
-struct Agreed {
-    std::uint64_t chunk_bytes;
-    std::uint64_t eager_bytes;
-    std::int32_t ranks_per_node;
-    std::int32_t inter;
-    std::int32_t intra;
-    std::int32_t unused = 0;
-};
-
-const char* first_difference(const Agreed& a, const Agreed& b)
-{
-    if (a.chunk_bytes != b.chunk_bytes) return "coll_hier_chunk_bytes";
-    if (a.eager_bytes != b.eager_bytes) return "coll_hier_eager_bytes";
-    if (a.ranks_per_node != b.ranks_per_node) return "coll_hier_ranks_per_node";
-    if (a.inter != b.inter) return "coll_hier_inter";
-    if (a.intra != b.intra) return "coll_hier_intra";
-    return nullptr;
-}
-
-void compare_settings(const Group& team, const hier_config& config)
-{
-    const auto all = team.collect(Agreed{config.chunk_bytes, config.eager_bytes,
-                                         config.ranks_per_node, config.inter, config.intra});
-    for (std::size_t r = 1; r < all.size(); r++) {
-        const char* differs = first_difference(all[0], all[r]);
-        if (differs == nullptr) continue;
-        const std::string cause = format(
-            "%s differs between rank 0 and rank %zu; give all ranks the same value", differs, r);
-        // All ranks see the difference. One of them logs it.
-        if (team.rank() == 0) throw SetupError(cause);
-        throw KnownFailure(cause);
-    }
-}
-
 using Records = std::vector<PeerRecord>;
 
-std::unique_ptr<NodeTransport> make_node(const TeamSetup& setup, const Group& node,
-                                         const Records& records, int rank)
+// Does the host of this record have more ranks than cores?
+bool shares_cores(const Records& records, const PeerRecord& self)
+{
+    return std::count_if(records.begin(), records.end(), [&](const PeerRecord& r) {
+               return r.node_key == self.node_key;
+           }) > self.cpus;
+}
+
+NodeRanks node_ranks(const Topology& topology, const Records& records, int rank)
 {
     NodeRanks ranks;
-    ranks.share_cores = setup.oversubscribed;
     ranks.numa = memory_node(records[static_cast<std::size_t>(rank)]);
-    for (const int member : setup.topology.ranks_on(setup.topology.node_of(rank))) {
+    for (const int member : topology.ranks_on(topology.node_of(rank))) {
         const PeerRecord& record = records[static_cast<std::size_t>(member)];
-        ranks.pids.push_back(record.pid);
+        ranks.processes.push_back({record.pid, record.token, record.words});
         ranks.have_devices = ranks.have_devices || record.has_device != 0;
+        ranks.share_cores = ranks.share_cores || shares_cores(records, record);
     }
-    return make_node_transport(node, ranks, setup.config.intra);
+    return ranks;
 }
 
 std::unique_ptr<NetworkTransport> make_rail(const TeamSetup& setup, const Group& rail,
@@ -123,11 +97,34 @@ std::string describe(const TeamSetup& setup, const Records& records, int rank,
     return text;
 }
 
-bool shares_cores(const Records& records, const PeerRecord& self)
+// The groups of a rank, and what it knows of its node before any exchange there.
+struct Groups {
+    std::optional<Group> node, rail;
+    NodeRanks ranks;
+};
+
+// Inside a step of the team, but each level is a step of its own group: a rank that fails on one level
+// still takes part in the other.
+void make_levels(TeamSetup& setup, const Groups& groups, const Records& records, int rank,
+                 const MakeNetwork& make_network)
 {
-    return std::count_if(records.begin(), records.end(), [&](const PeerRecord& r) {
-               return r.node_key == self.node_key;
-           }) > self.cpus;
+    std::exception_ptr failure;
+    try {
+        setup.node = make_node_transport(*groups.node, groups.ranks, setup.config.intra);
+    } catch (const SetupError&) {
+        failure = std::current_exception();
+    }
+    if (setup.topology.nodes() > 1) {
+        try {
+            groups.rail->agree("setting up the rail level", [&] {
+                if (failure) throw KnownFailure("the node level has failed");
+                setup.rail = make_rail(setup, *groups.rail, records, rank, make_network);
+            });
+        } catch (const SetupError&) {
+            if (!failure) failure = std::current_exception();
+        }
+    }
+    if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -139,37 +136,28 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
     const int rank = bootstrap.rank;
     setup.config = config;
     setup.name = bootstrap.name == nullptr ? "team" : bootstrap.name;
-    compare_settings(team, config);
-    const auto records = team.collect(own_record());
+    team.require_presence();
+    const Records records = introduce(team, config);
     const PeerRecord& self = records[static_cast<std::size_t>(rank)];
-    std::optional<Group> node, rail;
+    Groups groups;
+    // From here to the end of make_levels() no rank fails alone: it would miss in its groups.
     team.agree("finding groups", [&] {
         setup.topology = make_topology(records, config.ranks_per_node);
         const Topology& topology = setup.topology;
-        node.emplace(bootstrap, topology.ranks_on(topology.node_of(rank)));
-        rail.emplace(bootstrap, topology.ranks_on_rail(topology.rail_of(rank)));
+        groups.node.emplace(bootstrap, topology.ranks_on(topology.node_of(rank)));
+        groups.rail.emplace(bootstrap, topology.ranks_on_rail(topology.rail_of(rank)));
+        groups.ranks = node_ranks(topology, records, rank);
+        setup.oversubscribed = shares_cores(records, self);
     });
-    setup.oversubscribed = shares_cores(records, self);
-
-    // Every rank that is in the team's step also takes part in the step of its node or rail.
-    team.agree("setting up the node level", [&] {
-        node->agree("", [&] { setup.node = make_node(setup, *node, records, rank); });
-    });
-    if (setup.topology.nodes() > 1)
-        team.agree("setting up the rail level", [&] {
-            rail->agree("",
-                        [&] { setup.rail = make_rail(setup, *rail, records, rank, make_network); });
-        });
+    make_levels(setup, groups, records, rank, make_network);
     // The depth may differ from rank to rank. 0 stays 0.
     setup.config.depth = std::min(setup.config.depth, network_of(setup).max_in_flight);
     const TeamRates rates = measure(setup, team, self);
     if (!rates.may_be_eager) setup.config.eager_bytes = 0;
     setup.max_bytes = rates.max_bytes;
     setup.rates = rates.rates;
-    team.agree("finishing the set-up", [&] {
-        setup.description = describe(setup, records, rank, rates.text);
-        finish();
-    });
+    setup.description = describe(setup, records, rank, rates.text);
+    finish();
 }
 
 }  // namespace hier

@@ -29,8 +29,8 @@ struct TeamSetup {
     std::string description;
 };
 
-// Collective over the bootstrap's team. `team` is the group of all its ranks. `finish` makes the
-// rest, on each rank alone. Throws SetupError on all ranks or on none.
+// Collective over the bootstrap's team, inside a step of `team`, the group of all its ranks. `finish`
+// makes the rest, on each rank alone. What fails on one rank fails the step on all.
 void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
                  const MakeNetwork& make_network, TeamSetup& setup,
                  const std::function<void()>& finish);

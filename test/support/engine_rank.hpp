@@ -3,14 +3,12 @@
 // devices.
 #pragma once
 
-#include <unistd.h>
-
 #include <memory>
 #include <string>
 
 #include "cmocka.hpp"
 #include "gpu_rank.hpp"
-#include "node/node_transport.hpp"
+#include "node/node_setup.hpp"
 #include "team/group.hpp"
 
 namespace hier::test {
@@ -45,7 +43,7 @@ public:
     explicit Rank(ForkedRank& self, bool pool = false, std::size_t shard = some_bytes)
         : self_(self), shard_(shard), group_(self.group()),
           transport_(make_node_transport(
-              group_, {.pids = group_.collect(static_cast<int>(getpid())), .have_devices = true},
+              group_, {.processes = group_.collect(own_cma_target()), .have_devices = true},
               HIER_INTRA_AUTO)),
           send_(device_memory(2 * shard)),
           receive_(device_memory(shard * static_cast<std::size_t>(self.size()), pool))

@@ -37,7 +37,8 @@ FakeWorld::FakeWorld(int ranks, std::uint64_t seed)
 
 void FakeWorld::set_up(int rank)
 {
-    const hier_bootstrap bootstrap{&addresses_[index(rank)], rank, size(), exchange, "fake"};
+    const hier_bootstrap bootstrap{
+        &addresses_[index(rank)], rank, size(), exchange, "fake", nullptr};
     hier_config config{};
     config.chunk_bytes = 16 << 10;
     config.depth = depth;

@@ -70,7 +70,7 @@ public:
 };
 
 ForkedRank::ForkedRank(int rank, int size, Exchange& exchange)
-    : exchange_(exchange), bootstrap_{this, rank, size, ForkedRank::exchange, nullptr}
+    : exchange_(exchange), bootstrap_{this, rank, size, ForkedRank::exchange, nullptr, nullptr}
 {
 }
 
@@ -85,13 +85,15 @@ int ForkedRank::exchange(void* context, const void* out, std::size_t out_bytes, 
                       "hangs in an exchange with rank %d", peer);
         _exit(1);
     };
-    Pair& there = self.exchange_.pairs[self.rank()][to];
     if (out_bytes > max_bytes) return message_too_long;
-    wait_for(to, [&] { return there.taken.load(std::memory_order_acquire) == there.sent; });
-    there.bytes = out_bytes;
-    std::memcpy(there.data, out, out_bytes);
-    there.sent.fetch_add(1, std::memory_order_release);
-
+    if (to >= 0) {
+        Pair& there = self.exchange_.pairs[self.rank()][to];
+        wait_for(to, [&] { return there.taken.load(std::memory_order_acquire) == there.sent; });
+        there.bytes = out_bytes;
+        std::memcpy(there.data, out, out_bytes);
+        there.sent.fetch_add(1, std::memory_order_release);
+    }
+    if (from < 0) return 0;
     Pair& here = self.exchange_.pairs[from][self.rank()];
     wait_for(from, [&] { return here.sent.load(std::memory_order_acquire) != here.taken; });
     const bool fits = here.bytes <= in_bytes;

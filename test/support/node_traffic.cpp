@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "node_traffic.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <random>
+
+#include "node/node_setup.hpp"
 
 namespace hier::test {
 namespace {
@@ -165,7 +165,7 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
 std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra)
 {
     const Group group = self.group();
-    return make_node_transport(group, {.pids = group.collect(static_cast<int>(getpid()))}, intra);
+    return make_node_transport(group, {.processes = group.collect(own_cma_target())}, intra);
 }
 
 }  // namespace hier::test

@@ -5,7 +5,7 @@
 #include "exec/executor.hpp"
 #include "exec/program.hpp"
 #include "net/ucx/lane/rail_board.hpp"
-#include "node/node_segment.hpp"
+#include "node/node_layout.hpp"
 
 namespace bench::simulator {
 namespace {
@@ -46,7 +46,6 @@ Footprint footprint_of(const Options& options, std::size_t bytes, const hier::Ch
     const std::size_t dependencies = plan.dependencies.size();
     footprint.program = program_bytes(hier::Program(std::move(plan), topology, 0), dependencies);
 
-    const std::size_t ranks = topology.ranks_on(0).size();
     const auto rail = topology.ranks_on_rail(topology.rail_of(0));
     for (const int peer : rail) {
         footprint.endpoints += topology.node_of(peer) != topology.node_of(0);
@@ -55,7 +54,8 @@ Footprint footprint_of(const Options& options, std::size_t bytes, const hier::Ch
         footprint.board = (1 + rail.size()) * sizeof(hier::RailSlot);
     }
     footprint.segment =
-        hier::cache_line + ranks * sizeof(hier::NodeSlot) + ranks * ranks * sizeof(hier::NodeFlag);
+        hier::NodeLayout({.ranks = static_cast<int>(topology.ranks_on(0).size()), .has_cma = true})
+            .bytes;
     // Each lane has its own endpoints and board.
     const auto lanes = static_cast<std::size_t>(lanes_of(options.machine, options.ranks_of()));
     footprint.endpoints *= lanes;

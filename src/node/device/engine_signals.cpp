@@ -10,23 +10,17 @@ EngineSignals::EngineSignals(const NodeContext& context, int ranks)
 {
 }
 
-EngineSignals::~EngineSignals()
-{
-    if (!registration_.release()) context_.segment->keep();
-}
-
 void EngineSignals::begin() { std::fill(delivered_.begin(), delivered_.end(), 0); }
 
 bool EngineSignals::are_stored_by_device()
 {
     if (!context_.queue->stores_words()) return false;
-    const SharedMemory& memory = context_.segment->memory();
-    return registration_.ensure(context_.device, memory.data(), memory.size());
+    return context_.segment->register_with(context_.device);
 }
 
 std::atomic<std::uint64_t>& EngineSignals::word_to(int peer) const
 {
-    return context_.segment->flag(peer, context_.rank()).by_device;
+    return context_.segment->signal_by_device(peer, context_.rank());
 }
 
 std::uint64_t EngineSignals::next_to(int peer)

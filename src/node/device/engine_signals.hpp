@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
-#include "memory/registration.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {
@@ -18,9 +17,6 @@ class EngineSignals {
 public:
     // `ranks`: of the node; 0: this rank signals to nobody.
     EngineSignals(const NodeContext& context, int ranks);
-    ~EngineSignals();
-    EngineSignals(const EngineSignals&) = delete;
-    EngineSignals& operator=(const EngineSignals&) = delete;
 
     void begin();
     // Can the device of the call store signals? Registers the segment with it at the first use.
@@ -34,9 +30,8 @@ public:
     void store(int peer);
     std::uint32_t arrived(int peer) const
     {
-        const NodeFlag& flag = context_.segment->flag(context_.rank(), peer);
-        return Signal::count(flag.by_device.load(std::memory_order_acquire),
-                             context_.binding.sequence);
+        const auto& signal = context_.segment->signal_by_device(context_.rank(), peer);
+        return Signal::count(signal.load(std::memory_order_acquire), context_.binding.sequence);
     }
 
 private:
@@ -46,7 +41,6 @@ private:
     const NodeContext& context_;
     std::vector<std::uint32_t> delivered_;  // by peer, in this call
     std::vector<gpu::Word> words_;
-    Registration registration_;  // of the segment
 };
 
 }  // namespace hier

@@ -90,8 +90,8 @@ std::optional<Status> CmaPath::put_if_reachable(const Transfer& transfer)
 
 std::uint32_t CmaPath::arrived(int peer) const
 {
-    const NodeFlag& flag = context_.segment->flag(context_.rank(), peer);
-    return Signal::count(flag.by_cpu.load(std::memory_order_acquire), context_.binding.sequence);
+    const auto& signal = context_.segment->signal_by_cpu(context_.rank(), peer);
+    return Signal::count(signal.load(std::memory_order_acquire), context_.binding.sequence);
 }
 
 // Writes one part of the first long put.
@@ -135,9 +135,8 @@ Status CmaPath::report(const Transfer& transfer, Extent part, int cause)
 void CmaPath::count(int peer)
 {
     const std::uint32_t delivered = ++delivered_[static_cast<std::size_t>(peer)];
-    NodeFlag& flag = context_.segment->flag(peer, context_.rank());
-    flag.by_cpu.store(Signal::encode(context_.binding.sequence, delivered),
-                      std::memory_order_release);
+    context_.segment->signal_by_cpu(peer, context_.rank())
+        .store(Signal::encode(context_.binding.sequence, delivered), std::memory_order_release);
 }
 
 bool can_be_written(const Region& region)
@@ -148,54 +147,6 @@ bool can_be_written(const Region& region)
         const iovec local{&copy, 1}, remote{end, 1};
         return process_vm_writev(getpid(), &local, 1, &remote, 1, 0) == 1;
     });
-}
-
-namespace {
-
-std::string probe(const Group& group, const std::vector<int>& pids,
-                  const std::vector<std::uint64_t>& probes)
-{
-    const auto addresses = group.collect(reinterpret_cast<std::uint64_t>(probes.data()));
-    const auto me = static_cast<std::size_t>(group.rank());
-    const auto word = [](std::size_t from, std::size_t to) {
-        return 0x4849455200000001u + (from << 16) + to;
-    };
-
-    std::string refusal;
-    for (std::size_t peer = 0; peer < pids.size() && refusal.empty(); peer++) {
-        if (peer == me) continue;
-        const std::uint64_t value = word(me, peer);
-        const int cause = write_memory(pids[peer], reinterpret_cast<const std::byte*>(&value),
-                                       addresses[peer] + me * sizeof value, sizeof value);
-        if (cause != 0)
-            refusal =
-                format("process_vm_writev to process %d: %s", pids[peer], std::strerror(cause));
-    }
-    const auto wrote = group.collect(static_cast<int>(refusal.empty()));
-    bool arrived = true;
-    for (std::size_t peer = 0; peer < pids.size(); peer++) {
-        const volatile std::uint64_t& probe = probes[peer];
-        if (peer != me && wrote[peer] && probe != word(peer, me)) arrived = false;
-    }
-    if (!arrived && refusal.empty()) refusal = "a process id leads to another process";
-    const auto fine = group.collect(static_cast<int>(refusal.empty()));
-    const auto first = std::find(fine.begin(), fine.end(), 0);
-    if (first == fine.end()) return "";
-    return refusal.empty()
-               ? format("node rank %d was refused", static_cast<int>(first - fine.begin()))
-               : refusal;
-}
-
-}  // namespace
-
-std::string try_cma(const Group& group, const std::vector<int>& pids)
-{
-    // Every peer writes one word here, which the compiler does not see. So the words must live
-    // until all peers have written.
-    std::vector<std::uint64_t> probes(pids.size());
-    std::string refusal;
-    group.agree("trying CMA", [&] { refusal = probe(group, pids, probes); });
-    return refusal;
 }
 
 }  // namespace hier

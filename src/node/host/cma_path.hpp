@@ -5,11 +5,9 @@
 
 #include <deque>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "node/node_path.hpp"
-#include "team/group.hpp"
 
 namespace hier {
 
@@ -54,10 +52,5 @@ private:
 
 // Could a peer write to this memory? A driver's mapping of pinned memory may refuse that.
 bool can_be_written(const Region& region);
-
-// Collective. Every rank writes a word into every peer, and checks that the peers' words have come.
-// Returns an empty text if every rank may write to every other one. Otherwise every rank returns a
-// reason, in words of its own.
-std::string try_cma(const Group& group, const std::vector<int>& pids);
 
 }  // namespace hier

@@ -8,11 +8,12 @@
 
 namespace hier {
 
-NodePublish::NodePublish(const NodeContext& context, const Group& group, int numa)
-    : context_(context), rank_(group.rank()),
-      memory_(share(group, index(group.size()) * sizeof(Area))), incoming_(index(group.size()))
+NodePublish::NodePublish(const NodeContext& context)
+    : context_(context), rank_(context.rank()), half_bytes_(context.segment->layout().half),
+      space_(half_bytes_ - cache_line), incoming_(index(context.size()))
 {
-    place_pages(reinterpret_cast<Area*>(memory_.data()) + rank_, sizeof(Area), numa);
+    const CellShape cells = context.segment->layout().cells;
+    first_half_ = cells.count * NodeLayout::cell_stride(cells.bytes);
 }
 
 Status NodePublish::begin()
@@ -29,14 +30,14 @@ Status NodePublish::put(const Transfer& transfer)
     const Binding& binding = context_.binding;
     Half& to = half(rank_);
     const std::size_t next = after(written_, slice.length);
-    if (slice.length > space || next > space) {
+    if (slice.length > space_ || next > space_) {
         log(HIER_LOG_ERROR,
             "no room for a block of %zu bytes behind %zu others, in a published call", slice.length,
             written_);
         return Status::bad_argument;
     }
     const Block block{slice.target, slice.length};
-    std::byte* const at = to.blocks.data() + written_;
+    std::byte* const at = blocks_of(to) + written_;
     std::memcpy(at, &block, sizeof block);
     std::memcpy(at + sizeof block, context_.source(transfer), slice.length);
     if (blocks_ == 0) to.total = binding.receive.length;
@@ -58,19 +59,18 @@ Status NodePublish::entered(int peer) const
     return Status::mismatch;
 }
 
-Status NodePublish::copy_out(int peer, const Half& from, std::uint32_t blocks, std::size_t& copied)
+Status NodePublish::copy_out(int peer, Half& from, std::uint32_t blocks, std::size_t& copied)
 {
     Reader& in = incoming_[index(peer)];
     while (in.blocks < blocks && copied < bytes_per_pass) {
         Block block;
-        std::memcpy(&block, from.blocks.data() + in.at, sizeof block);
+        std::memcpy(&block, blocks_of(from) + in.at, sizeof block);
         const Region& into = context_.binding.receive;
         if (!fits(block.offset, block.length, into.length)) {
             (void)entered(peer);  // logs the cause
             return Status::mismatch;
         }
-        std::memcpy(into.base + block.offset, from.blocks.data() + in.at + sizeof block,
-                    block.length);
+        std::memcpy(into.base + block.offset, blocks_of(from) + in.at + sizeof block, block.length);
         copied += block.length;
         in.at = after(in.at, block.length);
         in.blocks++;
@@ -86,7 +86,7 @@ Status NodePublish::progress(Completions&)
     const int size = static_cast<int>(incoming_.size());
     for (int i = 1; i < size && status == Status::ok; i++) {
         const int peer = (rank_ + i) % size;
-        const Half& from = half(peer);
+        Half& from = half(peer);
         const std::uint64_t word = from.signal.load(std::memory_order_acquire);
         status = copy_out(peer, from, Signal::count(word, context_.binding.sequence), copied);
     }

@@ -16,14 +16,12 @@
 // Shipman, "MPI support for multi-core architectures: optimized shared memory collectives").
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "node/node_path.hpp"
-#include "team/group.hpp"
 
 namespace hier {
 
@@ -34,11 +32,12 @@ public:
     {
         return bytes + blocks * (sizeof(Block) + alignment - 1);
     }
-    static constexpr std::size_t space = (32 << 10) - 64;
 
-    // Collective over the node's group. Throws on all its ranks or on none. `numa`: the NUMA node
-    // for the memory that this rank writes; -1: any.
-    NodePublish(const NodeContext& context, const Group& group, int numa);
+    // The segment has areas with two halves.
+    explicit NodePublish(const NodeContext& context);
+
+    // How much a rank may put in one call, in terms of space_for().
+    std::size_t space() const { return space_; }
 
     Status begin() override;
     // Lets all other ranks read the slice. The put is done when this returns.
@@ -59,13 +58,10 @@ private:
         std::uint64_t offset;  // in the receive buffers
         std::uint64_t length;
     };
-    struct alignas(cache_line) Half {
+    // The blocks follow.
+    struct Half {
         std::atomic<std::uint64_t> signal;  // a Signal, with the number of blocks
         std::uint64_t total;                // bytes of the writer's receive buffer
-        std::array<std::byte, space> blocks;
-    };
-    struct Area {
-        std::array<Half, 2> halves;
     };
     struct Reader {
         std::uint32_t blocks = 0;  // copied out in this call
@@ -79,13 +75,19 @@ private:
     }
     Half& half(int rank) const
     {
-        return reinterpret_cast<Area*>(memory_.data())[rank].halves[context_.binding.sequence % 2];
+        std::byte* const at = context_.segment->area(rank) + first_half_;
+        return *reinterpret_cast<Half*>(at + context_.binding.sequence % 2 * half_bytes_);
     }
-    Status copy_out(int peer, const Half& from, std::uint32_t blocks, std::size_t& copied);
+    static std::byte* blocks_of(Half& half)
+    {
+        return reinterpret_cast<std::byte*>(&half) + sizeof(Half);
+    }
+    Status copy_out(int peer, Half& from, std::uint32_t blocks, std::size_t& copied);
 
     const NodeContext& context_;
     int rank_;
-    SharedMemory memory_;  // an area for each rank
+    std::size_t first_half_;  // in an area
+    std::size_t half_bytes_, space_;
     std::size_t written_ = 0;
     std::uint32_t blocks_ = 0;      // ours, in this call
     std::vector<Reader> incoming_;  // by peer

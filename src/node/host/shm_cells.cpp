@@ -9,32 +9,13 @@
 
 namespace hier {
 
-ShmCells::ShmCells(const NodeContext& context, const Group& group, int numa, CellShape shape)
-    : context_(context), shape_(shape), cells_(shape.count),
-      outgoing_(static_cast<std::size_t>(group.size())),
-      incoming_(static_cast<std::size_t>(group.size()))
+ShmCells::ShmCells(const NodeContext& context)
+    : context_(context), shape_(context.segment->layout().cells),
+      rings_(context.segment->layout().cell_rings), cells_(shape_.count),
+      outgoing_(static_cast<std::size_t>(context.size())),
+      incoming_(static_cast<std::size_t>(context.size()))
 {
-    const auto ranks = static_cast<std::size_t>(group.size());
-    memory_ = share(group, ranks * ranks * sizeof(Queue) + ranks * shape_.count * shape_.bytes);
-    for (Cell& cell : cells_) cell.until.resize(ranks);
-    place_pages(cell_data(context_.rank(), 0), shape_.count * shape_.bytes, numa);
-}
-
-ShmCells::~ShmCells()
-{
-    if (!registration_.release()) memory_.keep();
-}
-
-ShmCells::Queue& ShmCells::queue(int from, int to) const
-{
-    return reinterpret_cast<Queue*>(memory_.data())[from * context_.size() + to];
-}
-
-std::byte* ShmCells::cell_data(int owner, std::size_t cell) const
-{
-    const auto ranks = static_cast<std::size_t>(context_.size());
-    return memory_.data() + ranks * ranks * sizeof(Queue) +
-           (static_cast<std::size_t>(owner) * shape_.count + cell) * shape_.bytes;
+    for (Cell& cell : cells_) cell.until.resize(outgoing_.size());
 }
 
 Status ShmCells::begin()
@@ -92,7 +73,7 @@ gpu::Queue* ShmCells::engines_of(const Region& region)
 {
     if (!is_of_device(region.memory) || failed(failure_)) return nullptr;
     const int device = region.memory.device;
-    (void)registration_.ensure(device, memory_.data(), memory_.size());
+    (void)context_.segment->register_with(device);
     gpu::Queue* engines = gpu::queue(device);
     if (engines == nullptr) failure_ = Status::transport_error;
     return engines;
@@ -118,55 +99,64 @@ bool ShmCells::is_free(const Cell& cell) const
     return true;
 }
 
-int ShmCells::cell_with(const Region& region, const std::byte* content, std::size_t length,
-                        std::size_t& copied)
+int ShmCells::cell_with(const Region& region, const Fragment& fragment, std::size_t& copied)
 {
-    int free_cell = -1;
     for (std::size_t i = 0; i < cells_.size(); i++) {
-        if (cells_[i].content == content && cells_[i].length == length)
-            return is_done(cells_[i].filling) && !failed(failure_) ? static_cast<int>(i) : -1;
+        Cell& cell = cells_[i];
+        if (cell.content != fragment.content || cell.length != fragment.length ||
+            cell.target != fragment.target)
+            continue;
+        return is_done(cell.filling) && !failed(failure_) ? static_cast<int>(i) : -1;
     }
-    for (std::size_t i = 0; i < cells_.size() && free_cell < 0; i++) {
-        if (is_free(cells_[i])) free_cell = static_cast<int>(i);
+    for (std::size_t i = 0; i < cells_.size(); i++) {
+        if (!is_free(cells_[i])) continue;
+        return fill(i, region, fragment, copied) ? static_cast<int>(i) : -1;
     }
-    if (free_cell < 0) return -1;
-    Cell& cell = cells_[static_cast<std::size_t>(free_cell)];
-    std::byte* const data = cell_data(context_.rank(), static_cast<std::size_t>(free_cell));
-    cell.content = content;
-    cell.length = length;
+    return -1;
+}
+
+// False: the bytes are not there yet.
+bool ShmCells::fill(std::size_t number, const Region& region, const Fragment& fragment,
+                    std::size_t& copied)
+{
+    Cell& cell = cells_[number];
+    std::byte* const at = cell_at(context_.rank(), number);
+    cell.content = fragment.content;
+    cell.length = fragment.length;
+    cell.target = fragment.target;
     cell.is_fresh = true;
     std::fill(cell.until.begin(), cell.until.end(), 0);
+    const Header header{fragment.target, fragment.length};
+    std::memcpy(at, &header, sizeof header);
     if (gpu::Queue* engines = engines_of(region)) {
-        const gpu::Copy copy{data, content, length, gpu::Copy::inside};
+        const gpu::Copy copy{content_of(at), fragment.content, fragment.length, gpu::Copy::inside};
         const Status status = engines->start({&copy, 1}, {}, cell.filling.ticket);
         if (failed(status)) {
             failure_ = status;
         } else {
             cell.filling.queue = engines;
         }
-        return -1;
+        return false;
     }
-    if (failed(failure_)) return -1;
-    std::memcpy(data, content, length);
-    copied += length;
-    return free_cell;
+    if (failed(failure_)) return false;
+    std::memcpy(content_of(at), fragment.content, fragment.length);
+    copied += fragment.length;
+    return true;
 }
 
 bool ShmCells::send_fragment(int peer, std::size_t& copied)
 {
     Outgoing& out = outgoing_[static_cast<std::size_t>(peer)];
     const Transfer& put = out.puts[out.next];
-    Queue& q = queue(context_.rank(), peer);
+    Queue q = queue(context_.rank(), peer);
     const std::uint64_t next = q.sent();
-    if (next - q.done() == Queue::length) return false;
+    if (next - q.done() == q.length()) return false;
     const std::size_t length = std::min(shape_.bytes, put.slice.length - out.done);
-    const int index = cell_with(context_.binding.region(put.from), context_.source(put) + out.done,
-                                length, copied);
+    const Fragment fragment{context_.source(put) + out.done, length, put.slice.target + out.done};
+    const int index = cell_with(context_.binding.region(put.from), fragment, copied);
     if (index < 0) return false;
     Cell& cell = cells_[static_cast<std::size_t>(index)];
-    const bool is_last = out.done + length == put.slice.length;
-    q[next] = {put.slice.target + out.done, static_cast<std::uint32_t>(length),
-               static_cast<std::uint16_t>(index), static_cast<std::uint16_t>(is_last)};
+    q[next] = {static_cast<std::size_t>(index), out.done + length == put.slice.length};
     q.send(next + 1);
     cell.until[static_cast<std::size_t>(peer)] = next + 1;
     cell.is_fresh = false;
@@ -208,33 +198,43 @@ Status ShmCells::receive(Completions& completions)
     return Status::ok;
 }
 
-Status ShmCells::start_receiving(int peer, std::size_t& copied)
+Status ShmCells::take_out(int peer, CellEntry entry, Work& work, std::size_t& copied)
 {
     const Region& into = context_.binding.receive;
+    Header header{};
+    std::byte* const cell = cell_at(peer, entry.cell());
+    if (entry.cell() < shape_.count) std::memcpy(&header, cell, sizeof header);
+    if (entry.cell() >= shape_.count || header.length > shape_.bytes) {
+        log(HIER_LOG_ERROR, "node rank %d names a cell that does not exist", peer);
+        return Status::transport_error;
+    }
+    if (!fits(header.offset, header.length, into.length)) {
+        log(HIER_LOG_ERROR,
+            "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
+            into.length);
+        return Status::mismatch;
+    }
+    const gpu::Copy copy{into.base + header.offset, content_of(cell), header.length,
+                         gpu::Copy::inside};
+    if (gpu::Queue* engines = engines_of(into)) {
+        const Status status = engines->start({&copy, 1}, {}, work.ticket);
+        if (!failed(status)) work.queue = engines;
+        return failed(status) ? status : Status::ok;
+    }
+    if (failed(failure_)) return failure_;
+    std::memcpy(copy.to, copy.from, copy.bytes);
+    copied += copy.bytes;
+    return Status::ok;
+}
+
+Status ShmCells::start_receiving(int peer, std::size_t& copied)
+{
     Incoming& in = incoming_[static_cast<std::size_t>(peer)];
-    const Queue& q = queue(peer, context_.rank());
+    const Queue q = queue(peer, context_.rank());
     const std::uint64_t end = q.arrived();
     for (; in.started < end && copied < bytes_per_pass; in.started++) {
-        const Entry& entry = q[in.started];
-        if (!fits(entry.offset, entry.length, into.length)) {
-            log(HIER_LOG_ERROR,
-                "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
-                into.length);
-            return Status::mismatch;
-        }
-        const gpu::Copy copy{into.base + entry.offset, cell_data(peer, entry.cell), entry.length,
-                             gpu::Copy::inside};
-        if (gpu::Queue* engines = engines_of(into)) {
-            Work& work = in.work[in.started % Queue::length];
-            const Status status = engines->start({&copy, 1}, {}, work.ticket);
-            if (failed(status)) return status;
-            work.queue = engines;
-        } else if (failed(failure_)) {
-            return failure_;
-        } else {
-            std::memcpy(copy.to, copy.from, copy.bytes);
-            copied += copy.bytes;
-        }
+        const Status status = take_out(peer, q[in.started], in.of(in.started), copied);
+        if (failed(status)) return status;
     }
     return Status::ok;
 }
@@ -242,12 +242,12 @@ Status ShmCells::start_receiving(int peer, std::size_t& copied)
 bool ShmCells::end_receiving(int peer)
 {
     Incoming& in = incoming_[static_cast<std::size_t>(peer)];
-    Queue& q = queue(peer, context_.rank());
+    Queue q = queue(peer, context_.rank());
     const std::uint64_t first = q.freed();
     std::uint64_t next = first;
-    for (; next < in.started && is_done(in.work[next % Queue::length]); next++) {
+    for (; next < in.started && is_done(in.of(next)); next++) {
         if (failed(failure_)) break;
-        in.arrived += q[next].is_last;
+        in.arrived += q[next].is_last() ? 1 : 0;
         q.free(next + 1);
     }
     return next > first;

@@ -2,10 +2,10 @@
 // Two copies through shared memory, pipelined. This path serves host memory if processes may not
 // write to one another. It also serves device memory that cannot be mapped.
 //
-//   sender's cells            one queue per pair                receiver
-//   +------+------+---        [offset, length, cell] ...
-//   | 64 K | 64 K | ...  -->  (entry_ring.hpp)                 -->  receive buffer
-//   +------+------+---
+//   sender's cells              one queue per pair              receiver
+//   +------------------+---
+//   | to where | bytes | ...  -->  [cell] [cell] ...         -->  receive buffer
+//   +------------------+---         (entry_ring.hpp)
 //
 // A fragment goes into a cell once. Every peer that wants the fragment gets an entry that names the
 // cell. So each of G ranks copies its own shard in once, and G-1 shards out. A cell is free again
@@ -21,26 +21,16 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
-#include "memory/registration.hpp"
-#include "node/entry_ring.hpp"
 #include "node/node_path.hpp"
-#include "team/group.hpp"
 
 namespace hier {
-
-// The cells of one rank.
-struct CellShape {
-    std::size_t count = 8;
-    std::size_t bytes = 64 << 10;
-};
 
 class ShmCells final : public NodePath {
 public:
     static constexpr const char* name = "shared memory";
 
-    ~ShmCells() override;
-    // Collective over the node's group. `numa`: the NUMA node for this rank's cells; -1: any.
-    ShmCells(const NodeContext& context, const Group& group, int numa, CellShape shape);
+    // The segment has areas with cells.
+    explicit ShmCells(const NodeContext& context);
 
     Status begin() override;
     Status put(const Transfer& transfer) override;
@@ -52,13 +42,14 @@ public:
 private:
     static constexpr std::size_t bytes_per_pass = 256 << 10;  // copied by the CPU
 
-    struct Entry {
+    static constexpr std::size_t max_queue = 16;  // entries
+
+    // In front of a cell's bytes.
+    struct Header {
         std::uint64_t offset;  // in the receive buffer
-        std::uint32_t length;
-        std::uint16_t cell;
-        std::uint16_t is_last;  // of its put
+        std::uint64_t length;
     };
-    using Queue = EntryRing<Entry, 16>;
+    using Queue = EntryRing<CellEntry>;
     // A copy by copy engines.
     struct Work {
         gpu::Queue* queue = nullptr;  // null: the copy is done
@@ -67,6 +58,7 @@ private:
     struct Cell {
         const std::byte* content = nullptr;  // the source of its bytes, in this call
         std::size_t length = 0;
+        std::size_t target = 0;  // offset in the receive buffer
         Work filling;
         bool is_fresh = false;  // no queue has an entry for the cell yet
         // By peer: the cell is free when the peer's queue is done up to here.
@@ -74,9 +66,10 @@ private:
     };
     // From one peer.
     struct Incoming {
-        std::uint64_t started = 0;             // entries whose copies out have been started
-        std::array<Work, Queue::length> work;  // by entry
-        std::uint32_t arrived = 0;             // puts in this call
+        std::uint64_t started = 0;         // entries whose copies out have been started
+        std::array<Work, max_queue> work;  // by entry
+        std::uint32_t arrived = 0;         // puts in this call
+        Work& of(std::uint64_t entry) { return work[entry % max_queue]; }
     };
     // Puts to one peer, in order. The memory of the list is kept from call to call.
     struct Outgoing {
@@ -86,17 +79,34 @@ private:
         bool empty() const { return next == puts.size(); }
     };
 
-    Queue& queue(int from, int to) const;
-    std::byte* cell_data(int owner, std::size_t cell) const;
+    // The bytes that go into one cell.
+    struct Fragment {
+        const std::byte* content;
+        std::size_t length;
+        std::size_t target;
+    };
+
+    Queue queue(int from, int to) const
+    {
+        return context_.segment->ring<CellEntry>(rings_, from, to);
+    }
+    std::byte* cell_at(int owner, std::size_t cell) const
+    {
+        return context_.segment->area(owner) + cell * NodeLayout::cell_stride(shape_.bytes);
+    }
+    static std::byte* content_of(std::byte* cell) { return cell + cache_line; }
     bool is_free(const Cell& cell) const;
-    // Returns the cell that holds these bytes, and fills one if need be. -1: not yet.
-    int cell_with(const Region& region, const std::byte* content, std::size_t length,
-                  std::size_t& copied);
+    // Returns the cell that holds these bytes of `region`, and fills one if need be. -1: not yet.
+    int cell_with(const Region& region, const Fragment& fragment, std::size_t& copied);
+    bool fill(std::size_t cell, const Region& region, const Fragment& fragment,
+              std::size_t& copied);
     // False: this peer can get nothing now.
     bool send_fragment(int peer, std::size_t& copied);
     void send(Completions& completions);
     Status receive(Completions& completions);
     Status start_receiving(int peer, std::size_t& copied);
+    // Starts the copy of an entry's cell, or makes it. `work`: of the copy.
+    Status take_out(int peer, CellEntry entry, Work& work, std::size_t& copied);
     // True: some fragment of the peer is here.
     bool end_receiving(int peer);
 
@@ -107,12 +117,11 @@ private:
 
     const NodeContext& context_;
     CellShape shape_;
-    SharedMemory memory_;
+    RingTable rings_;
     std::vector<Cell> cells_;
     std::vector<Outgoing> outgoing_;  // by peer
     std::size_t unsent_ = 0;          // puts in all of outgoing_
     std::vector<Incoming> incoming_;  // by peer
-    Registration registration_;       // of memory_
     Status failure_ = Status::ok;
 };
 

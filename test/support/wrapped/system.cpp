@@ -121,6 +121,20 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long lo
     return __real_process_vm_writev(pid, local, locals, remote, remotes, flags);
 }
 
+ssize_t __real_process_vm_readv(pid_t pid, const iovec* local, unsigned long locals,
+                                const iovec* remote, unsigned long remotes, unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const iovec* local, unsigned long locals,
+                                const iovec* remote, unsigned long remotes, unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const iovec* local, unsigned long locals,
+                                const iovec* remote, unsigned long remotes, unsigned long flags)
+{
+    readv_calls++;
+    const ssize_t read = __real_process_vm_readv(pid, local, locals, remote, remotes, flags);
+    if (writev_mode == Writev::pretends && read > 0)
+        *static_cast<unsigned char*>(local->iov_base) ^= 1;
+    return read;
+}
+
 ssize_t __real_pread(int fd, void* to, std::size_t bytes, off_t at);
 ssize_t __wrap_pread(int fd, void* to, std::size_t bytes, off_t at);
 ssize_t __wrap_pread(int fd, void* to, std::size_t bytes, off_t at)

@@ -37,12 +37,13 @@ enum class Writev {
     works,
     is_refused,   // EPERM
     faults,       // EFAULT, as for memory that no other process may write
-    pretends,     // success, and nothing written
+    pretends,     // success, and nothing written; the process is another one
     interrupted,  // a signal interrupts every other call; the others write a part
     ends_early    // writes nothing more, without an error
 };
 inline Writev writev_mode = Writev::works;
 inline std::atomic<int> writev_calls = 0;  // of all threads
+inline int readv_calls = 0;
 inline void (*before_writev)() = nullptr;
 
 // pread() of /proc/self/pagemap finds this value for every page; 0: the file cannot be read.

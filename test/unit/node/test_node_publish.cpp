@@ -15,6 +15,8 @@ namespace {
 using namespace hier;
 using namespace hier::test;
 
+constexpr std::size_t space = (32 << 10) - 64;  // on a node of few ranks
+
 struct Ignore final : Completions {
     void complete(std::uint32_t, Status) override {}
 };
@@ -121,11 +123,11 @@ void test_calls(void**)
                  {1, 32},
                  {1, 33},
                  {3, 7},
-                 {1, NodePublish::space - head},
+                 {1, space - head},
                  {1, 16},
                  {40, 100},
                  {1, 5},
-                 {7, (NodePublish::space - 7 * head) / 7}};
+                 {7, (space - 7 * head) / 7}};
     for (const int intra : {HIER_INTRA_AUTO, HIER_INTRA_SHM}) {
         for (int ranks = 2; ranks <= 5; ranks++) {
             expect_no_reason(keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
@@ -216,7 +218,7 @@ void test_too_much(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
         Publisher me(self);
-        const std::size_t max = NodePublish::space;
+        const std::size_t max = space;
         if (failed(me.begin(1, 1, max)) || me.put(0) != Status::bad_argument)
             return "a block that is too large is taken";
         if (failed(me.begin(2, 2, max / 2)) || me.put(0) != Status::ok) return "one is not taken";

@@ -152,20 +152,17 @@ std::string use_dev_shm(const ForkedRank& self)
     return ForkedRank::is_logged("trying /dev/shm") ? "" : "it does not say so";
 }
 
-// The first shared memory is the segment. The second is that of the cells.
 void test_refused_anonymous_memory(void**)
 {
-    for (int nth = 1; nth <= 2; nth++) {
+    expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+        if (self.rank() == 0) memfd_call.fail_nth(1, ENOSYS);
+        return use_dev_shm(self);
+    }))));
+    for (int culprit = 1; culprit < 3; culprit++) {
         expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
-            if (self.rank() == 0) memfd_call.fail_nth(nth, ENOSYS);
+            if (self.rank() == culprit) open_call.fail_nth(1, EACCES);
             return use_dev_shm(self);
         }))));
-        for (int culprit = 1; culprit < 3; culprit++) {
-            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
-                if (self.rank() == culprit) open_call.fail_nth(nth, EACCES);
-                return use_dev_shm(self);
-            }))));
-        }
     }
 }
 
@@ -205,15 +202,16 @@ void test_full_shared_memory(void**)
     }
 }
 
-// If CMA works, small blocks do not need cells.
-void test_no_room_for_cells(void**)
+// If CMA works, small blocks need no cells, and they need not be published.
+void test_no_room_for_areas(void**)
 {
     for (int culprit = 0; culprit < 3; culprit++) {
         expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
             memfd_call.fail_all(ENOSYS);
             if (self.rank() == culprit)
-                (culprit == 0 ? fallocate_call : mmap_call).fail_nth(2, ENOMEM);
+                (culprit == 0 ? fallocate_call : mmap_call).fail_nth(1, ENOMEM);
             const auto transport = make_transport(self, HIER_INTRA_AUTO);
+            if (transport->publish_space() != 0) return "it has room all the same";
             const auto traffic = make_traffic(1, self.size(), 20, {1, 100, 5000});
             const auto fault = run_traffic(*transport, self, traffic, 1);
             if (!fault.empty()) return fault;
@@ -222,47 +220,20 @@ void test_no_room_for_cells(void**)
     }
 }
 
-// Small blocks do not need to be published either. That memory is the third.
-void test_no_room_to_publish(void**)
-{
-    for (int culprit = 0; culprit < 3; culprit++) {
-        for (const int intra : {HIER_INTRA_AUTO, HIER_INTRA_SHM}) {
-            // Larger cells are reserved in several steps.
-            if (culprit == 0 && intra == HIER_INTRA_SHM) continue;
-            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
-                memfd_call.fail_all(ENOSYS);
-                if (self.rank() == culprit)
-                    (culprit == 0 ? fallocate_call : mmap_call).fail_nth(3, ENOMEM);
-                const auto transport = make_transport(self, intra);
-                if (transport->publish_space() != 0) return "it has room all the same";
-                const auto traffic = make_traffic(1, self.size(), 20, {1, 100, 5000});
-                const auto fault = run_traffic(*transport, self, traffic, 1);
-                if (!fault.empty()) return fault;
-                return ForkedRank::is_logged("small blocks are not published")
-                           ? ""
-                           : "it does not say so";
-            }))));
-        }
-    }
-}
-
 void test_refused_shared_memory(void**)
 {
     for (int culprit = 0; culprit < 3; culprit++) {
-        for (int nth = 1; nth <= 2; nth++) {
-            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
-                memfd_call.fail_all(ENOSYS);
-                if (self.rank() == culprit) shm_open_call.fail_nth(nth, EMFILE);
-                return fail_setup(self, HIER_INTRA_SHM, self.rank() == culprit,
-                                  "Too many open files");
-            }))));
-            expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
-                memfd_call.fail_all(ENOSYS);
-                if (self.rank() == culprit) mmap_call.fail_nth(nth, ENOMEM);
-                return fail_setup(self, HIER_INTRA_SHM, self.rank() == culprit,
-                                  "Cannot allocate memory");
-            }))));
-        }
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            memfd_call.fail_all(ENOSYS);
+            if (self.rank() == culprit) shm_open_call.fail_nth(1, EMFILE);
+            return fail_setup(self, HIER_INTRA_SHM, self.rank() == culprit, "Too many open files");
+        }))));
+        expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
+            memfd_call.fail_all(ENOSYS);
+            if (self.rank() == culprit) mmap_call.fail_nth(1, ENOMEM);
+            return fail_setup(self, HIER_INTRA_SHM, self.rank() == culprit,
+                              "Cannot allocate memory");
+        }))));
     }
 }
 
@@ -293,8 +264,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_another_process),
         cmocka_unit_test(test_a_signal_meanwhile),
         cmocka_unit_test(test_full_shared_memory),
-        cmocka_unit_test(test_no_room_for_cells),
-        cmocka_unit_test(test_no_room_to_publish),
+        cmocka_unit_test(test_no_room_for_areas),
         cmocka_unit_test(test_refused_shared_memory),
         cmocka_unit_test(test_leftovers_are_found),
     };

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <functional>
 #include <stdexcept>
@@ -72,11 +73,12 @@ void test_parts_of_a_team(void**)
 
 std::vector<std::byte> text_of_rank(int rank, int round)
 {
-    return {static_cast<std::size_t>(rank == round % 4 ? 0 : rank * 37 + round),
+    return {static_cast<std::size_t>(rank == round % 4 ? 0 : rank * 170 + round),
             static_cast<std::byte>(rank + round)};
 }
 
-// Blocks of different lengths, also of length 0. In the last exchange nobody has anything.
+// Blocks of different lengths, also of length 0. Some do not fit into the first exchange. At the end
+// nobody has anything.
 void test_allgather_bytes(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
@@ -185,7 +187,7 @@ int refuse(void*, const void*, std::size_t, int, void*, std::size_t, int)
 
 void test_failing_exchange(void**)
 {
-    const Group group(hier_bootstrap{nullptr, 0, 2, refuse, nullptr});
+    const Group group(hier_bootstrap{nullptr, 0, 2, refuse, nullptr, nullptr});
     const auto fault = expect_error("an exchange among 2 ranks failed with code 17",
                                     [&] { (void)group.collect(1); });
     expect_no_reason(keep(fault));
@@ -206,9 +208,69 @@ int bring_zeros(void*, const void*, std::size_t, int, void* in, std::size_t in_b
 
 void test_another_message(void**)
 {
-    const Group group(hier_bootstrap{nullptr, 0, 2, bring_zeros, nullptr});
+    const Group group(hier_bootstrap{nullptr, 0, 2, bring_zeros, nullptr, nullptr});
     expect_no_reason(
         keep(expect_error("rank 1 does something else", [&] { (void)group.collect(1); })));
+}
+
+// Ranks that are absent take part in nothing, as in a process that lacks the component. All others
+// hear of them.
+struct Absence {
+    const hier_bootstrap& real;
+    unsigned absent;  // a bit for each rank
+    int asked = 0;
+    static int is_present(void* context, int rank)
+    {
+        auto& self = *static_cast<Absence*>(context);
+        self.asked++;
+        return (self.absent >> rank & 1) == 0 ? 1 : 0;
+    }
+    static int run(void* context, const void* out, std::size_t out_bytes, int to, void* in,
+                   std::size_t in_bytes, int from)
+    {
+        auto& self = *static_cast<Absence*>(context);
+        for (const int rank : {to, from}) {
+            if (rank >= 0 && (self.absent >> rank & 1) != 0) return 99;
+        }
+        return self.real.exchange(self.real.context, out, out_bytes, to, in, in_bytes, from);
+    }
+    hier_bootstrap bootstrap()
+    {
+        hier_bootstrap made = real;
+        made.context = this;
+        made.exchange = run;
+        made.is_present = is_present;
+        return made;
+    }
+};
+
+std::string meet(ForkedRank& self, unsigned absent)
+{
+    if ((absent >> self.rank() & 1) != 0) return "";
+    Absence absence{self.bootstrap(), absent};
+    const Group group(absence.bootstrap());
+    std::string end = "present";
+    try {
+        group.agree("", [&] {
+            group.require_presence();
+            (void)group.collect(1);
+        });
+    } catch (const KnownFailure&) {
+        end = "absent";
+    }
+    const int partners =
+        2 * static_cast<int>(std::bit_width(static_cast<unsigned>(self.size() - 1)));
+    if (absence.asked != partners) return "it asks for " + std::to_string(absence.asked);
+    return end == (absent == 0 ? "present" : "absent") ? "" : "it takes the others for " + end;
+}
+
+void test_absent_ranks(void**)
+{
+    for (int ranks = 2; ranks <= 6; ranks++) {
+        for (unsigned absent = 0; absent < 1U << ranks; absent += ranks < 6 ? 1 : 5)
+            expect_no_reason(keep(first_fault(
+                run_ranks(ranks, [&](ForkedRank& self) { return meet(self, absent); }))));
+    }
 }
 
 // A test of the tests' tools: a rank that hangs or dies counts as a failure.
@@ -236,6 +298,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_agree_ends_exchanges),
         cmocka_unit_test(test_failing_exchange),
         cmocka_unit_test(test_another_message),
+        cmocka_unit_test(test_absent_ranks),
         cmocka_unit_test(test_forked_ranks_that_do_not_end_well),
     };
     return hier::test::run_cases(argc, argv, "group", tests);

@@ -37,7 +37,7 @@ void test_node_level_that_fails(void**)
             hier_config config = config_for_tests();
             config.ranks_per_node = 2;
             memfd_call.fail_all(ENOSYS);
-            if (self.rank() == culprit) shm_open_call.fail_nth(1, EMFILE);
+            if (self.rank() == culprit) shm_open_call.fail_all(EMFILE);
             return fail_setup(self, config, self.rank() == culprit, "setting up the node level: ");
         }))));
     }

@@ -11,14 +11,15 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-std::size_t DeviceCellLayout::shared_bytes(int ranks)
+bool DeviceCellLayout::exists() const
 {
-    return index(ranks) * index(ranks) * sizeof(Ring);
+    return context_.segment->layout().device_cell_rings.length > 0;
 }
 
-DeviceCellLayout::Ring& DeviceCellLayout::ring(int from, int to) const
+DeviceCellLayout::Ring DeviceCellLayout::ring(int from, int to) const
 {
-    return reinterpret_cast<Ring*>(context_.segment->more())[from * context_.size() + to];
+    const NodeSegment& segment = *context_.segment;
+    return segment.ring<Entry>(segment.layout().device_cell_rings, from, to);
 }
 
 std::size_t DeviceCellLayout::cell_bytes() const

@@ -36,7 +36,7 @@ const ExportedMemory* DeviceCellReceiver::lend(int device)
         give_back();
         device_ = device;
         const std::size_t bytes = layout_.lent_bytes();
-        lent_ = LentMemory::instance().take(device, bytes);
+        lent_ = layout_.exists() ? LentMemory::instance().take(device, bytes) : nullptr;
         if (lent_ == nullptr) {
             log(HIER_LOG_INFO, "device memory that cannot be exported: through shared memory");
         } else {
@@ -52,7 +52,7 @@ const ExportedMemory* DeviceCellReceiver::lend(int device)
 Status DeviceCellReceiver::take(int peer)
 {
     Incoming& in = incoming_[index(peer)];
-    const Layout::Ring& from = layout_.ring(peer, context_.rank());
+    const Layout::Ring from = layout_.ring(peer, context_.rank());
     const std::uint64_t end = from.arrived();
     if (context_.raised || in.started == end) return Status::ok;
     const std::byte* cells = lent_->base + layout_.offset(peer, context_.rank());
@@ -60,7 +60,7 @@ Status DeviceCellReceiver::take(int peer)
     copies_.clear();
     for (; in.started + count < end && count < Layout::max_at_once; count++) {
         const std::size_t cell = (in.started + count) % Layout::cells_per_peer;
-        const Layout::Entry& entry = from[in.started + count];
+        const Layout::Entry entry = from[in.started + count];
         if (!fits(entry.offset, entry.length, context_.binding.receive.length)) {
             log(HIER_LOG_ERROR,
                 "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
@@ -80,7 +80,7 @@ Status DeviceCellReceiver::take(int peer)
 Status DeviceCellReceiver::free(int peer, Completions& completions)
 {
     Incoming& in = incoming_[index(peer)];
-    Layout::Ring& from = layout_.ring(peer, context_.rank());
+    Layout::Ring from = layout_.ring(peer, context_.rank());
     const std::uint64_t first = from.freed();
     std::uint64_t next = first;
     Status status = Status::ok;

@@ -41,7 +41,7 @@ std::size_t DeviceCellSender::fragments_left(const Outgoing& out) const
 Status DeviceCellSender::push(int peer)
 {
     Outgoing& out = outgoing_[index(peer)];
-    const Layout::Ring& to = layout_.ring(context_.rank(), peer);
+    const Layout::Ring to = layout_.ring(context_.rank(), peer);
     const int size = context_.size();
     const int lane = (peer - context_.rank() + size) % size;
     const std::size_t count = fragments_left(out);
@@ -72,7 +72,7 @@ Status DeviceCellSender::push(int peer)
 Status DeviceCellSender::tell(int peer, Completions& completions)
 {
     Outgoing& out = outgoing_[index(peer)];
-    Layout::Ring& to = layout_.ring(context_.rank(), peer);
+    Layout::Ring to = layout_.ring(context_.rank(), peer);
     const std::uint64_t first = to.sent();
     std::uint64_t next = first;
     Status status = Status::ok;

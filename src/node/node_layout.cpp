@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node/node_layout.hpp"
+
+#include <algorithm>
+
+#include "node/entry_ring.hpp"
+#include "node/node_segment.hpp"
+
+namespace hier {
+namespace {
+
+constexpr std::size_t word = sizeof(std::uint64_t);
+constexpr std::size_t page = 4096;
+
+// Every communicator has small cells, even if most of its puts go by CMA.
+constexpr CellShape small_cells = {4, 16 << 10};
+constexpr CellShape shared_core_cells = {4, 64 << 10};
+constexpr CellShape large_cells = {8, 64 << 10};
+constexpr std::size_t roomy_half = 32 << 10;
+// With so little an area still works, whatever the number of ranks.
+constexpr std::size_t min_area = 4 << 10;
+
+std::size_t round_up(std::size_t bytes, std::size_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+std::size_t round_down_to_lines(std::size_t bytes) { return bytes / cache_line * cache_line; }
+
+CellShape wanted_cells(const NodeNeeds& needs)
+{
+    if (!needs.has_cma || needs.have_devices) return large_cells;
+    return needs.share_cores ? shared_core_cells : small_cells;
+}
+
+std::size_t take(std::size_t& end, std::size_t bytes, std::size_t unit)
+{
+    const std::size_t at = round_up(end, unit);
+    end = at + bytes;
+    return at;
+}
+
+template <class Entry>
+RingTable add_rings(std::size_t& end, std::size_t ranks, std::size_t length, bool is_roomy)
+{
+    const std::size_t unit = is_roomy ? cache_line : word;
+    RingTable table{.length = length};
+    table.sender_stride = round_up(EntryRing<Entry>::sender_bytes(length), unit);
+    table.receiver_stride = unit;
+    table.sender_at = take(end, ranks * ranks * table.sender_stride, cache_line);
+    table.receiver_at = take(end, ranks * ranks * table.receiver_stride, cache_line);
+    return table;
+}
+
+// An area has four cells. If blocks are published too, the halves get as much as the cells.
+void fit_area(NodeLayout& layout, std::size_t bytes, bool publishes)
+{
+    constexpr std::size_t count = 4;
+    const std::size_t of_cells = publishes ? bytes / 2 : bytes;
+    const std::size_t largest = NodeLayout::cell_stride(layout.cells.bytes);
+    const std::size_t stride = std::min(largest, round_down_to_lines(of_cells / count));
+    layout.cells = {count, stride - cache_line};
+    if (publishes) layout.half = std::min(roomy_half, round_down_to_lines(bytes / 4));
+}
+
+}  // namespace
+
+NodeLayout::NodeLayout(const NodeNeeds& needs) : ranks(needs.ranks)
+{
+    const auto count = static_cast<std::size_t>(ranks);
+    const bool is_roomy = ranks <= max_roomy;
+    std::size_t end = cache_line;  // of the failure word
+    slots = take(end, count * sizeof(NodeSlot), cache_line);
+    signal_stride = is_roomy ? cache_line : needs.have_devices ? 2 * word : word;
+    signals = take(end, count * count * signal_stride, cache_line);
+    if (needs.have_devices && is_roomy)
+        device_cell_rings = add_rings<DeviceCellEntry>(end, count, device_cells_per_peer, is_roomy);
+    if (needs.has_areas) {
+        const bool publishes = !needs.have_devices;
+        cell_rings = add_rings<CellEntry>(end, count, is_roomy ? 16 : 8, is_roomy);
+        cells = wanted_cells(needs);
+        if (is_roomy) {
+            half = publishes ? roomy_half : 0;
+        } else {
+            const std::size_t left = packed_bytes - std::min(end + page, packed_bytes);
+            fit_area(*this, std::max(left / count, min_area), publishes);
+        }
+        const std::size_t unit = is_roomy ? page : cache_line;
+        area_stride = round_up(cells.count * cell_stride(cells.bytes) + 2 * half, unit);
+        areas = take(end, count * area_stride, page);
+    }
+    bytes = end;
+}
+
+}  // namespace hier

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the ranks of a node divide the memory that they share.
+//
+//   failure | slots | signals | rings | areas of the ranks
+//
+//   slots     one of each rank: where its receive buffer is
+//   signals   one word for each pair of ranks; two if ranks use devices
+//   rings     two for each pair: for cells, and for cells of device memory
+//   areas     one of each rank: its cells, and its two halves for published blocks
+//
+// Words of pairs lie in rows: those that a rank reads together are neighbours. Up to 64 ranks every
+// word has a cache line of its own, and cells and halves are as large as speed wants them. Above
+// that the words are packed, and the areas get what is left of 4 MiB. Otherwise 256 ranks would
+// share 60 MiB for each communicator.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hier {
+
+inline constexpr std::size_t cache_line = 64;
+
+// The cells of one rank.
+struct CellShape {
+    std::size_t count = 0;
+    std::size_t bytes = 0;  // of content
+};
+
+// An entry of a cell's ring. The rest is in the cell's header.
+class CellEntry {
+public:
+    CellEntry(std::size_t cell, bool is_last)
+        : word_(static_cast<std::uint8_t>(cell << 1 | (is_last ? 1 : 0)))
+    {
+    }
+    std::size_t cell() const { return word_ >> 1; }
+    bool is_last() const { return (word_ & 1) != 0; }  // of its put
+
+private:
+    std::uint8_t word_;
+};
+
+// An entry of a device cell's ring. The cell follows from the entry's number.
+struct DeviceCellEntry {
+    std::uint64_t offset;  // in the receive buffer
+    std::uint32_t length;
+    std::uint32_t is_last;  // of its put
+};
+
+// Where the rings of all pairs are.
+struct RingTable {
+    std::size_t length = 0;  // of a ring; 0: there are none
+    std::size_t sender_at = 0, sender_stride = 0;
+    std::size_t receiver_at = 0, receiver_stride = 0;
+};
+
+// Equal on all ranks of a node.
+struct NodeNeeds {
+    int ranks = 1;
+    bool have_devices = false;  // any rank uses a GPU runtime
+    bool share_cores = false;   // the host has more ranks than cores
+    bool has_cma = false;
+    bool has_areas = true;  // cells, and published blocks
+};
+
+struct NodeLayout {
+    // Up to here every word has a cache line.
+    static constexpr int max_roomy = 64;
+    // Above, all should fit into this. From some 300 ranks on it does not.
+    static constexpr std::size_t packed_bytes = 4 << 20;
+    static constexpr std::size_t device_cells_per_peer = 8;
+
+    int ranks = 1;
+    std::size_t slots = 0;
+    std::size_t signals = 0, signal_stride = 0;
+    RingTable cell_rings, device_cell_rings;
+    std::size_t areas = 0, area_stride = 0;
+    CellShape cells;        // in an area, each behind its header
+    std::size_t half = 0;   // bytes of each of the two halves, behind the cells; 0: none
+    std::size_t bytes = 0;  // of everything
+
+    explicit NodeLayout(const NodeNeeds& needs);
+
+    // Bytes of a cell with its header.
+    static constexpr std::size_t cell_stride(std::size_t content) { return cache_line + content; }
+};
+
+}  // namespace hier

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory that the ranks of a node share: how much it is, and that no two things lie in the same
+// bytes.
+#include <map>
+#include <string>
+
+#include "base/error.hpp"
+#include "node/node_segment.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr std::size_t mib = 1 << 20;
+
+std::size_t bytes_of(int ranks, bool has_cma, bool have_devices = false, bool share_cores = false)
+{
+    return NodeLayout({.ranks = ranks,
+                       .have_devices = have_devices,
+                       .share_cores = share_cores,
+                       .has_cma = has_cma})
+        .bytes;
+}
+
+// Any communicator of up to 256 ranks on a node, whatever its ranks use.
+void test_many_ranks_share_little(void**)
+{
+    for (const int ranks : {65, 96, 128, 192, 255, 256}) {
+        for (int kind = 0; kind < 8; kind++) {
+            const std::size_t bytes =
+                bytes_of(ranks, (kind & 1) != 0, (kind & 2) != 0, (kind & 4) != 0);
+            assert_true(bytes <= 4 * mib);
+            assert_true(bytes > 2 * mib);
+        }
+    }
+}
+
+// Cells and halves are as large as they were measured to be best.
+void test_few_ranks_share_what_is_fast(void**)
+{
+    for (const int ranks : {2, 8, 32, 64}) {
+        const NodeLayout layout({.ranks = ranks, .has_cma = true});
+        assert_int_equal(layout.cells.count, 4);
+        assert_int_equal(layout.cells.bytes, 16 << 10);
+        assert_int_equal(layout.half, 32 << 10);
+        assert_int_equal(layout.signal_stride, cache_line);
+    }
+    assert_int_equal(NodeLayout({.ranks = 8}).cells.bytes, 64 << 10);
+    assert_true(bytes_of(8, true) < 2 * mib);
+}
+
+// Every number of ranks, also far above what fits into 4 MiB.
+void test_it_always_works(void**)
+{
+    for (int ranks = 2; ranks <= 1100; ranks += ranks < 80 ? 1 : 51) {
+        for (const bool have_devices : {false, true}) {
+            const NodeLayout layout({.ranks = ranks, .have_devices = have_devices});
+            assert_true(layout.cells.count >= 4 && layout.cells.bytes >= 256);
+            assert_true(have_devices ? layout.half == 0 : layout.half >= 1 << 10);
+        }
+    }
+}
+
+// All things of a segment: their first byte, and their bytes.
+class Parts {
+public:
+    void add(const void* at, std::size_t bytes)
+    {
+        if (!parts_.emplace(static_cast<const std::byte*>(at), bytes).second) twice_ = true;
+    }
+    const char* overlap(const std::byte* begin, std::size_t bytes) const
+    {
+        const std::byte* end = begin;
+        for (const auto& [at, length] : parts_) {
+            if (at < end) return "two things share bytes";
+            end = at + length;
+        }
+        if (end > begin + bytes) return "a thing lies behind the end";
+        return twice_ ? "two things begin at the same byte" : nullptr;
+    }
+
+private:
+    std::map<const std::byte*, std::size_t> parts_;
+    bool twice_ = false;
+};
+
+const char* overlap_of(int ranks, bool have_devices)
+{
+    const NodeLayout layout({.ranks = ranks, .have_devices = have_devices});
+    SharedMemory memory = SharedMemory::create_anonymous(layout.bytes);
+    const std::byte* const begin = memory.data();
+    const NodeSegment segment(0, layout, std::move(memory));
+    Parts parts;
+    parts.add(&segment.failure(), sizeof(int));
+    for (int a = 0; a < ranks; a++) {
+        parts.add(&segment.slot(a), sizeof(NodeSlot));
+        parts.add(segment.area(a), layout.area_stride);
+        for (int b = 0; b < ranks; b++) {
+            parts.add(&segment.signal_by_cpu(a, b), 8);
+            if (have_devices) parts.add(&segment.signal_by_device(a, b), 8);
+            const auto ring = segment.ring<CellEntry>(layout.cell_rings, a, b);
+            parts.add(&ring[0], ring.length());
+            parts.add(reinterpret_cast<const std::byte*>(&ring[0]) - 8, 8);
+        }
+    }
+    return parts.overlap(begin, layout.bytes);
+}
+
+void test_nothing_overlaps(void**)
+{
+    for (const int ranks : {2, 5, 64, 65, 100}) {
+        for (const bool have_devices : {false, true})
+            expect_no_reason(overlap_of(ranks, have_devices));
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_ranks_share_little),
+        cmocka_unit_test(test_few_ranks_share_what_is_fast),
+        cmocka_unit_test(test_it_always_works),
+        cmocka_unit_test(test_nothing_overlaps),
+    };
+    return hier::test::run_cases(argc, argv, "node_layout", tests);
+}
