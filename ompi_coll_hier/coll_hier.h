@@ -105,8 +105,8 @@ void mca_coll_hier_add_providers(bool progress_threads, bool mpi_threads);
 /* coll_hier_presence.c */
 /* When the component opens: tells the other processes that this one has hier. */
 void mca_coll_hier_publish(void);
-/* Before set-up: do all ranks of the communicator have hier, with equal settings? */
-bool mca_coll_hier_is_everywhere(struct ompi_communicator_t* comm);
+/* hier_bootstrap.is_present: does this rank of the communicator have hier, with equal settings? */
+int mca_coll_hier_is_present(void* comm, int rank);
 /* When the component closes. */
 void mca_coll_hier_forget_answers(void);
 

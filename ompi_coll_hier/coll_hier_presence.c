@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Do all ranks of a communicator have this component, with the same settings? A rank without it would answer the
+/* Does a rank have this component, with the same settings? A rank without it would answer the
  * messages of our set-up with its own data. So every process publishes its settings in Open MPI's modex, before
  * MPI_Init returns anywhere. */
 #include "coll_hier.h"
@@ -67,28 +67,26 @@ static int answer_of(opal_process_name_t name)
     return answer;
 }
 
-/* All ranks that have the component come to the same answer, because they read the same words. If a process cannot read
- * even its own words, the answer is yes: nothing is known. */
-bool mca_coll_hier_is_everywhere(struct ompi_communicator_t* comm)
+/* Asked only for the ranks with which the first messages of set-up are exchanged, so a process looks up few others. If
+ * a process cannot read even its own words, the answer is yes: nothing is known. */
+int mca_coll_hier_is_present(void* context, int rank)
 {
-    const int size = ompi_comm_size(comm);
-    int other = -1, first = -1;
+    struct ompi_communicator_t* comm = (struct ompi_communicator_t*)context;
+    const int self = ompi_comm_rank(comm);
     pthread_mutex_lock(&answers_mutex);
     const bool can_ask = SAME == answer_of(OPAL_PROC_MY_NAME);
-    for (int rank = 0; can_ask && rank < size && (0 > other || 0 > first); rank++) {
-        const int answer = answer_of(ompi_group_get_proc_name(comm->c_local_group, rank));
-        other = OTHER == answer && 0 > other ? rank : other;
-        first = SAME == answer && 0 > first ? rank : first;
-    }
+    const bool is_absent =
+        can_ask && OTHER == answer_of(ompi_group_get_proc_name(comm->c_local_group, rank));
     pthread_mutex_unlock(&answers_mutex);
-    if (0 <= other && ompi_comm_rank(comm) == first) {
+    /* Several ranks know. One of them says so. */
+    if (is_absent && (self + 1) % ompi_comm_size(comm) == rank) {
         opal_output(0,
                     "coll:hier: rank %d of communicator %s has no coll/hier, or another version, "
                     "coll_hier_min_bytes or coll_hier_priority than rank %d: the fallback module "
                     "serves its calls",
-                    other, comm->c_name, first);
+                    rank, comm->c_name, self);
     }
-    return 0 > other;
+    return is_absent ? 0 : 1;
 }
 
 void mca_coll_hier_forget_answers(void)

@@ -22,15 +22,21 @@ static int exchange(void* context, const void* out, size_t out_bytes, int to, vo
     ompi_communicator_t* comm = (ompi_communicator_t*)context;
     ompi_request_t* incoming = MPI_REQUEST_NULL;
     const int tag = MCA_COLL_BASE_TAG_ALLGATHER;
-    int rc = MCA_PML_CALL(irecv(in, in_bytes, MPI_BYTE, from, tag, comm, &incoming));
+    int rc = OMPI_SUCCESS;
+    if (0 <= from) {
+        rc = MCA_PML_CALL(irecv(in, in_bytes, MPI_BYTE, from, tag, comm, &incoming));
+    }
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    rc = MCA_PML_CALL(send(out, out_bytes, MPI_BYTE, to, tag, MCA_PML_BASE_SEND_STANDARD, comm));
-    if (OMPI_SUCCESS != rc) {
+    if (0 <= to) {
+        rc =
+            MCA_PML_CALL(send(out, out_bytes, MPI_BYTE, to, tag, MCA_PML_BASE_SEND_STANDARD, comm));
+    }
+    if (OMPI_SUCCESS != rc && 0 <= from) {
         (void)ompi_request_cancel(incoming);
     }
-    const int received = ompi_request_wait(&incoming, MPI_STATUS_IGNORE);
+    const int received = 0 <= from ? ompi_request_wait(&incoming, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
     if (MPI_REQUEST_NULL != incoming) { /* it has failed, and Open MPI leaves it to us */
         (void)ompi_request_free(&incoming);
     }
@@ -79,14 +85,10 @@ static void keep_alive(void) { opal_progress(); }
 
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
 {
-    if (!mca_coll_hier_is_everywhere(comm)) {
-        module->state = MCA_COLL_HIER_REFUSED;
-        return;
-    }
     char name[MPI_MAX_OBJECT_NAME + 32];
     name_team(comm, name, sizeof name);
-    const hier_bootstrap bootstrap = {comm, ompi_comm_rank(comm), ompi_comm_size(comm), exchange,
-                                      name};
+    const hier_bootstrap bootstrap = {comm, ompi_comm_rank(comm),    ompi_comm_size(comm), exchange,
+                                      name, mca_coll_hier_is_present};
     hier_config config = mca_coll_hier_component.config;
     config.progress = keep_alive;
     config.tcp_include = told_to_tcp("if_include");
