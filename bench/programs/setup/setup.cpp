@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <thread>
@@ -16,6 +15,7 @@
 #include "bench/lib/options/quantity.hpp"
 #include "coll/registry.hpp"
 #include "computed_world.hpp"
+#include "shared_memory.hpp"
 #include "stand_in_network.hpp"
 #include "team/call_planner.hpp"
 #include "team/setup.hpp"
@@ -67,25 +67,6 @@ std::size_t heap_bytes()
 {
     const auto info = mallinfo2();
     return info.uordblks + info.hblkhd;
-}
-
-// Shared memory that this process has mapped and filled, each mapping once.
-std::size_t shared_bytes_of_node()
-{
-    std::ifstream maps("/proc/self/maps");
-    std::size_t bytes = 0;
-    std::vector<std::string> seen;
-    for (std::string line; std::getline(maps, line);) {
-        if (line.find("memfd:coll_hier") == std::string::npos) continue;
-        unsigned long begin = 0, end = 0, inode = 0;
-        if (std::sscanf(line.c_str(), "%lx-%lx %*s %*s %*s %lu", &begin, &end, &inode) != 3)
-            continue;
-        const std::string id = std::to_string(inode);
-        if (std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
-        seen.push_back(id);
-        bytes += end - begin;
-    }
-    return bytes;
 }
 
 struct Planned {
