@@ -27,7 +27,7 @@ long long seconds(std::chrono::steady_clock::duration time)
 void Watchdog::begin()
 {
     passes_ = 0;
-    has_moved_ = moves_ = is_stalled_ = false;
+    has_moved_ = moves_ = is_stalled_ = has_told_ = false;
     heartbeat_ = 0;
     late_reported_ = false;
     last_move_ = last_heartbeat_ = last_look_ = run_.began;
@@ -47,11 +47,9 @@ Status Watchdog::look()
     if (now - last_look_ > period) last_move_ += now - last_look_ - period;
     last_look_ = now;
     if (has_moved_) note_movement(now);
-    if (now - last_heartbeat_ >= period) {
-        // What a process has sent before its death is taken in while something moves.
-        if (!moves_ && has_lost_rank()) return Status::peer_failed;
-        pass_on_heartbeat(now);
-    }
+    // What a process has sent before its death is taken in while something moves.
+    if (now - last_heartbeat_ >= period && !moves_ && has_lost_rank()) return Status::peer_failed;
+    pass_on_heartbeat(now, period);
     if (now - last_move_ > limits_.timeout) return stall(now);
     if (run_.not_ready > 0 && !late_reported_ && now - run_.began > limits_.timeout) {
         late_reported_ = true;
@@ -60,9 +58,14 @@ Status Watchdog::look()
     return Status::ok;
 }
 
-void Watchdog::pass_on_heartbeat(Clock::time_point now)
+// A rank tells its peers once in a period. But the first number that it hears goes on at once: on a ring
+// it passes through all ranks, and must not lose a period in each of them. Those that come behind it follow
+// one period apart.
+void Watchdog::pass_on_heartbeat(Clock::time_point now, Clock::duration period)
 {
-    last_heartbeat_ = now;
+    const bool is_over = now - last_heartbeat_ >= period;
+    if (has_told_ && now - last_told_ < period) return;
+    if (is_over) last_heartbeat_ = now;
     std::uint32_t highest = heartbeat_;
     for (Transport* t : run_.transports) {
         if (t == nullptr) continue;
@@ -70,10 +73,12 @@ void Watchdog::pass_on_heartbeat(Clock::time_point now)
         if (t->have_parts_come()) note_movement(now);
     }
     // A heartbeat has 24 bits. So it grows by one in a period, however many ranks miss somebody.
-    if (run_.not_ready > 0 || moves_) highest = std::max(highest, heartbeat_ + 1);
-    moves_ = false;
+    if (is_over && (run_.not_ready > 0 || moves_)) highest = std::max(highest, heartbeat_ + 1);
+    if (is_over) moves_ = false;
     if (highest == heartbeat_) return;
     heartbeat_ = highest;
+    has_told_ = true;
+    last_told_ = now;
     sign_of_life(now);
     tell();
 }

@@ -40,7 +40,7 @@ public:
 private:
     using Clock = Run::Clock;
 
-    void pass_on_heartbeat(Clock::time_point now);
+    void pass_on_heartbeat(Clock::time_point now, Clock::duration period);
     void note_movement(Clock::time_point now);
     void sign_of_life(Clock::time_point now);
     void tell() const;
@@ -53,11 +53,13 @@ private:
     const Run& run_;
     Limits limits_;
     unsigned passes_ = 0;
-    bool has_moved_ = false;       // since the last look
-    bool moves_ = false;           // since the last heartbeat
-    bool is_stalled_ = false;      // and the log says so
-    Clock::time_point last_move_;  // or sign of life
-    Clock::time_point last_heartbeat_;
+    bool has_moved_ = false;            // since the last look
+    bool moves_ = false;                // since the last heartbeat
+    bool is_stalled_ = false;           // and the log says so
+    Clock::time_point last_move_;       // or sign of life
+    Clock::time_point last_heartbeat_;  // a period has begun
+    bool has_told_ = false;             // in this run
+    Clock::time_point last_told_;
     Clock::time_point last_look_;
     std::uint32_t heartbeat_ = 0;  // the highest that this rank has told
     bool late_reported_ = false;

@@ -58,6 +58,12 @@ public:
     virtual bool register_sources(const Binding& binding, bool is_passed_on) = 0;
     // Has a peer raised a failure?
     virtual bool has_failed() = 0;
+    // Between two collectives: the next one exchanges data with these members of the rail. Does not wait,
+    // and costs nothing for those that are connected.
+    virtual Status connect(std::vector<int> peers) = 0;
+    // After stop(), between two collectives, now and then: tells the failure to peers that could not be
+    // told before.
+    virtual void answer_late() {}
 };
 
 // All that a network is made from.
@@ -67,8 +73,8 @@ struct NetworkSetup {
     std::span<const PeerRecord> records;  // of the team
     const Topology& topology;
     int rank;  // in the team
-    std::vector<bool>
-        is_partner;           // by member of the rail: does this rank exchange anything with it?
+    // By member of the rail: may a call exchange anything with it?
+    std::vector<bool> is_partner;
     int depth;                // puts in flight
     const gpu::Runtime* gpu;  // null: there is none
 };

@@ -81,9 +81,9 @@ std::size_t CallPlanner::min_bytes(std::size_t collective) const
     return least == 1 ? 0 : least * static_cast<std::size_t>(setup_.topology.size());
 }
 
-const PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choice)
+PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choice)
 {
-    if (const PreparedProgram* known = programs_.find(key)) return *known;
+    if (PreparedProgram* known = programs_.find(key)) return *known;
     report(key, choice);
     Plan plan = collectives_[key.collective]->plan({.rank = rank_,
                                                     .bytes = key.bytes,

@@ -28,7 +28,7 @@ public:
     // Equal on all ranks, but for the depth.
     Choice choose(const Call& call) const;
     // Keeps the program for later calls. The reference is good until the next prepare().
-    const PreparedProgram& prepare(const ProgramKey& key, const Choice& choice);
+    PreparedProgram& prepare(const ProgramKey& key, const Choice& choice);
     // Bytes of all ranks together below which the fallback module is expected to be faster.
     std::size_t min_bytes(std::size_t collective) const;
 

@@ -12,7 +12,7 @@ const Choice* Programs::choice_of(std::size_t collective, std::size_t bytes) con
     return nullptr;
 }
 
-const PreparedProgram* Programs::find(const ProgramKey& key)
+PreparedProgram* Programs::find(const ProgramKey& key)
 {
     const auto found = std::find_if(kept_.begin(), kept_.end(),
                                     [&](const PreparedProgram& p) { return p.key == key; });
@@ -21,7 +21,7 @@ const PreparedProgram* Programs::find(const ProgramKey& key)
     return &kept_.front();
 }
 
-const PreparedProgram& Programs::add(PreparedProgram made)
+PreparedProgram& Programs::add(PreparedProgram made)
 {
     kept_.push_front(std::move(made));
     bytes_ += kept_.front().program->bytes();

@@ -25,6 +25,7 @@ struct PreparedProgram {
     ProgramKey key;
     Choice choice;
     std::unique_ptr<Program> program;
+    bool is_connected = false;  // to all that the program exchanges data with
 };
 
 class Programs {
@@ -37,10 +38,10 @@ public:
     // How calls of this size travelled, if one of their programs is still kept.
     const Choice* choice_of(std::size_t collective, std::size_t bytes) const;
     // nullptr: the program has to be made.
-    const PreparedProgram* find(const ProgramKey& key);
+    PreparedProgram* find(const ProgramKey& key);
     // Drops the programs that were used least recently, if there are too many. The reference is
     // good until the next program is added.
-    const PreparedProgram& add(PreparedProgram made);
+    PreparedProgram& add(PreparedProgram made);
 
 private:
     std::list<PreparedProgram> kept_;  // the one that was used last comes first

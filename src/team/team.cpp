@@ -62,8 +62,22 @@ Status Team::begin(const Call& call)
     const ProgramKey key{call.collective, call.bytes, call.in_place, binding.bounce.base != nullptr,
                          is_of_device(binding.receive.memory) || is_of_device(binding.send.memory)};
     if (tracer_) tracer_->write();  // of the last call; prepare() may drop its program
-    const PreparedProgram& prepared = planner_->prepare(key, choice);
+    PreparedProgram& prepared = planner_->prepare(key, choice);
+    const Status connected = connect(prepared);
+    if (failed(connected)) return refuse(connected);
     return executor_->start(*prepared.program, binding, trace_of(prepared));
+}
+
+// A rank connects to another one when a call first exchanges data between them.
+Status Team::connect(PreparedProgram& prepared)
+{
+    if (!setup_.rail || prepared.is_connected) return Status::ok;
+    std::vector<int> peers;
+    for (const Program::Pair& pair : prepared.program->pairs(Level::rail))
+        peers.push_back(pair.peer);
+    const Status status = setup_.rail->connect(std::move(peers));
+    prepared.is_connected = !failed(status);
+    return status;
 }
 
 // nullptr: nobody traces this call.
@@ -85,8 +99,9 @@ Status Team::refuse(Status status)
 
 void Team::answer_failure()
 {
-    const bool is_idle = requests_.empty() && !failed(error());
-    if (!is_idle || !setup_.rail->has_failed()) return;
+    if (!requests_.empty()) return;
+    if (failed(error())) return setup_.rail->answer_late();
+    if (!setup_.rail->has_failed()) return;
     (void)refuse(Status::peer_failed);
     log(HIER_LOG_ERROR,
         "a call failed while rank %d of %d was in none; this communicator takes no more", rank_,

@@ -68,6 +68,7 @@ public:
 private:
     Status launch(const Call& call);
     Status begin(const Call& call);
+    Status connect(PreparedProgram& prepared);
     Trace* trace_of(const PreparedProgram& prepared);
 
     std::mutex mutex_;

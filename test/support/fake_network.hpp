@@ -158,6 +158,7 @@ public:
     bool register_buffers(const Binding&) override { return true; }
     bool register_sources(const Binding&, bool) override { return true; }
     bool has_failed() override { return group_.failure != Status::ok; }
+    Status connect(std::vector<int>) override { return Status::ok; }
 
     Status begin(const Binding& binding) override;
     Status announce(int peer) override;

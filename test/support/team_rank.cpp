@@ -121,6 +121,12 @@ int TeamRank::start_only()
     return start_raw(send, receive, sizeof send);
 }
 
+int TeamRank::refuse()
+{
+    hier_refuse(team_);
+    return hier_team_error(team_);
+}
+
 void TeamRank::leave()
 {
     left_ = true;

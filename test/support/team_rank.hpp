@@ -42,6 +42,8 @@ public:
     // The code of hier_start alone, for a team that takes no more.
     int start_only();
 
+    // This rank takes part in no further call. Returns the team's error.
+    int refuse();
     // Destroys the team; the others may still be in it.
     void leave();
     // Waits for the others, destroys the team, waits again, and destroys all that the process

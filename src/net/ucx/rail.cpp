@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "net/staggered.hpp"
 #include "net/ucx/lane/ucx_lane.hpp"
 
 namespace hier {
 
 Rail::Rail(int rank, int size, std::vector<LanePointer> lanes, NetworkTraits traits)
-    : lanes_(std::move(lanes)), traits_(std::move(traits)),
+    : rank_(rank), size_(size), lanes_(std::move(lanes)), traits_(std::move(traits)),
       stripes_(static_cast<std::size_t>(rank), static_cast<std::size_t>(size), lanes_.size())
 {
     drains_.reserve(static_cast<std::size_t>(size));
@@ -37,6 +38,22 @@ bool Rail::has_failed()
 {
     return std::any_of(lanes_.begin(), lanes_.end(),
                        [](const auto& lane) { return lane->state().has_failed(); });
+}
+
+Status Rail::connect(std::vector<int> peers)
+{
+    for (const int peer : staggered(std::move(peers), rank_, size_)) {
+        for (const auto& lane : lanes_) {
+            const Status status = lane->reach(peer);
+            if (failed(status)) return status;
+        }
+    }
+    return Status::ok;
+}
+
+void Rail::answer_late()
+{
+    for (const auto& lane : lanes_) lane->answer_late();
 }
 
 Status Rail::begin(const Binding& binding)
@@ -153,12 +170,12 @@ bool Rail::have_parts_come()
 // On all lanes: lane 0, which every call watches, may be the one that has failed.
 void Rail::raise(Status status)
 {
-    for (const auto& lane : lanes_) lane->raise(status);
+    for (const auto& lane : lanes_) lane->failure().raise(status);
 }
 
 void Rail::stop()
 {
-    for (const auto& lane : lanes_) lane->stop();
+    for (const auto& lane : lanes_) lane->failure().stop();
 }
 
 bool Rail::may_write(int peer, std::uint32_t count)

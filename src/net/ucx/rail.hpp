@@ -36,6 +36,8 @@ public:
     bool register_buffers(const Binding& binding) override;
     bool register_sources(const Binding& binding, bool is_passed_on) override;
     bool has_failed() override;
+    Status connect(std::vector<int> peers) override;
+    void answer_late() override;
 
     Status begin(const Binding& binding) override;
     Status announce(int peer) override;
@@ -58,6 +60,7 @@ public:
     bool may_write(int peer, std::uint32_t count) override;
 
 private:
+    int rank_, size_;
     std::vector<LanePointer> lanes_;
     NetworkTraits traits_;
     Stripes stripes_;

@@ -99,6 +99,25 @@ const char* a_heartbeat_is_passed_on()
 
 void test_heartbeat_of_another_rank(void**) { expect_no_reason(a_heartbeat_is_passed_on()); }
 
+// Many ranks may be between this one and the rank that misses somebody.
+const char* the_first_heartbeat_goes_on_at_once()
+{
+    constexpr std::chrono::milliseconds whole = period;
+    Watched watched;
+    watched.peer_enters();
+    (void)watched.pass(whole / 2);
+    watched.hear(1);
+    (void)watched.pass(whole / 4);
+    if (watched.told() != 1) return "the first one waits";
+    watched.hear(2);
+    (void)watched.pass(whole / 4);
+    if (watched.told() != 1) return "the second one comes at once, too";
+    (void)watched.pass(whole);
+    return watched.told() == 2 ? nullptr : "the second one does not come";
+}
+
+void test_first_heartbeat(void**) { expect_no_reason(the_first_heartbeat_goes_on_at_once()); }
+
 // An hour passes between two passes.
 const char* time_without_passes_does_not_count()
 {
@@ -162,10 +181,11 @@ int main(int argc, char** argv)
 {
     hier::test::use_clock(hier::test::ClockMode::fake);
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),     cmocka_unit_test(test_heartbeat_of_movement),
-        cmocka_unit_test(test_movement),  cmocka_unit_test(test_late_peer),
-        cmocka_unit_test(test_heartbeat), cmocka_unit_test(test_heartbeat_of_another_rank),
-        cmocka_unit_test(test_suspended), cmocka_unit_test(test_dead_rank),
+        cmocka_unit_test(test_parts),           cmocka_unit_test(test_heartbeat_of_movement),
+        cmocka_unit_test(test_movement),        cmocka_unit_test(test_late_peer),
+        cmocka_unit_test(test_heartbeat),       cmocka_unit_test(test_heartbeat_of_another_rank),
+        cmocka_unit_test(test_suspended),       cmocka_unit_test(test_dead_rank),
+        cmocka_unit_test(test_first_heartbeat),
     };
     return hier::test::run_cases(argc, argv, "watchdog", tests, collect_logs);
 }

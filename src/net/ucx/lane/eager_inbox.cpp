@@ -13,10 +13,7 @@ namespace hier {
 void EagerInbox::take_message(const MessageHead& head, const std::byte* data, std::size_t bytes)
 {
     if (head.from >= lane_.peers.size()) return;
-    if (head.sequence == MessageHead::goodbye) {
-        std::atomic_ref(lane_.board.slot(head.from).goodbye).store(1, std::memory_order_release);
-        return;
-    }
+    if (head.is_word()) return take_word(head);
     const Binding& binding = lane_.binding;
     const std::uint64_t current = lane_.is_bound ? binding.sequence : 0;
     if (head.sequence < current) return;  // a drain's
@@ -39,6 +36,17 @@ void EagerInbox::take_message(const MessageHead& head, const std::byte* data, st
     std::memcpy(into.base + head.offset, data, bytes);
     std::atomic_ref(peer.got).store(Signal::encode(head.sequence, head.count),
                                     std::memory_order_release);
+}
+
+void EagerInbox::take_word(const MessageHead& head)
+{
+    LanePeer& peer = lane_.peers[head.from];
+    if (head.sequence == MessageHead::goodbye) {
+        std::atomic_ref(lane_.board.slot(head.from).goodbye).store(1, std::memory_order_release);
+    } else {
+        (head.sequence == MessageHead::hello ? peer.has_greeted : peer.has_welcomed_us) = true;
+        lane_.has_news = true;
+    }
 }
 
 // UCX is the caller, and knows no exceptions. A message that is lost fails the call that runs, or else

@@ -7,6 +7,7 @@
 //                                           not yet in it: kept for begin()
 //   drain      -- {call, 0} ------------->  where UCX has kept something back, and over TCP after
 //                                           large calls: taken only when what went before has gone
+//   connect    -- {hello}, {welcome} ---->  see wireup.hpp
 //   leave      -- {goodbye} ------------->  over TCP: the sender's lane sends no more
 //
 // Nobody announces anything. A message says that its sender is in the call; so does the heartbeat of a
@@ -41,6 +42,7 @@ private:
         std::vector<std::byte> data;
     };
     void take_message(const MessageHead& head, const std::byte* data, std::size_t bytes) override;
+    void take_word(const MessageHead& head);
     void keep_early(const MessageHead& head, const std::byte* data, std::size_t bytes);
 
     LaneState& lane_;

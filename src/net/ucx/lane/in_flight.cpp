@@ -87,6 +87,7 @@ Flight& InFlight::take(int peer, std::uint32_t op)
 void InFlight::release(Flight& flight)
 {
     count_--;
+    if (flight.is_aside) count_aside_--;
     free_.push_back(&flight);
 }
 
@@ -167,7 +168,10 @@ Status InFlight::send_message(int peer_index, std::uint32_t op, MessageHead head
     Flight& flight = take(peer_index, op);
     head.sink = peer.sink;
     head.from = static_cast<std::uint32_t>((peer.board - peer.failure) / sizeof(RailSlot) - 1);
-    if (head.sequence != MessageHead::goodbye) head.sequence = lane_.binding.sequence;
+    // Until the peer has answered, a word to it may be on its way for as long as the peer computes.
+    flight.is_aside = head.is_word() && !peer.is_open;
+    if (flight.is_aside) count_aside_++;
+    if (!head.is_word()) head.sequence = lane_.binding.sequence;
     head.total = lane_.binding.receive.length;
     flight.head = head;
     flight.parts = 1;  // ours, as in launch()

@@ -34,6 +34,7 @@ struct Flight {
     int parts = 0;  // requests not yet completed
     bool signal_after_flush = false;
     bool is_worker_flush = false;
+    bool is_aside = false;  // nobody waits for it
     ucs_memory_type_t data_type = UCS_MEMORY_TYPE_HOST;
     FlightEnd* end =
         nullptr;  // of a flush of device memory: `signal` goes there and back to `read`
@@ -76,7 +77,7 @@ public:
     void part_done(Flight& flight);
 
     // The worker's flush waits for other teams' peers, too, and touches nobody's buffers.
-    std::size_t awaited() const { return count_ - (is_flushing_ ? 1 : 0); }
+    std::size_t awaited() const { return count_ - count_aside_ - (is_flushing_ ? 1 : 0); }
     // Takes the ops that are done, for report().
     void collect()
     {
@@ -110,7 +111,7 @@ private:
     std::vector<Done> reported_;
     bool has_moved_ = false;  // a part of a transfer is done
     bool reported_move_ = false;
-    std::size_t count_ = 0;
+    std::size_t count_ = 0, count_aside_ = 0;
     bool is_flushing_ = false;  // the worker, for a drain
 };
 

@@ -17,10 +17,17 @@
 namespace hier {
 
 struct LanePeer {
-    ucp_ep_h endpoint = nullptr;  // none for a rank that is no partner
-    std::uint64_t board = 0;      // address of our slot on the peer's board
-    std::uint64_t failure = 0;    // address of its failure word
-    std::uint64_t sink = 0;       // number of its inbox, at its worker
+    ucp_ep_h endpoint = nullptr;  // none until a route first needs the peer
+    // Who may write on whose board. The order of the words is drawn in wireup.hpp.
+    bool has_greeted = false;      // the peer has an endpoint to us
+    bool is_welcome = false;       // it may write on our board, and says goodbye
+    bool has_welcomed_us = false;  // we may write on its board ...
+    bool is_open = false;          // ... and have told it what was kept back
+    std::uint64_t asked_in =
+        0;                      // the last collective that this rank wanted to announce to the peer
+    std::uint64_t board = 0;    // address of our slot on the peer's board
+    std::uint64_t failure = 0;  // address of its failure word
+    std::uint64_t sink = 0;     // number of its inbox, at its worker
     UcxRemoteKey board_key;
     std::uint64_t let_in = 0;  // the last collective that this rank has announced to the peer
     std::uint64_t told = 0;    // version of our announcement that the peer has
@@ -40,6 +47,8 @@ struct LaneState {
     RailBoard board;
     std::vector<bool> is_partner;
     std::vector<LanePeer> peers;
+    std::vector<int> connected = {};  // the peers with an endpoint; has room for all
+    bool has_news = false;            // a peer has greeted or welcomed us
     Binding binding = {};             // of the collective that runs, or ran last
     bool is_bound = false;            // a collective is running
     bool is_leaving = false;          // retired: it has no op any more

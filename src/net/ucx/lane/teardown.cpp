@@ -1,42 +1,40 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/ucx/lane/teardown.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace hier {
 
 void Teardown::flush()
 {
-    const int peers = static_cast<int>(state_.peers.size());
-    for (; flushed_peers_ < peers; flushed_peers_++) {
-        if (state_.peer(flushed_peers_).endpoint != nullptr) flights_.flush_peer(flushed_peers_);
+    for (; flushed_peers_ < state_.connected.size(); flushed_peers_++) {
+        const int peer = state_.connected[flushed_peers_];
+        if (state_.peer(peer).is_open) flights_.flush_peer(peer);
     }
 }
 
 void Teardown::say_goodbye()
 {
-    const int peers = static_cast<int>(state_.peers.size());
-    for (; left_peers_ < peers; left_peers_++) {
-        if (state_.peer(left_peers_).endpoint == nullptr) continue;
-        if (is_in_order_) {
-            (void)flights_.send_message(left_peers_, Flight::no_op,
-                                        {.sequence = MessageHead::goodbye}, nullptr, 0);
+    for (; left_peers_ < state_.connected.size(); left_peers_++) {
+        const int peer = state_.connected[left_peers_];
+        if (is_in_order_ || !state_.peer(peer).is_open) {
+            (void)flights_.send_message(peer, Flight::no_op, {.sequence = MessageHead::goodbye},
+                                        nullptr, 0);
         } else {
-            (void)flights_.send_word(left_peers_, Flight::no_op, offsetof(RailSlot, goodbye), 1);
+            (void)flights_.send_word(peer, Flight::no_op, offsetof(RailSlot, goodbye), 1);
         }
     }
     has_said_goodbye_ = true;
 }
 
+// A peer that was never welcome on our board has not written there.
 bool Teardown::have_all_left()
 {
-    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
-        const bool has_left = !state_.is_partner[static_cast<std::size_t>(i)] ||
-                              RailBoard::read(state_.slot(i).goodbye) != 0 ||
-                              state_.worker->is_broken(state_.peer(i).endpoint);
-        if (!has_left) return false;
-    }
-    return true;
+    return std::all_of(state_.connected.begin(), state_.connected.end(), [&](int i) {
+        return !state_.peer(i).is_welcome || RailBoard::read(state_.slot(i).goodbye) != 0 ||
+               state_.worker->is_broken(state_.peer(i).endpoint);
+    });
 }
 
 bool Teardown::step()

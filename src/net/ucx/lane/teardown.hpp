@@ -2,9 +2,12 @@
 // How a retired lane takes leave of its peers, step by step and without waiting:
 //
 //   flush      until every peer has acknowledged what this lane has sent (not over TCP, which keeps order)
-//   goodbye    the last word to every peer
-//   gone       until every peer's goodbye is here: nobody writes to our board any more
+//   goodbye    the last word to every peer that this rank has connected to
+//   gone       until the goodbye of every peer is here that was welcome on our board: nobody writes there
+//              any more
 #pragma once
+
+#include <cstddef>
 
 #include "net/ucx/lane/in_flight.hpp"
 #include "net/ucx/lane/lane_state.hpp"
@@ -28,7 +31,7 @@ private:
     InFlight& flights_;
     bool is_in_order_ = false;  // messages arrive behind puts
     bool has_said_goodbye_ = false;
-    int flushed_peers_ = 0, left_peers_ = 0;  // the first ones
+    std::size_t flushed_peers_ = 0, left_peers_ = 0;  // the first ones of those connected
 };
 
 }  // namespace hier

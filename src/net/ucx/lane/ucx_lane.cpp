@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/log.hpp"
 #include "net/ucx/ucx_workers.hpp"
 
@@ -18,8 +19,10 @@ UcxLane::UcxLane(std::shared_ptr<UcxWorker> worker, RailBoard board,
              .is_partner = is_partner,
              .peers = std::vector<LanePeer>(is_partner.size())},
       flights_(state_, depth), inbox_(state_), wireup_(*this, state_, flights_),
-      device_(state_, flights_), buffers_(state_, device_), teardown_(state_, flights_)
+      failure_(state_, flights_), device_(state_, flights_), buffers_(state_, device_),
+      teardown_(state_, flights_)
 {
+    state_.connected.reserve(is_partner.size());
     const std::lock_guard lock(state_.worker->mutex());
     inbox_.open();
 }
@@ -36,9 +39,41 @@ UcxLane::~UcxLane()
     device_.reset();
 }
 
-void UcxLane::connect(const Group& group, void (*keep_alive)())
+Status UcxLane::reach(int peer)
 {
-    wireup_.connect(group, inbox_.number(), keep_alive);
+    const std::lock_guard lock(state_.worker->mutex());
+    if (state_.peer(peer).endpoint != nullptr) return Status::ok;
+    try {
+        wireup_.reach(peer);
+        return Status::ok;
+    } catch (const SetupError& e) {
+        log(HIER_LOG_ERROR, "rail rank %d cannot be connected: %s", peer, e.what());
+        state_.worker->keep();
+        return Status::transport_error;
+    }
+}
+
+// Welcomes peers that have greeted, and tells those that have opened their boards what was kept back.
+void UcxLane::take_news()
+{
+    for (const int i : state_.connected) {
+        LanePeer& peer = state_.peer(i);
+        wireup_.welcome(i);
+        if (peer.is_open || !peer.has_welcomed_us) continue;
+        peer.is_open = true;
+        failure_.tell(i);
+        const bool may_enter = state_.is_bound && !failure_.is_raised();
+        if (!may_enter || peer.asked_in != state_.binding.sequence) continue;
+        const Status status = let_in(i);
+        if (failed(status)) state_.own_failure = status;
+    }
+    state_.has_news = false;
+}
+
+void UcxLane::answer_late()
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    if (state_.has_news) take_news();
 }
 
 bool UcxLane::leave()
@@ -74,14 +109,20 @@ void UcxLane::end()
     const std::lock_guard lock(state_.worker->mutex());
     // After a failure a peer may still be writing. It would break the connection of the processes if its
     // target were registered no more.
-    if (!raised_) buffers_.reset();
+    if (!failure_.is_raised()) buffers_.reset();
     state_.is_bound = false;
     device_.end();
 }
 
-Status UcxLane::announce(int peer_index)
+Status UcxLane::announce(int peer)
 {
     const std::lock_guard lock(state_.worker->mutex());
+    state_.peer(peer).asked_in = state_.binding.sequence;
+    return state_.peer(peer).is_open ? let_in(peer) : Status::ok;
+}
+
+Status UcxLane::let_in(int peer_index)
+{
     LanePeer& peer = state_.peer(peer_index);
     const Announcement& announcement = buffers_.announcement();
     Flight& flight = flights_.take(peer_index, Flight::no_op);
@@ -119,7 +160,8 @@ Status UcxLane::announced(int peer_index)
     LanePeer& peer = state_.peer(peer_index);
     RailSlot& slot = state_.slot(peer_index);
     const Binding& binding = state_.binding;
-    if (state_.read(slot.ready, peer.seen_ready) < binding.sequence) return Status::in_progress;
+    if (!peer.is_open || state_.read(slot.ready, peer.seen_ready) < binding.sequence)
+        return Status::in_progress;
     const Announcement& theirs = slot.announcement;
     if (theirs.length != binding.receive.length) {
         log(HIER_LOG_ERROR,
@@ -177,8 +219,10 @@ Status UcxLane::drain(int peer, std::uint32_t op)
     if (state_.binding.eager && flights_.flush_worker(peer)) return Status::ok;
     if (state_.binding.eager || order == SignalOrder::by_lane)
         return flights_.send_message(peer, op, {}, nullptr, 0);
-    return flights_.send_word(peer, op, offsetof(RailSlot, arrivals),
-                              state_.peer(peer).last_signal);
+    // (Without a welcome there has been no put.)
+    return !state_.peer(peer).is_open ? Status::ok
+                                      : flights_.send_word(peer, op, offsetof(RailSlot, arrivals),
+                                                           state_.peer(peer).last_signal);
 }
 
 std::uint32_t UcxLane::arrived(int peer)
@@ -203,11 +247,12 @@ Status UcxLane::progress(Completions& completions)
         const std::lock_guard lock(state_.worker->mutex());
         constexpr int max_passes = 16;  // then other teams get their share
         state_.worker->progress(max_passes);
+        if (state_.has_news) take_news();
         flights_.collect();
         failure = state_.own_failure;
     }
     flights_.report(completions);
-    if (raised_) return Status::ok;
+    if (failure_.is_raised()) return Status::ok;
     if (failed(failure)) return failure;
     return state_.has_failed() ? Status::peer_failed : Status::ok;
 }
@@ -215,9 +260,9 @@ Status UcxLane::progress(Completions& completions)
 void UcxLane::tell(std::uint32_t heartbeat)
 {
     const std::lock_guard lock(state_.worker->mutex());
-    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
+    for (const int i : state_.connected) {
         const bool has_left = RailBoard::read(state_.slot(i).goodbye) != 0;
-        if (state_.peer(i).endpoint == nullptr || has_left) continue;
+        if (!state_.peer(i).is_open || has_left) continue;
         const Status status =
             flights_.send_word(i, Flight::no_op, offsetof(RailSlot, heartbeat),
                                Signal::encode(state_.binding.sequence, heartbeat));
@@ -228,7 +273,7 @@ void UcxLane::tell(std::uint32_t heartbeat)
 std::uint32_t UcxLane::heard()
 {
     std::uint32_t highest = 0;
-    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
+    for (const int i : state_.connected) {
         highest = std::max(highest, Signal::count(RailBoard::read(state_.slot(i).heartbeat),
                                                   state_.binding.sequence));
     }
@@ -238,36 +283,8 @@ std::uint32_t UcxLane::heard()
 bool UcxLane::have_parts_come()
 {
     std::uint64_t parts = 0;
-    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++)
-        parts += RailBoard::read(state_.slot(i).parts);
+    for (const int i : state_.connected) parts += RailBoard::read(state_.slot(i).parts);
     return std::exchange(state_.parts_seen, parts) != parts;
-}
-
-void UcxLane::raise(Status status)
-{
-    raised_ = true;
-    const std::lock_guard lock(state_.worker->mutex());
-    failure_word_ = static_cast<std::uint64_t>(status);
-    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
-        const LanePeer& peer = state_.peer(i);
-        if (peer.endpoint != nullptr) flights_.put_word(i, peer.failure, failure_word_);
-    }
-}
-
-// Nothing is in flight. Over TCP the word is sent twice, as only what comes behind shows that it has
-// gone: a rank that has failed makes no more calls.
-void UcxLane::stop()
-{
-    static const std::uint64_t yes = 1;
-    const std::lock_guard lock(state_.worker->mutex());
-    const bool in_order = state_.worker->signal_order() == SignalOrder::by_lane;
-    if (!in_order) (void)ucp_worker_fence(state_.worker->handle());
-    const int words = in_order ? 2 : 1;
-    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
-        const LanePeer& peer = state_.peer(i);
-        for (int word = 0; word < words && peer.endpoint != nullptr; word++)
-            flights_.put_word(i, peer.board + offsetof(RailSlot, stopped), yes);
-    }
 }
 
 // (Messages are not taken any more after the call, and a bounce buffer stays.)

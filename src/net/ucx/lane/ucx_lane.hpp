@@ -10,20 +10,15 @@
 //   receiver -> sender   announcement, when buffer or rkey changed; then ready = sequence
 //   sender -> receiver   data, then arrivals = {sequence, count}; several in flight
 //
-// After a failure:
-//
-//   raise   -- failure ------------------>  every peer, at once
-//   stop    -- the puts before, stopped ->  this rank's puts have all landed
-//
 // An announcement is overwritten only in the next collective. Its writer enters that one after
 // everything has arrived that the sender put by means of the announcement.
 //
 // The parts of a lane:
 //
-//     LaneState     worker, board, peers, binding        Wireup        connects the peers
+//     LaneState     worker, board, peers, binding        Wireup        connects to a peer when asked
 //     InFlight      puts, words and messages under way   CallBuffers   registers a call's buffers
 //     EagerInbox    messages of small calls              DeviceMemory  GPUDirect RDMA and its flush
-//     Teardown      takes leave of the peers
+//     Teardown      takes leave of the peers             FailureWords  raise, stop
 #pragma once
 
 #include <memory>
@@ -33,6 +28,7 @@
 #include "net/ucx/device/device_memory.hpp"
 #include "net/ucx/lane/call_buffers.hpp"
 #include "net/ucx/lane/eager_inbox.hpp"
+#include "net/ucx/lane/failure_words.hpp"
 #include "net/ucx/lane/in_flight.hpp"
 #include "net/ucx/lane/lane_state.hpp"
 #include "net/ucx/lane/teardown.hpp"
@@ -50,10 +46,18 @@ public:
     UcxLane& operator=(const UcxLane&) = delete;
     ~UcxLane();
 
-    // Collective over the rail's group: connects to every partner and proves it with a first signal,
-    // within a bound. Throws on all ranks or on none. `keep_alive` is called while it waits, for the
-    // caller's own communication. After a failure, too, the lane is to be retired.
-    void connect(const Group& group, void (*keep_alive)());
+    // Collective over the rail's group: hears how to reach every partner. Connects to the next partner and to
+    // those whose next one this rank is, and proves it with a first signal, within a bound. Throws on all
+    // ranks or on none. `keep_alive` is called while it waits, for the caller's own communication. After a
+    // failure, too, the lane is to be retired.
+    void connect(const Group& group, void (*keep_alive)())
+    {
+        wireup_.connect(group, inbox_.number(), keep_alive);
+    }
+    // Connects to a partner, unless that has been done. Does not wait.
+    Status reach(int peer);
+    // After stop(), between two collectives: tells the failure to peers that have answered only now.
+    void answer_late();
     // One step of taking leave (retired_lanes.hpp). True: nobody writes to our board any more.
     bool leave();
     UcxLane* next_retired = nullptr;  // likewise
@@ -61,6 +65,7 @@ public:
     LaneState& state() { return state_; }
     CallBuffers& buffers() { return buffers_; }
     DeviceMemory& device_memory() { return device_; }
+    FailureWords& failure() { return failure_; }
 
     // As Transport's.
     Status begin(const Binding& binding);
@@ -78,20 +83,20 @@ public:
     void tell(std::uint32_t heartbeat);
     std::uint32_t heard();
     bool have_parts_come();
-    void raise(Status status);
-    void stop();
     bool may_write(int peer, std::uint32_t count);
 
 private:
+    void take_news();
+    Status let_in(int peer);
+
     LaneState state_;
     InFlight flights_;
     EagerInbox inbox_;
     Wireup wireup_;
+    FailureWords failure_;
     DeviceMemory device_;
     CallBuffers buffers_;
     Teardown teardown_;
-    std::uint64_t failure_word_ = 0;
-    bool raised_ = false;
 };
 
 }  // namespace hier

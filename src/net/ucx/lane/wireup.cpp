@@ -17,6 +17,7 @@ struct BoardAddress {
     std::uint64_t address;
     std::uint64_t sink;
     TcpProbe::Address probe;
+    std::uint64_t next;          // the next partner of this rank, in staggered order
     std::uint64_t worker_bytes;  // what follows: the worker's address, then the board's key
 };
 
@@ -53,6 +54,7 @@ void Wireup::connect(const Group& group, std::uint64_t inbox, void (*keep_alive)
 
 void Wireup::exchange_boards(const Group& group, std::uint64_t inbox)
 {
+    self_ = static_cast<std::uint64_t>(group.rank());
     std::vector<std::byte> mine;
     const NetworkChoice& choice = state_.worker->choice();
     const TcpProbe probe(is_tcp(choice) ? choice.devices : "");
@@ -62,16 +64,16 @@ void Wireup::exchange_boards(const Group& group, std::uint64_t inbox)
         check(state_.board.memory().pack_key(key), "packing the rail board's key");
         const auto& worker = state_.worker->address();
         const BoardAddress head{reinterpret_cast<std::uint64_t>(&state_.board.failure()), inbox,
-                                probe.address(), worker.size()};
+                                probe.address(), next_partner(), worker.size()};
         mine.assign(bytes_of(head), bytes_of(head) + sizeof head);
         mine.insert(mine.end(), worker.begin(), worker.end());
         mine.insert(mine.end(), key.begin(), key.end());
     });
-    const auto all = group.collect_bytes(mine);
+    told_ = group.collect_bytes(mine);
     // Before anybody connects: UCX ends a process that has no room for those who do.
     is_known_ = true;
     try {
-        group.agree("room for the rail's connections", [&] { require_room(all); });
+        group.agree("room for the rail's connections", [&] { require_room(); });
     } catch (const ExchangeFailure&) {  // not on all, maybe
         throw;
     } catch (...) {
@@ -79,31 +81,76 @@ void Wireup::exchange_boards(const Group& group, std::uint64_t inbox)
         throw;
     }
     group.agree("connecting the rail", [&] {
-        reach_next(static_cast<std::size_t>(group.rank()), all);
-        connect_peers(group, all);
+        reach_next();
+        connect_first();
     });
 }
 
-void Wireup::connect_peers(const Group& group, const std::vector<std::vector<std::byte>>& all)
+// In staggered order. This rank itself: it has no partner.
+std::size_t Wireup::next_partner() const
+{
+    const std::size_t size = state_.peers.size();
+    std::size_t next = (self_ + 1) % size;
+    while (next != self_ && !state_.is_partner[next]) next = (next + 1) % size;
+    return next;
+}
+
+// The next partner, and those whose next one this rank is. What the others will never need is dropped.
+void Wireup::connect_first()
 {
     const std::lock_guard lock(state_.worker->mutex());
-    for (std::size_t i = 0; i < state_.peers.size(); i++) {
-        if (!state_.is_partner[i]) continue;
-        const BoardAddress head = head_of(all[i]);
-        LanePeer& peer = state_.peers[i];
-        ucp_ep_h endpoint = state_.worker->connect(worker_address(all[i]));
-        check(peer.board_key.unpack(endpoint, all[i].data() + sizeof head + head.worker_bytes),
-              "unpacking the key of a rail peer's board");
-        peer.failure = head.address;
-        peer.sink = head.sink;
-        peer.board =
-            head.address + (1 + static_cast<std::uint64_t>(group.rank())) * sizeof(RailSlot);
-        peer.endpoint = endpoint;  // last: a peer with an endpoint can be written to
+    const std::size_t size = state_.peers.size(), next = next_partner();
+    for (std::size_t i = 1; i < size; i++) {
+        const std::size_t peer = (self_ + i) % size;
+        if (!state_.is_partner[peer]) {
+            told_[peer] = {};
+        } else if (peer == next || head_of(told_[peer]).next == self_) {
+            first_.push_back(static_cast<int>(peer));
+        }
+    }
+    for (const int peer : first_) {
+        connect_to(static_cast<std::size_t>(peer));
+        LanePeer& known = state_.peer(peer);  // it does the same: nobody has to ask
+        known.has_greeted = known.is_welcome = known.has_welcomed_us = known.is_open = true;
     }
 }
 
+void Wireup::connect_to(std::size_t i)
+{
+    const std::vector<std::byte>& told = told_[i];
+    const BoardAddress head = head_of(told);
+    LanePeer& peer = state_.peers[i];
+    ucp_ep_h endpoint = state_.worker->connect(worker_address(told));
+    check(peer.board_key.unpack(endpoint, told.data() + sizeof head + head.worker_bytes),
+          "unpacking the key of a rail peer's board");
+    peer.failure = head.address;
+    peer.sink = head.sink;
+    peer.board = head.address + (1 + self_) * sizeof(RailSlot);
+    peer.endpoint = endpoint;
+    state_.connected.push_back(static_cast<int>(i));
+    told_[i] = {};
+}
+
+void Wireup::reach(int peer)
+{
+    connect_to(static_cast<std::size_t>(peer));
+    const Status sent =
+        flights_.send_message(peer, Flight::no_op, {.sequence = MessageHead::hello}, nullptr, 0);
+    if (failed(sent)) throw SetupError("no word can be sent; " + state_.worker->doubt());
+    welcome(peer);
+}
+
+void Wireup::welcome(int peer)
+{
+    LanePeer& known = state_.peer(peer);
+    if (!known.has_greeted || known.is_welcome) return;
+    known.is_welcome = true;
+    (void)flights_.send_message(peer, Flight::no_op, {.sequence = MessageHead::welcome}, nullptr,
+                                0);
+}
+
 // Over TCP a connection takes a descriptor at each end, and both ends may make one.
-void Wireup::require_room(const std::vector<std::vector<std::byte>>& all) const
+void Wireup::require_room() const
 {
     constexpr std::size_t of_connection = 2, of_ours = 8;
     if (!is_tcp(state_.worker->choice())) return;
@@ -111,32 +158,28 @@ void Wireup::require_room(const std::vector<std::vector<std::byte>>& all) const
     std::size_t fresh = 0;
     for (std::size_t i = 0; i < state_.peers.size(); i++)
         fresh +=
-            state_.is_partner[i] && !state_.worker->is_connected(worker_address(all[i])) ? 1 : 0;
+            state_.is_partner[i] && !state_.worker->is_connected(worker_address(told_[i])) ? 1 : 0;
     if (fresh > 0) require_descriptors(of_connection * fresh + of_ours);
 }
 
 // The next partner stands for all of them.
-void Wireup::reach_next(std::size_t self, const std::vector<std::vector<std::byte>>& all) const
+void Wireup::reach_next() const
 {
     constexpr std::chrono::seconds bound{10};
-    for (std::size_t i = 1; i < state_.peers.size(); i++) {
-        const std::size_t next = (self + i) % state_.peers.size();
-        if (!state_.is_partner[next]) continue;
-        {
-            const std::lock_guard lock(state_.worker->mutex());
-            if (state_.worker->is_connected(worker_address(all[next]))) return;
-        }
-        const BoardAddress head = head_of(all[next]);
-        const std::string cause = TcpProbe::reach(head.probe, bound);
-        if (!cause.empty())
-            throw SetupError(format("rail rank %zu cannot be reached: %s; %s", next, cause.c_str(),
-                                    state_.worker->doubt().c_str()));
-        return;
+    const std::size_t next = next_partner();
+    if (next == self_) return;
+    {
+        const std::lock_guard lock(state_.worker->mutex());
+        if (state_.worker->is_connected(worker_address(told_[next]))) return;
     }
+    const std::string cause = TcpProbe::reach(head_of(told_[next]).probe, bound);
+    if (!cause.empty())
+        throw SetupError(format("rail rank %zu cannot be reached: %s; %s", next, cause.c_str(),
+                                state_.worker->doubt().c_str()));
 }
 
-// A first signal to and from every peer. A peer that cannot be reached shows here, while there still is
-// a fallback.
+// A first signal to and from every peer that is connected. A network that does not work shows here, while
+// there still is a fallback.
 void Wireup::greet(const Group& group, void (*keep_alive)())
 {
     group.agree("sending a first signal on the rail", [&] { send_greetings(); });
@@ -150,16 +193,15 @@ void Wireup::await_greetings(void (*keep_alive)())
         void complete(std::uint32_t, Status) override {}
     } ignore;
     const auto end = std::chrono::steady_clock::now() + bound;
-    for (std::size_t i = 0; i < state_.peers.size(); i++) {
-        if (!state_.is_partner[i]) continue;
-        while (!lane_.idle() || RailBoard::read(state_.board.slot(i).arrivals) == 0) {
+    for (const int i : first_) {
+        while (!lane_.idle() || RailBoard::read(state_.slot(i).arrivals) == 0) {
             if (failed(lane_.progress(ignore))) {
-                throw SetupError(format("rail rank %zu cannot be reached; %s", i,
+                throw SetupError(format("rail rank %d cannot be reached; %s", i,
                                         state_.worker->doubt().c_str()));
             }
             if (keep_alive != nullptr) keep_alive();
             if (std::chrono::steady_clock::now() > end) {
-                throw SetupError(format("no word from rail rank %zu within %lld s; %s", i,
+                throw SetupError(format("no word from rail rank %d within %lld s; %s", i,
                                         static_cast<long long>(bound.count()),
                                         state_.worker->doubt().c_str()));
             }
@@ -170,18 +212,16 @@ void Wireup::await_greetings(void (*keep_alive)())
 void Wireup::send_greetings()
 {
     constexpr std::uint64_t greeting = Signal::encode(0, 1);
-    for (std::size_t i = 0; i < state_.peers.size(); i++) {
-        if (!state_.is_partner[i]) continue;
-        const int peer = static_cast<int>(i);
+    for (const int peer : first_) {
         Status sent = Status::ok;
         {
             const std::lock_guard lock(state_.worker->mutex());
-            state_.peers[i].last_signal = greeting;
+            state_.peer(peer).last_signal = greeting;
             sent = flights_.send_word(peer, Flight::no_op, offsetof(RailSlot, arrivals), greeting);
         }
         if (failed(sent) || failed(lane_.drain(peer, Flight::no_op))) {
             throw SetupError(
-                format("rail rank %zu cannot be reached; %s", i, state_.worker->doubt().c_str()));
+                format("rail rank %d cannot be reached; %s", peer, state_.worker->doubt().c_str()));
         }
     }
 }
