@@ -44,14 +44,11 @@ start() {
     job=$!
 }
 
-# Sets status when mpirun has ended within so many seconds. Otherwise ends the job and fails.
+# Sets status when mpirun has ended within so many seconds. Otherwise fails.
 await_job() { # await_job SECONDS
     local end=$((SECONDS + $1))
     while kill -0 "$job" 2>/dev/null; do
-        if ((SECONDS > end)); then
-            end_job
-            return 1
-        fi
+        ((SECONDS <= end)) || return 1
         sleep 0.1
     done
     status=0
