@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace hier {
 namespace {

@@ -16,8 +16,9 @@ namespace hier {
 NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, const NodeNeeds& needs,
                              std::unique_ptr<NodeSegment> segment)
     : segment_(std::move(segment)), context_{.segment = segment_.get()},
-      paths_(make_node_paths(context_, group, ranks, needs)), pids_(ranks.pids)
+      paths_(make_node_paths(context_, group, ranks, needs))
 {
+    for (const CmaTarget& process : ranks.processes) pids_.push_back(process.pid);
     if (paths_.publish) published_.push_back(paths_.publish.get());
     if (paths_.engines) others_.push_back(paths_.engines.get());
     if (paths_.cma) others_.push_back(paths_.cma.get());
