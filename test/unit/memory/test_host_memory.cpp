@@ -79,7 +79,7 @@ void test_nothing_to_pin(void**)
 void test_pages_of_a_copy_that_does_not_end(void**)
 {
     expect_no_reason(run_on_devices([]() -> std::string {
-        gpu::limit_waits(std::chrono::seconds(1));
+        gpu::limit_waits({.bound = std::chrono::seconds(1), .fails = true});
         std::byte* const device = device_memory(MiB);
         auto memory = std::make_unique<HostMemory>();
         std::byte* const pages = reserve_unpinned(*memory, MiB);

@@ -174,7 +174,7 @@ void test_failing_copy_into_a_cell(void**)
 // no call.
 std::string hang_or_fail(ForkedRank& self, bool hangs, int refused)
 {
-    gpu::limit_waits(std::chrono::seconds(1));
+    gpu::limit_waits({.bound = std::chrono::seconds(1), .fails = true});
     Rank rank(self);
     if (const auto fault = exchange(rank, self, 1); !fault.empty()) return fault;
     if (failed(rank.begin(2)) || failed(rank.transport().announce(Op::every_peer)))
@@ -220,7 +220,7 @@ void test_copy_that_does_not_end(void**)
 void test_cells_of_a_copy_that_does_not_end(void**)
 {
     expect_no_reason(run(2, "20", [](ForkedRank& self) -> std::string {
-        gpu::limit_waits(std::chrono::seconds(1));
+        gpu::limit_waits({.bound = std::chrono::seconds(1), .fails = true});
         gpu::let_peers_write(false);
         {
             Rank rank(self);
