@@ -68,7 +68,7 @@ void fit_area(NodeLayout& layout, std::size_t bytes, bool publishes)
 NodeLayout::NodeLayout(const NodeNeeds& needs) : ranks(needs.ranks)
 {
     const auto count = static_cast<std::size_t>(ranks);
-    const bool is_roomy = ranks <= max_roomy;
+    const bool is_roomy = ranks <= needs.max_roomy;
     std::size_t end = cache_line;  // of the failure word
     slots = take(end, count * sizeof(NodeSlot), cache_line);
     signal_stride = is_roomy ? cache_line : needs.have_devices ? 2 * word : word;
@@ -82,7 +82,7 @@ NodeLayout::NodeLayout(const NodeNeeds& needs) : ranks(needs.ranks)
         if (is_roomy) {
             half = publishes ? roomy_half : 0;
         } else {
-            const std::size_t left = packed_bytes - std::min(end + page, packed_bytes);
+            const std::size_t left = needs.max_bytes - std::min(end + page, needs.max_bytes);
             fit_area(*this, std::max(left / count, min_area), publishes);
         }
         const std::size_t unit = is_roomy ? page : cache_line;

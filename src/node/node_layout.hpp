@@ -62,13 +62,13 @@ struct NodeNeeds {
     bool share_cores = false;   // the host has more ranks than cores
     bool has_cma = false;
     bool has_areas = true;  // cells, and published blocks
+    // Up to so many ranks every word has a cache line. Above, all should fit into max_bytes, which
+    // from some 300 ranks on it does not. Tests pack the words of few ranks.
+    int max_roomy = 64;
+    std::size_t max_bytes = 4 << 20;
 };
 
 struct NodeLayout {
-    // Up to here every word has a cache line.
-    static constexpr int max_roomy = 64;
-    // Above, all should fit into this. From some 300 ranks on it does not.
-    static constexpr std::size_t packed_bytes = 4 << 20;
     static constexpr std::size_t device_cells_per_peer = 8;
 
     int ranks = 1;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "node/node_setup.hpp"
 
@@ -166,6 +167,23 @@ std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra)
 {
     const Group group = self.group();
     return make_node_transport(group, {.processes = group.collect(own_cma_target())}, intra);
+}
+
+std::unique_ptr<NodeTransport> make_packed_transport(const ForkedRank& self, bool has_cma)
+{
+    const Group group = self.group();
+    const NodeNeeds needs{
+        .ranks = self.size(), .has_cma = has_cma, .max_roomy = 1, .max_bytes = 4096};
+    const NodeLayout layout(needs);
+    const NodeRanks ranks{.processes = group.collect(own_cma_target())};
+    SharedMemory memory;
+    if (self.rank() == 0) memory = SharedMemory::create_anonymous(layout.bytes);
+    const auto addresses = group.collect(memory.address());
+    if (self.rank() != 0) memory = SharedMemory::open(addresses[0], layout.bytes);
+    (void)group.collect(0);
+    memory.withdraw();
+    return std::make_unique<NodeTransport>(
+        group, ranks, needs, std::make_unique<NodeSegment>(self.rank(), layout, std::move(memory)));
 }
 
 }  // namespace hier::test

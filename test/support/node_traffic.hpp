@@ -32,7 +32,9 @@ Traffic make_traffic(std::uint64_t seed, int ranks, std::size_t extents,
 std::string run_traffic(Transport& transport, const ForkedRank& self, const Traffic& traffic,
                         std::uint64_t sequence);
 
-// Exchanges the pids in the group first.
+// Exchanges the processes in the group first.
 std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra);
+// The same with words as on a node of many ranks, and with the smallest cells and halves.
+std::unique_ptr<NodeTransport> make_packed_transport(const ForkedRank& self, bool has_cma);
 
 }  // namespace hier::test

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Small calls inside a node, between processes. No rank waits for another one, and no block is
 // overwritten before all ranks have read it.
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "node/host/node_publish.hpp"
@@ -31,7 +33,11 @@ std::byte value(int rank, std::uint64_t call, std::size_t at)
 class Publisher {
 public:
     Publisher(ForkedRank& self, int intra = HIER_INTRA_AUTO)
-        : self_(self), transport_(make_transport(self, intra))
+        : Publisher(self, make_transport(self, intra))
+    {
+    }
+    Publisher(ForkedRank& self, std::unique_ptr<NodeTransport> transport)
+        : self_(self), transport_(std::move(transport))
     {
     }
     NodeTransport& transport() { return *transport_; }
@@ -143,6 +149,21 @@ void test_calls(void**)
             }))));
         }
     }
+}
+
+// As on a node of many ranks: words of several ranks in one cache line, and small halves.
+void test_packed_words(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
+        Publisher me(self, make_packed_transport(self, true));
+        const std::size_t most = me.transport().publish_space() - NodePublish::space_for(1, 0);
+        std::string fault = most < 512 || most > 1024 ? "the halves are not small" : "";
+        for (std::uint64_t call = 1; call <= 300 && fault.empty(); call++)
+            fault = call % 3 == 0 ? run_traffic(me.transport(), self,
+                                                make_traffic(call, 4, 2, {9, 3000}), call)
+                                  : me.run(call, 1, call % 2 == 0 ? most : 8);
+        return fault;
+    }))));
 }
 
 // Calls through cells and by CMA lie in between.
@@ -283,6 +304,7 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_packed_words),
         cmocka_unit_test(test_among_others),
         cmocka_unit_test(test_nobody_is_waited_for),
         cmocka_unit_test(test_a_slow_reader),

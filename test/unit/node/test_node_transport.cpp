@@ -42,20 +42,34 @@ const Load loads[] = {
     // Sizes around the limit for cells, if both ways are open.
     {6, {100, PathChoice::max_through_cells, PathChoice::max_through_cells + 1, 3 * cell}}};
 
-std::string make_calls(ForkedRank& self, int intra)
+std::string make_calls(ForkedRank& self, NodeTransport& transport, int rounds)
 {
-    const auto transport = make_transport(self, intra);
     std::uint64_t sequence = 0;
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < rounds; round++) {
         for (const auto& load : loads) {
             const auto seed = ++sequence;
             const auto fault =
-                run_traffic(*transport, self,
+                run_traffic(transport, self,
                             make_traffic(seed, self.size(), load.extents, load.sizes), sequence);
             if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
         }
     }
     return "";
+}
+
+std::string make_calls(ForkedRank& self, int intra)
+{
+    return make_calls(self, *make_transport(self, intra), 3);
+}
+
+// As on a node of many ranks: words of several ranks in one cache line, and small cells.
+void test_packed_words(void**)
+{
+    for (const bool has_cma : {false, true}) {
+        expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
+            return make_calls(self, *make_packed_transport(self, has_cma), 1);
+        }))));
+    }
 }
 
 void test_random_traffic(void**)
@@ -353,6 +367,7 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_random_traffic),
+        cmocka_unit_test(test_packed_words),
         cmocka_unit_test(test_writes_that_end_early),
         cmocka_unit_test(test_put_beyond_the_end),
         cmocka_unit_test(test_mismatch),
