@@ -59,14 +59,21 @@ AC_DEFUN([HIER_CXX20], [
 ])
 
 # HIER_SANITIZERS
-# Flags for the unit and model tests and the library that they link. The component stays as it is: mpirun's
-# processes would have to preload the runtime of the sanitizer.
+# Flags for the unit, model and simulated GPU tests and the libraries that they link. The component stays as it is:
+# mpirun's processes would have to preload the runtime of the sanitizer.
 AC_DEFUN([HIER_SANITIZERS], [
     AC_ARG_ENABLE([sanitizers],
-        [AS_HELP_STRING([--enable-sanitizers], [run unit and model tests with ASan and UBSan])],
+        [AS_HELP_STRING([--enable-sanitizers=KIND],
+            [a tree for the unit, model and simulated GPU tests alone, with ASan and UBSan (address, the default) or
+             TSan (thread)])],
         [], [enable_sanitizers=no])
-    AS_IF([test "$enable_sanitizers" = yes], [
-        SANITIZER_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+    AS_CASE([$enable_sanitizers],
+        [no], [SANITIZER_FLAGS=],
+        [yes|address], [SANITIZER_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all"],
+        [thread], [SANITIZER_FLAGS="-fsanitize=thread"],
+        [AC_MSG_ERROR([--enable-sanitizers takes address or thread, not $enable_sanitizers])])
+    AS_IF([test "$enable_sanitizers" != no], [
+        SANITIZER_FLAGS="$SANITIZER_FLAGS -fno-omit-frame-pointer"
         AC_LANG_PUSH([C++])
         hier_saved_CXXFLAGS=$CXXFLAGS
         CXXFLAGS="$CXXFLAGS $SANITIZER_FLAGS"
@@ -74,10 +81,10 @@ AC_DEFUN([HIER_SANITIZERS], [
         AC_LINK_IFELSE([AC_LANG_PROGRAM()],
             [AC_MSG_RESULT([yes])],
             [AC_MSG_RESULT([no])
-             AC_MSG_ERROR([--enable-sanitizers: $CXX has no ASan and UBSan runtime (Debian packages: g++ has it, clang needs libclang-rt-dev)])])
+             AC_MSG_ERROR([--enable-sanitizers: $CXX has no runtime for that (Debian packages: g++ has it, clang needs libclang-rt-dev)])])
         CXXFLAGS=$hier_saved_CXXFLAGS
         AC_LANG_POP([C++])
     ])
     AC_SUBST([SANITIZER_FLAGS])
-    AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" = yes])
+    AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
 ])

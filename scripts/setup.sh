@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Installs the packages that are missing and builds in ./build. quickstart and check source this file after steps.sh, in
-# the root of the source tree.
+# Installs the packages that are missing and builds. quickstart and check source this file after steps.sh, in the root of
+# the source tree. They may set build, the directory [build], and later build_targets, what make makes there [all].
 
-build=build
+: "${build:=build}"
+build_targets=()
 
 missing_packages() { # missing_packages FILE
     local package
@@ -62,12 +63,16 @@ fetch_machine() {
         { find_root && apt update && test/rdma/get-kernel "$build/test/rdma/kernel"; }
 }
 
+find_lcov() {
+    command -v lcov >/dev/null || { find_root && install_missing lcov; }
+}
+
 # make runs autotools and configure again if their inputs change.
 # shellcheck disable=SC2086 # several options
 configure_and_make() {
     [[ -e configure ]] || ./autogen.sh || return
     [[ -e $build/Makefile ]] || (cd "$build" && ../configure ${HIER_CONFIGURE_OPTIONS:-}) || return
-    make -C "$build" -j"$(nproc)"
+    make -C "$build" -j"$(nproc)" "${build_targets[@]}"
 }
 
 build_all() {

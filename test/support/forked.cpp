@@ -55,6 +55,9 @@ int (*waiting_step)() = nullptr;
 
 }  // namespace
 
+// With --coverage a process keeps its counts until it ends by exit. A rank ends by _exit.
+extern "C" [[gnu::weak]] void __gcov_dump();
+
 // Memory that all processes of one run share. It starts with zeros.
 class Exchange {
 public:
@@ -147,6 +150,7 @@ namespace {
     }
     char* told = exchange.reasons[rank];
     std::snprintf(told, sizeof exchange.reasons[0], "%s", reason.c_str());
+    if (__gcov_dump != nullptr) __gcov_dump();
     _exit(reason.empty() ? 0 : 1);
 }
 
