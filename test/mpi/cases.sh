@@ -49,6 +49,8 @@
 #   never      one that the output must not match
 #   limit      seconds until the case is ended and has failed [110]
 #
+#   fault      for the table in doc/testing.md: "fault | how it is injected | what follows"
+#
 #   directory  where the build tree has the program [test/mpi]. Programs in bench print no verdict of their own.
 #
 # Most programs take --expect: who must have served the calls (hier, fallback or none).
@@ -119,7 +121,8 @@ case_ "others-{3,1}" layout=3,1 order=reversed -- others --expect hier
 
 case_ lifetime-4-by-2 ranks=4 node_size=2 shm=private limit=150 -- lifetime --expect hier
 case_ lifetime-3-by-0 ranks=3 shm=private limit=150 -- lifetime --expect hier --count 200
-case_ no-dev-shm ranks=4 node_size=2 shm=16k mca="coll_hier_intra shm btl tcp,self btl_tcp_if_include lo" -- exact --expect hier
+case_ no-dev-shm fault="/dev/shm is full | a /dev/shm of 16 KiB | anonymous memory serves; right results" \
+    ranks=4 node_size=2 shm=16k mca="coll_hier_intra shm btl tcp,self btl_tcp_if_include lo" -- exact --expect hier
 case_ lifetime-shm ranks=4 node_size=2 shm=private mca="coll_hier_intra shm" limit=150 -- lifetime --expect hier --count 200
 case_ "lifetime-{3,1}" layout=3,1 limit=150 -- lifetime --expect hier --count 100
 case_ starved ranks=2 mca="pml ob1 btl tcp,self btl_tcp_if_include lo" -- starved --expect hier
@@ -229,7 +232,8 @@ case_ gpu-cuda-late ranks=2 gpu=20 runtime=cuda -- gpu_late --expect hier
 case_ gpu-gdr-lifetime ranks=4 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_chunk_bytes 5000" -- gpu_lifetime --expect hier
 case_ gpu-gdr-auto ranks=4 node_size=2 gpu=20 gdr=all mca="coll_hier_verbose 1" \
     says="device memory through pinned memory \(tcp is no RDMA\)" -- gpu --expect hier --meetings 1 --large 0
-case_ gpu-slow-copies ranks=3 node_size=2 gpu=2000 -- gpu --expect hier --meetings 1 --large 0
+case_ gpu-slow-copies fault="device copies are slow | 2 ms for each | right results" \
+    ranks=3 node_size=2 gpu=2000 -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-fallback-all ranks=4 node_size=2 gpu=20 mca="coll_hier_min_bytes 1000000000" -- gpu --expect fallback --meetings 3
 case_ gpu-below-min ranks=3 node_size=2 gpu=20 mca="coll_hier_min_bytes 32768" \
     -- gpu --expect hier --min-bytes 32768 --meetings 5
@@ -249,30 +253,38 @@ case_ gpu-late-4-by-2 ranks=4 node_size=2 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-but-one ranks=4 node_size=3 gpu=20 -- gpu_late --expect hier --early 1
 # Each call of HIP fails once on one rank. Every rank then gets an error or the right result.
 for victim in 0 2; do
-    case_ "gpu-faults-3-by-0-rank-$victim" ranks=3 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
-    case_ "gpu-faults-4-by-2-rank-$victim" ranks=4 node_size=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
+    case_ "gpu-faults-3-by-0-rank-$victim" fault="a call of the GPU runtime fails | each of them on one rank, in turn | an error on every rank, or right results" \
+        ranks=3 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
+    case_ "gpu-faults-4-by-2-rank-$victim" fault="a call of the GPU runtime fails | each of them on one rank, in turn | an error on every rank, or right results" \
+        ranks=4 node_size=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
 done
 case_ gpu-faults-typed ranks=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --typed 1
 case_ gpu-failing-copies-typed ranks=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --typed 1 --async 1 --last 10
 case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1
-case_ gpu-failing-copies-3-by-0 ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --last 15
-case_ gpu-failing-copies-4-by-2 ranks=4 node_size=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --async 1 --last 15
+case_ gpu-failing-copies-3-by-0 fault="a device copy fails after its start | each of the first ones, in turn | an error on every rank, or right results" \
+    ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --last 15
+case_ gpu-failing-copies-4-by-2 fault="a device copy fails after its start | each of the first ones, in turn | an error on every rank, or right results" \
+    ranks=4 node_size=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --async 1 --last 15
 # In a call of the fallback module no rank can tell the others of a failure, so staging must get around each one.
-case_ gpu-faults-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" -- gpu_faults --victim 1 --harmless 1
+case_ gpu-faults-fallback fault="a call of the GPU runtime fails in a call of the fallback module | each of them on one rank, in turn | right results" \
+    ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" -- gpu_faults --victim 1 --harmless 1
 case_ gpu-failing-copies-fallback ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
     -- gpu_faults --async 1 --last 15 --harmless 1
 # A rank that cannot take part: there is no module for its runtime, it has no memory, or its copy does not end. In a team
 # it gets an error, and the others do not wait for it. In a call of the fallback module the job ends.
 for victim in 0 2; do
-    case_ "gpu-without-module-rank-$victim" ranks=4 node_size=2 gpu=5 modules=/nonexistent mca="coll_hier_timeout 5" \
+    case_ "gpu-without-module-rank-$victim" fault="the GPU module is missing on a rank | a directory without modules | an error on that rank; nobody waits for it" \
+        ranks=4 node_size=2 gpu=5 modules=/nonexistent mca="coll_hier_timeout 5" \
         says="has loaded libamdhip64.so, but no module .*: /nonexistent/hier_gpu_rocm.so: cannot open" \
         -- gpu_unusable --expect hier --victim "$victim"
-    case_ "gpu-without-module-fallback-rank-$victim" ranks=3 gpu=5 modules=/nonexistent mca="coll_hier_min_bytes 1000000000" \
+    case_ "gpu-without-module-fallback-rank-$victim" fault="the GPU module is missing in a call of the fallback module | a directory without modules | a line; the job ends" \
+        ranks=3 gpu=5 modules=/nonexistent mca="coll_hier_min_bytes 1000000000" \
         says="no GPU runtime that works: hier_gpu_rocm.so: /nonexistent/hier_gpu_rocm.so: cannot open" status=abort \
         never="ended without" \
         -- gpu_unusable --expect fallback --victim "$victim"
 done
-case_ gpu-without-memory ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
+case_ gpu-without-memory fault="no memory to stage device buffers for the fallback module | allocations fail | a line; the job ends" \
+    ranks=3 gpu=5 mca="coll_hier_min_bytes 1000000000" \
     says="rank 1 cannot copy its device memory for MPI_Allgather of 16777216 bytes .* so the job ends" \
     status=abort never="ended without" -- gpu_unusable --expect fallback --victim 1 --memory 0
 case_ gpu-hanging-copy-fallback ranks=3 gpu=5 leaves=pinned mca="coll_hier_min_bytes 1000000000 $fails_after 2" \
@@ -324,15 +336,18 @@ case_ devices-one-at-most ranks=4 node_size=2 says="UCX tcp on lo between nodes;
 # One rank has no hier, or other settings that decide who serves a call. It would send its own data into the set-up of the
 # others. So the fallback module serves all ranks.
 no_hier="the fallback module serves its calls"
-case_ absent-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
+case_ absent-on-odd-ranks fault="some ranks lack hier | coll ^hier on odd ranks | a line; the fallback module serves" \
+    ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
 case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=-1 says="$no_hier" -- exact
 case_ priority-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=20 says="rank 1 of .*priority.*$no_hier" -- exact
 case_ refused-on-odd-ranks ranks=4 node_size=2 coll=- odd=OMPI_MCA_coll_hier_timeout=-1 \
     says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
-case_ chunk-bytes-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_chunk_bytes=5000 \
+case_ chunk-bytes-of-odd-ranks fault="ranks have different settings | other values on odd ranks | a line; the fallback module serves" \
+    ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_chunk_bytes=5000 \
     says="coll_hier_chunk_bytes differs between rank 0 and rank 1" -- exact
 case_ empty-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_trace= -- exact --expect hier --sizes 1,4097
-case_ min-bytes-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_min_bytes=5000 says="rank 1 of .*min_bytes.*$no_hier" -- exact
+case_ min-bytes-of-odd-ranks fault="ranks have different settings | other values on odd ranks | a line; the fallback module serves" \
+    ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_min_bytes=5000 says="rank 1 of .*min_bytes.*$no_hier" -- exact
 
 # hier's TCP takes the devices that Open MPI's TCP is told to take.
 case_ devices-by-name layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_include eth1" \
@@ -341,7 +356,8 @@ case_ devices-by-network layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_
     says="UCX tcp on eth1 between nodes" -- exact --expect hier --sizes 70001
 
 # A network that reaches no peer costs some seconds, once, and hier prints a line.
-case_ unreachable-network layout=1,1 mca="coll_hier_net_devices lo" \
+case_ unreachable-network fault="the network reaches no peer | device lo between two nodes | a line; the fallback module serves" \
+    layout=1,1 mca="coll_hier_net_devices lo" \
     says="rail rank . cannot be reached: .*; is tcp on device .lo. the right network. .coll_hier_net_devices." -- exact --sizes 70001
 # Open MPI uses a network that UCX does not support. hier does not take TCP beside it unless a variable says so.
 cm="pml cm mtl ofi mtl_ofi_provider_include tcp"
@@ -363,7 +379,8 @@ done
 case_ trace-small ranks=4 node_size=2 \
     mca="coll_hier_trace ${scratch:-}/trace-small coll_hier_trace_call 2 coll_hier_inter direct" \
     -- trace --expect hier --ranks-per-node 2 --bytes 100
-case_ trace-unwritable ranks=4 node_size=2 mca="coll_hier_trace /nonexistent/x coll_hier_trace_call 2" \
+case_ trace-unwritable fault="a trace cannot be written | a directory that does not exist | a line; the calls go on" \
+    ranks=4 node_size=2 mca="coll_hier_trace /nonexistent/x coll_hier_trace_call 2" \
     says="coll_hier_trace: cannot write /nonexistent/x.traced__a_b.0.2.csv: No such file" \
     -- trace --expect hier --writable 0
 
@@ -402,12 +419,14 @@ for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_rank
     "coll_hier_priority high" "coll_hier_eager_bytes 1e3" "coll_hier_ranks_per_node 2x" "coll_hier_depth 2k" \
     "coll_hier_chunk_bytes 9999999999g" "coll_hier_timeout_action never"; do
     read -r variable value <<<"$bad"
-    case_ "refused-${variable#coll_hier_}-$value" mca="$bad" status=error says="$variable.*$value|$value.*$variable" limit=40 \
+    case_ "refused-${variable#coll_hier_}-$value" fault="a variable out of range | bad values | refused with variable, value and range" \
+        mca="$bad" status=error says="$variable.*$value|$value.*$variable" limit=40 \
         -- exact --sizes 1
 done
 
 # Every failure ends with an error on every rank. mpirun notices a killed rank first.
-case_ fault-kill ranks=4 node_size=2 mca="coll_hier_timeout 3 coll_hier_verbose 1" status=error \
+case_ fault-kill fault="a rank dies | SIGKILL inside a call | mpirun ends the job" \
+    ranks=4 node_size=2 mca="coll_hier_timeout 3 coll_hier_verbose 1" status=error \
     says="300007 bytes a rank: direct puts" limit=60 -- fault --mode kill --expect hier
 for mode in stop counts; do
     for way in cma shm; do
@@ -415,39 +434,49 @@ for mode in stop counts; do
             says="survivor: error class" limit=60 -- fault --mode "$mode"
     done
 done
-case_ "fault-stop-{3,1}" layout=3,1 mca="$fails_after 3" status=error says="survivor: error class" limit=60 \
+case_ "fault-stop-{3,1}" fault="a rank stops for ever inside a call, where time may end it | SIGSTOP | an error on every other rank" \
+    layout=3,1 mca="$fails_after 3" status=error says="survivor: error class" limit=60 \
     -- fault --mode stop
 # By default nothing fails by time. A rank that is stopped inside a call is named, and the call ends well.
 for way in cma shm; do
-    case_ "fault-pause-$way" ranks=4 node_size=2 mca="coll_hier_timeout 1 coll_hier_intra $way" \
+    case_ "fault-pause-$way" fault="a rank stops for some seconds inside a call | SIGSTOP and SIGCONT | a line that names the rank; right results" \
+        ranks=4 node_size=2 mca="coll_hier_timeout 1 coll_hier_intra $way" \
         says="the call moves again, after [0-9]+ s" -- fault --mode pause --expect hier
 done
-case_ "fault-pause-{2,1}" layout=2,1 mca="coll_hier_timeout 1" says="nothing has moved for 1 s .*; the call goes on" \
+case_ "fault-pause-{2,1}" fault="a rank stops for some seconds inside a call | SIGSTOP and SIGCONT | a line that names the rank; right results" \
+    layout=2,1 mca="coll_hier_timeout 1" says="nothing has moved for 1 s .*; the call goes on" \
     -- fault --mode pause --expect hier
 # 32 MiB in one put at 8 MB/s, which takes four times the time-out.
-case_ "fault-slow-{1,1}" layout=1,1 rate=64mbit mca="$fails_after 1 coll_hier_chunk_bytes 32m" never="nothing has moved" \
+case_ "fault-slow-{1,1}" fault="the network is slow | 32 MiB in one put at 8 MB/s | right results; no line" \
+    layout=1,1 rate=64mbit mca="$fails_after 1 coll_hier_chunk_bytes 32m" never="nothing has moved" \
     -- fault --mode slow --bytes 33554432 --expect hier
 # The same in a series of small calls. A stopped rank has not entered the next call, so that is the case of a late rank.
 for size in 0 2; do
-    case_ "fault-counts-small-by-$size" ranks=4 node_size="$size" mca="coll_hier_timeout 3" status=error \
+    case_ "fault-counts-small-by-$size" fault="ranks pass different sizes | other counts on one rank | MPI_ERR_COUNT on the ranks that see it" \
+        ranks=4 node_size="$size" mca="coll_hier_timeout 3" status=error \
         says="ranks disagree on the size of a call" limit=60 -- fault --mode counts --expect hier --bytes 200
 done
-case_ fault-kill-small ranks=4 mca="coll_hier_timeout 3 coll_hier_verbose 1" status=error \
+case_ fault-kill-small fault="a rank dies | SIGKILL inside a call | mpirun ends the job" \
+    ranks=4 mca="coll_hier_timeout 3 coll_hier_verbose 1" status=error \
     says="200 bytes a rank: publish" limit=60 -- fault --mode kill --expect hier --bytes 200
-case_ fault-late-small ranks=4 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
+case_ fault-late-small fault="a rank enters late | a pause longer than the time-out | a line that names the rank; right results" \
+    ranks=4 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
     -- fault --mode late --expect hier --bytes 200
-case_ fault-resume ranks=2 node_size=1 mca="$fails_after 1" limit=60 -- fault --mode resume
+case_ fault-resume fault="a whole job stops for longer than the time-out | SIGSTOP and SIGCONT | right results" \
+    ranks=2 node_size=1 mca="$fails_after 1" limit=60 -- fault --mode resume
 case_ fault-again ranks=4 node_size=2 mca="coll_hier_timeout 3" limit=60 -- fault --mode again
 for shape in "0 auto" "2 direct" "2 ring" "2 bundles" "1 direct"; do
     read -r size way <<<"$shape"
     for mode in kill inside revoke; do
         for bytes in 200 300007; do
-            case_ "ulfm-$mode-by-$size-$way-$bytes" ulfm=yes ranks=4 node_size="$size" mca="coll_hier_inter $way" limit=60 \
+            case_ "ulfm-$mode-by-$size-$way-$bytes" fault="a rank dies or a communicator is revoked, with ULFM | SIGKILL, MPIX_Comm_revoke | the error of ULFM; the shrunk communicator works" \
+                ulfm=yes ranks=4 node_size="$size" mca="coll_hier_inter $way" limit=60 \
                 -- ulfm --mode "$mode" --bytes "$bytes" --expect hier
         done
     done
     for us in 1000 2000 3000 5000; do
-        case_ "ulfm-setup-by-$size-$way-$us" ulfm=yes ranks=6 node_size="$size" mca="coll_hier_inter $way" limit=60 \
+        case_ "ulfm-setup-by-$size-$way-$us" fault="a rank dies in the set-up, with ULFM | SIGKILL after some time | the error of ULFM; nobody hangs" \
+            ulfm=yes ranks=6 node_size="$size" mca="coll_hier_inter $way" limit=60 \
             -- ulfm --mode setup --after "$us"
     done
 done
@@ -461,7 +490,8 @@ case_ signals-2-by-1 ranks=2 node_size=1 -- signals --expect hier
 case_ signals-switched-off ranks=2 coll=- mca="coll_hier_priority -1" -- signals --expect none
 case_ children-4-by-2 ranks=4 node_size=2 -- children --expect hier
 case_ spawned-2-by-1 ranks=2 node_size=1 -- spawned --expect hier
-case_ fault-late ranks=4 node_size=2 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
+case_ fault-late fault="a rank enters late | a pause longer than the time-out | a line that names the rank; right results" \
+    ranks=4 node_size=2 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \
     -- fault --mode late --expect hier
 
 # Tests of the programs: they notice a wrong byte, an absent component and a fallback.
@@ -499,9 +529,11 @@ case_ rdma-threads set=rdma ranks=2 node_size=1 mca="$one" -- threads --expect h
 case_ rdma-gpu set=rdma ranks=2 node_size=1 gpu=20 mca="$one" -- gpu --expect hier --meetings 5
 case_ rdma-children set=rdma ranks=2 node_size=1 mca="$one" -- children --expect hier
 case_ rdma-spawned set=rdma ranks=2 node_size=1 mca="$one" -- spawned --expect hier
-case_ rdma-stop set=rdma ranks=3 node_size=1 mca="$one $fails_after 3" status=error says="survivor: error class" \
+case_ rdma-stop fault="a rank stops for ever inside a call, where time may end it | SIGSTOP | an error on every other rank" \
+    set=rdma ranks=3 node_size=1 mca="$one $fails_after 3" status=error says="survivor: error class" \
     -- fault --mode stop
-case_ rdma-cut set=rdma ranks=2 node_size=1 mca="$one $fails_after 5" -- fault --mode cut
+case_ rdma-cut fault="an RDMA connection breaks | the device is cut off | an error on every rank" \
+    set=rdma ranks=2 node_size=1 mca="$one $fails_after 5" -- fault --mode cut
 case_ rdma-counts set=rdma ranks=3 node_size=1 mca="$one coll_hier_timeout 3" status=error says="survivor: error class" \
     -- fault --mode counts
 
@@ -513,4 +545,5 @@ case_ soak-gpu "${soak[@]}" node_size=2 gpu=20 -- gpu_soak --expect hier --secon
 case_ soak-gpu-cluster "${soak[@]}" layout=2,2 gpu=20 -- gpu_soak --expect hier --seconds "$soak_seconds"
 case_ soak-gpu-cuda "${soak[@]}" node_size=2 gpu=20 runtime=cuda -- gpu_soak --expect hier --seconds "$soak_seconds"
 case_ soak-gpu-cuda-cluster "${soak[@]}" layout=2,2 gpu=20 runtime=cuda -- gpu_soak --expect hier --seconds "$soak_seconds"
-case_ soak-killed "${soak[@]}" node_size=2 status=error -- fuzz --expect hier --cases 1000000000
+case_ soak-killed fault="a rank dies at a random moment | SIGKILL | the job ends; no process and no shared memory stays" \
+    "${soak[@]}" node_size=2 status=error -- fuzz --expect hier --cases 1000000000

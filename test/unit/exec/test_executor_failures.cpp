@@ -88,6 +88,7 @@ bool met(std::initializer_list<Call> calls)
     return all;
 }
 
+// Fault: the network refuses a put | a fake network | an error on every rank
 void test_refused(void**)
 {
     std::fill(std::begin(failures), std::end(failures), 0);
@@ -97,6 +98,7 @@ void test_refused(void**)
                      Call::progress}));
 }
 
+// Fault: a put fails after its start | a fake network | an error on every rank
 void test_fails_later(void**)
 {
     std::fill(std::begin(failures), std::end(failures), 0);
@@ -136,6 +138,7 @@ const char* a_broken_connection_ends()
     return struck > 200 ? nullptr : "it hardly ever strikes";
 }
 
+// Fault: a connection breaks in a call | a fake network | an error on every rank
 void test_broken_connection(void**) { expect_no_reason(a_broken_connection_ends()); }
 
 // One process dies, and all other ranks fail. On one node they fail soon. With a network they wait
@@ -172,6 +175,7 @@ const char* a_death_ends_the_call()
     return struck > 1000 ? nullptr : "it hardly ever strikes";
 }
 
+// Fault: a rank dies in a call | a fake network | the call ends on the others
 void test_death(void**) { expect_no_reason(a_death_ends_the_call()); }
 
 // One rank passes a size that differs from all others.
@@ -200,6 +204,7 @@ const char* a_mismatch_is_seen_by_all()
     return nullptr;
 }
 
+// Fault: ranks pass different sizes | other sizes on a fake network | an error on every rank
 void test_mismatch(void**) { expect_no_reason(a_mismatch_is_seen_by_all()); }
 
 }  // namespace

@@ -84,6 +84,7 @@ const char* run_alone(int timeout, std::string (*body)(Process&), int action = H
 
 constexpr const char* line = "ROCm: copies of device 0 have not ended in 1 s (coll_hier_timeout)";
 
+// Fault: a device copy does not end | it hangs in the simulated runtime | an error within the bound
 void test_copy_that_does_not_end(void**)
 {
     expect_no_reason(run_alone(1, [](Process& p) -> std::string {
@@ -98,6 +99,7 @@ void test_copy_that_does_not_end(void**)
 }
 
 // Calls that give memory back would wait for the copy.
+// Fault: a device copy does not end | it hangs in the simulated runtime | an error within the bound
 void test_memory_of_a_copy_that_does_not_end(void**)
 {
     expect_no_reason(run_alone(1, [](Process& p) -> std::string {
@@ -231,6 +233,7 @@ std::string gather_without_end(ForkedRank& self, Into into)
     return "";
 }
 
+// Fault: a device copy does not end | it hangs in the simulated runtime | an error within the bound
 void test_allgather_that_does_not_end(void**)
 {
     for (const Into into : {Into::device, Into::pool, Into::host}) {

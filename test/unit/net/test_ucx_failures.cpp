@@ -103,6 +103,7 @@ const char* each_fails(UcxFailure how, std::initializer_list<UcxCall> calls,
     return nullptr;
 }
 
+// Fault: a call of UCX fails in the set-up | each of them, in turn | no team on any rank
 void test_setup(void**)
 {
     expect_no_reason(each_fails(UcxFailure::at_once,
@@ -110,6 +111,7 @@ void test_setup(void**)
                                  UcxCall::get_address, UcxCall::ep_create}));
 }
 
+// Fault: memory cannot be registered or unpacked | calls of UCX fail, in turn | an error on every rank
 void test_memory(void**)
 {
     expect_no_reason(
@@ -153,14 +155,17 @@ void test_memory_that_cannot_be_registered(void**)
     }
 }
 
+// Fault: a transfer of UCX fails | at once or later, each in turn | an error on every rank
 void test_puts(void**) { expect_no_reason(each_fails(UcxFailure::at_once, {UcxCall::put})); }
 
+// Fault: a transfer of UCX fails | at once or later, each in turn | an error on every rank
 void test_puts_that_fail_later(void**)
 {
     expect_no_reason(each_fails(UcxFailure::later, {UcxCall::put}));
 }
 
 // The messages of small calls.
+// Fault: a transfer of UCX fails | at once or later, each in turn | an error on every rank
 void test_messages(void**)
 {
     for (const UcxFailure how : {UcxFailure::at_once, UcxFailure::later})
@@ -204,6 +209,7 @@ std::string take_a_message_without_memory(ForkedRank& self)
     return code == HIER_ERR_MEMORY ? ucx.leaks() : hier_strerror(code);
 }
 
+// Fault: no memory for a message that comes early | an allocation fails | an error on every rank
 void test_no_memory_for_a_message(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, take_a_message_without_memory))));
@@ -245,6 +251,7 @@ void test_no_memory_for_a_call(void**)
 // The core orders signals by a flush over transports that it does not know, and by a fence over
 // RDMA. The bytes go over TCP in both cases. The first puts belong to set-up, whose bounds are
 // long.
+// Fault: a transfer of UCX fails | at once or later, each in turn | an error on every rank
 void test_flushes(void**)
 {
     expect_no_reason(each_fails(UcxFailure::at_once, {UcxCall::flush}, "tcp,self"));
@@ -257,6 +264,7 @@ void test_flushes_that_fail_later(void**)
     expect_no_reason(each_fails(UcxFailure::later, {UcxCall::put}, "tcp,self", 3));
 }
 
+// Fault: a transfer of UCX fails | at once or later, each in turn | an error on every rank
 void test_fences(void**)
 {
     if (!orders_by_weak_fence(ucx_version())) return;  // this UCX gets flushes

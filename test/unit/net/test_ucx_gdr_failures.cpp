@@ -49,6 +49,7 @@ const char* each_fails(UcxCall call, UcxFailure how, int first = 1)
     return "it never ends";
 }
 
+// Fault: UCX fails with device memory | each call, in turn | staged memory, or an error on every rank
 void test_setup_and_memory_calls_fail(void**)
 {
     for (const UcxCall call : {UcxCall::context_query, UcxCall::ep_create, UcxCall::mem_map,
@@ -57,6 +58,7 @@ void test_setup_and_memory_calls_fail(void**)
 }
 
 // The calls before belong to set-up, whose bounds are long: see test_ucx_failures.
+// Fault: UCX fails with device memory | each call, in turn | staged memory, or an error on every rank
 void test_transfers_fail(void**)
 {
     expect_no_reason(each_fails(UcxCall::get, UcxFailure::at_once));

@@ -102,6 +102,7 @@ void test_no_put_by_a_stale_key(void**)
 }
 
 // The test above can fail: if keys depend on the address alone, data goes nowhere.
+// Fault: a put uses a stale key | an old key is kept | the check of the bytes sees it
 void test_stale_key_is_caught(void**)
 {
     Registrations registrations;
@@ -138,6 +139,7 @@ std::string call_over(ForkedRank& self, Lanes lanes, int ranks_per_node)
 }
 
 // No protocol can notice this, because the signal says that the chunk is there.
+// Fault: data is lost, its signal is not | a put is dropped | the check of the bytes sees it
 void test_lost_data_is_caught(void**)
 {
     for (const Lanes lanes : {Lanes::loses_data, Lanes::loses_one_chunk}) {
@@ -161,6 +163,7 @@ std::string fault_of(const Ends& ends)
 
 // The signal does not come. The rank that waits for it gives up and logs what is missing. All
 // others hear of that.
+// Fault: a chunk and its signal are lost | puts are dropped | the time-out ends the call
 void test_lost_chunk_ends_in_a_timeout(void**)
 {
     for (const Lanes lanes : {Lanes::loses_chunks, Lanes::loses_signals}) {
@@ -207,6 +210,7 @@ std::string fail_half_way(ForkedRank& self, int culprit)
     return ucx.leaks();
 }
 
+// Fault: a put fails half-way | part of it is written | no signal; an error on every rank
 void test_put_that_fails_half_way(void**)
 {
     for (const int culprit : {0, 3}) {

@@ -92,6 +92,7 @@ void test_a_rank_alone(void**)
 
 // The kernel refuses CMA to one rank or to all ranks. Then all ranks use shared memory, and say
 // why.
+// Fault: the system refuses copies between processes | a refused system call | shared memory serves
 void test_refused_cma_leads_to_shared_memory(void**)
 {
     for (const Writev mode : {Writev::is_refused, Writev::pretends, Writev::ends_early}) {
@@ -135,6 +136,7 @@ void test_refused_cma_that_was_asked_for(void**)
 }
 
 // /dev/shm is not needed and not used.
+// Fault: /dev/shm is missing | opening it fails | anonymous memory serves
 void test_no_dev_shm(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
@@ -152,6 +154,7 @@ std::string use_dev_shm(const ForkedRank& self)
     return ForkedRank::is_logged("trying /dev/shm") ? "" : "it does not say so";
 }
 
+// Fault: the system refuses anonymous shared memory | a refused system call | /dev/shm serves
 void test_refused_anonymous_memory(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) {
@@ -190,6 +193,7 @@ void test_a_signal_meanwhile(void**)
     }
 }
 
+// Fault: shared memory is full | the allocation of pages fails | no team on any rank
 void test_full_shared_memory(void**)
 {
     for (int nth = 1; nth <= 2; nth++) {
@@ -220,6 +224,7 @@ void test_no_room_for_areas(void**)
     }
 }
 
+// Fault: the system refuses all shared memory | refused system calls | no team on any rank
 void test_refused_shared_memory(void**)
 {
     for (int culprit = 0; culprit < 3; culprit++) {

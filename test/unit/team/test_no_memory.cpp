@@ -67,6 +67,7 @@ void end_process(ForkedRank& self)
 }
 
 // The first team of a process, and a later one, which finds much already there.
+// Fault: an allocation fails | each of them, in turn | no team on any rank, or an error on every rank
 void test_making_a_team(void**)
 {
     struct Layout {
@@ -96,6 +97,7 @@ void test_making_a_team(void**)
 }
 
 // A call that has begun. Data that has failed to come must not count as arrived.
+// Fault: an allocation fails | each of them, in turn | no team on any rank, or an error on every rank
 void test_progress(void**)
 {
     constexpr std::size_t bytes = 1 << 20;
@@ -132,6 +134,7 @@ void test_progress(void**)
     }
 }
 
+// Fault: an allocation fails | each of them, in turn | no team on any rank, or an error on every rank
 void test_end(void**)
 {
     for (std::size_t nth = 1; nth <= 3; nth++) {

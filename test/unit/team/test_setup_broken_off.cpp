@@ -52,6 +52,7 @@ std::string break_off(ForkedRank& self, int exchanges)
     return "";
 }
 
+// Fault: messages of set-up fail | each of them, in turn | no team; the module serves no call
 void test_setup_that_breaks_off(void**)
 {
     int broken_off = 0;
@@ -108,6 +109,7 @@ std::string break_off_on_one(ForkedRank& self, int number)
     return is_met && is_gone ? "a worker is destroyed" : "";
 }
 
+// Fault: messages of set-up fail | each of them, in turn | no team; the module serves no call
 void test_setup_that_breaks_off_on_one(void**)
 {
     int number = 0;

@@ -44,6 +44,7 @@ void test_node_level_that_fails(void**)
 }
 
 // The kernel ends a process that exceeds the limit, with shared memory too.
+// Fault: the limit of file sizes is small | setrlimit | no team on any rank
 void test_file_size_limit(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) {
@@ -67,6 +68,7 @@ void use_up_descriptors(std::size_t but)
 }
 
 // UCX would end a process that has too few descriptors.
+// Fault: few descriptors are left | setrlimit | a team on every rank, or on none
 void test_few_descriptors(void**)
 {
     bool is_refused = false;
@@ -101,6 +103,7 @@ std::size_t free_descriptors()
 }
 
 // The same while peers connect. A rank takes in as many connections as it makes, all at once.
+// Fault: few descriptors are left | setrlimit | a team on every rank, or on none
 void test_few_descriptors_for_peers(void**)
 {
     constexpr std::size_t few[] = {14, 16, 18, 20, 24, 30, 48};
@@ -148,6 +151,7 @@ void test_end_without_descriptors(void**)
     }))));
 }
 
+// Fault: the named network device is missing | a name that nobody has | no team on any rank
 void test_network_that_is_not_there(void**)
 {
     for (int culprit = 0; culprit < 4; culprit++) {
