@@ -8,7 +8,7 @@ least=90
 build=${1:?usage: coverage.sh BUILD}
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 all=$build/coverage.all found=$build/coverage.info
-lcov --quiet --capture --directory "$build" --base-directory "$build" --no-external --output-file "$all"
+lcov --quiet --capture --directory "$build" --base-directory "$build" --output-file "$all"
 lcov --quiet --extract "$all" "$source/src/*" --output-file "$found"
 # One line for each file: percent, lines that ran, lines, name.
 awk -F '[:,]' -v root="$source/" '
