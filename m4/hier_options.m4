@@ -69,7 +69,8 @@ AC_DEFUN([HIER_SANITIZERS], [
         [], [enable_sanitizers=no])
     AS_CASE([$enable_sanitizers],
         [no], [SANITIZER_FLAGS=],
-        [yes|address], [SANITIZER_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all"],
+        [yes|address], [enable_sanitizers=address
+         SANITIZER_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all"],
         [thread], [SANITIZER_FLAGS="-fsanitize=thread"],
         [AC_MSG_ERROR([--enable-sanitizers takes address or thread, not $enable_sanitizers])])
     AS_IF([test "$enable_sanitizers" != no], [
@@ -86,5 +87,6 @@ AC_DEFUN([HIER_SANITIZERS], [
         AC_LANG_POP([C++])
     ])
     AC_SUBST([SANITIZER_FLAGS])
+    AC_SUBST([HIER_SANITIZER], [$enable_sanitizers])
     AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
 ])

@@ -83,6 +83,7 @@ MPI_Comm Communicators::get(std::size_t wanted, std::uint64_t number)
         slot.generation = generation_of(wanted, number);
         slot.comm = make(wanted, slot.generation);
         slot.is_made = true;
+        ++made_;
     }
     return slot.comm;
 }

@@ -28,6 +28,8 @@ public:
     // Communicators whose time is over are freed first.
     MPI_Comm get(std::size_t slot, std::uint64_t number);
     void free_all();
+    // How many were made so far.
+    unsigned long long made() const { return made_; }
 
 private:
     struct Slot {
@@ -41,6 +43,7 @@ private:
 
     MPI_Comm base_;
     std::uint64_t seed_;
+    unsigned long long made_ = 0;
     std::array<Slot, slots> slots_;
 };
 

@@ -33,6 +33,7 @@ public:
     // Frees all communicators and buffers, collectively.
     void rest();
     const Tally& tally() const { return tally_; }
+    unsigned long long communicators() const { return communicators_.made(); }
 
 private:
     void report(std::uint64_t number, const Outcome& outcome);

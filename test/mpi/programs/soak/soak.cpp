@@ -77,7 +77,7 @@ private:
         worker.rest();
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
-        const std::vector<soak::Figure> figures = soak::measure();
+        const std::vector<soak::Figure> figures = soak::measure(worker.communicators());
         MPI_Barrier(MPI_COMM_WORLD);
         if (now >= warm_up_) growth_.add(figures);
         std::vector<double> mine;
