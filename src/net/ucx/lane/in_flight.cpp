@@ -269,18 +269,25 @@ bool InFlight::track(Flight& flight, ucs_status_ptr_t request, const char* what)
 void InFlight::part_done(Flight& flight)
 {
     --flight.parts;
+    has_moved_ = has_moved_ || flight.op != Flight::no_op;
     // The other parts may never come back: UCX keeps what waits for a connection that has gone.
     const bool is_ours = flight.end == nullptr && !flight.is_worker_flush;
-    if (is_ours && failed(flight.status)) lane_.own_failure = flight.status;
-    has_moved_ = has_moved_ || flight.op != Flight::no_op;
-    if (flight.parts > 0) return;
+    if (flight.parts > 0) {
+        if (is_ours && failed(flight.status)) lane_.own_failure = flight.status;
+        return;
+    }
     if (flight.is_worker_flush) {  // nobody waits for it, and it may be another team's that failed
         is_flushing_ = false;
         return release(flight);
     }
     if (flight.end != nullptr) return flight.end->ended(flight);
     if (flight.signal_after_flush && !signal_flushed(flight)) return;
-    if (flight.op != Flight::no_op) done_.push_back({flight.op, flight.status});
+    // A failed announcement has no op that waits for it.
+    if (flight.op != Flight::no_op) {
+        done_.push_back({flight.op, flight.status});
+    } else if (failed(flight.status)) {
+        lane_.own_failure = flight.status;
+    }
     release(flight);
 }
 
