@@ -52,6 +52,8 @@ struct PeerRecord {
     std::uint64_t words;      // where the process lets others of its node try CMA
 };
 static_assert(std::has_unique_object_representations_v<PeerRecord>);
+// nullptr, or what is wrong with a record. No rank of this program sends such a one.
+const char* fault_of(const PeerRecord& record);
 
 class Topology {
 public:

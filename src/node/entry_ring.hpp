@@ -44,7 +44,25 @@ public:
     std::uint64_t freed() const { return done_.load(std::memory_order_relaxed); }
     void free(std::uint64_t end) { done_.store(end, std::memory_order_release); }
 
-    Entry& operator[](std::uint64_t i) const { return entries_[i & (length_ - 1)]; }
+    // Can there be so many entries, of which this rank has read the first `read`?
+    static bool can_hold(std::uint64_t read, std::uint64_t freed, std::uint64_t arrived,
+                         std::size_t length)
+    {
+        return freed <= read && read <= arrived && arrived - freed <= length;
+    }
+    bool can_hold(std::uint64_t read, std::uint64_t arrived) const
+    {
+        return can_hold(read, freed(), arrived, length_);
+    }
+
+    void write(std::uint64_t i, const Entry& entry) { entries_[i & (length_ - 1)] = entry; }
+    // A copy, which stays what was checked. The sender could change its words at any time.
+    Entry read(std::uint64_t i) const
+    {
+        const Entry entry = entries_[i & (length_ - 1)];
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        return entry;
+    }
 
 private:
     std::atomic<std::uint64_t>& sent_;

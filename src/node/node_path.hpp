@@ -3,6 +3,8 @@
 // owns the paths and this state, and chooses the path of each put.
 #pragma once
 
+#include <vector>
+
 #include "hier/gpu.hpp"
 #include "hier/transport.hpp"
 #include "node/node_segment.hpp"
@@ -14,6 +16,9 @@ struct NodeContext {
     NodeSegment* segment = nullptr;  // none for a rank that is alone on its node
     Binding binding{};               // of the call
     bool raised = false;             // this rank has raised a failure
+    // What the peers that have announced say of their receive buffers, by node rank: copies that have
+    // been checked.
+    std::vector<NodeOffer> offers = {};
     // The device whose engines copy in this call, and the queue of this device. -1 and nullptr:
     // this rank has used no device so far.
     int device = -1;
@@ -26,6 +31,7 @@ struct NodeContext {
     {
         return segment != nullptr && segment->failure().load(std::memory_order_relaxed) != 0;
     }
+    const NodeOffer& offer(int peer) const { return offers[static_cast<std::size_t>(peer)]; }
     const std::byte* source(const Transfer& transfer) const
     {
         return binding.at(transfer.from, transfer.slice.source);

@@ -10,28 +10,12 @@
 #include <cstdint>
 
 #include "memory/registration.hpp"
-#include "node/device/peer_mappings.hpp"
 #include "node/entry_ring.hpp"
 #include "node/node_layout.hpp"
+#include "node/peer_words.hpp"
 #include "node/shared_memory.hpp"
 
 namespace hier {
-
-// How the others may write into a rank's receive buffer.
-enum class WritePath : std::uint64_t {
-    by_cpu,           // process_vm_writev to the buffer's address
-    by_cells,         // only through cells of shared memory
-    by_device,        // by copy engines, or through cells
-    by_segments,      // the same, into VMM segments (peer_vmm_segments.hpp)
-    by_device_cells,  // by copy engines into cells of device memory, or through cells
-};
-
-// Do the others write into the receive buffer itself?
-constexpr bool is_direct(WritePath path)
-{
-    return path == WritePath::by_cpu || path == WritePath::by_device ||
-           path == WritePath::by_segments;
-}
 
 // A rank publishes in its slot where its receive buffer of call `ready` is.
 struct alignas(cache_line) NodeSlot {
@@ -39,11 +23,7 @@ struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> entered;    // the rank is in this call, and has ended the one before
     std::atomic<std::uint64_t> heartbeat;  // a Signal
     std::atomic<std::uint64_t> stopped;    // not 0: has failed, and writes into no buffer any more
-    std::uint64_t address;
-    std::uint64_t length;
-    WritePath path;
-    ExportedMemory memory;  // for by_device the buffer's allocation; for by_device_cells the cells
-    std::uint64_t vmm_digest;  // for by_segments; a VmmDigest
+    NodeOffer offer;
 };
 
 class NodeSegment {

@@ -19,6 +19,10 @@ NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, const N
       paths_(make_node_paths(context_, group, ranks, needs))
 {
     for (const CmaTarget& process : ranks.processes) pids_.push_back(process.pid);
+    if (segment_) {
+        context_.offers.resize(static_cast<std::size_t>(group.size()));
+        offered_in_.resize(context_.offers.size());
+    }
     if (paths_.publish) published_.push_back(paths_.publish.get());
     if (paths_.engines) others_.push_back(paths_.engines.get());
     if (paths_.cma) others_.push_back(paths_.cma.get());
@@ -45,10 +49,11 @@ Status NodeTransport::begin(const Binding& binding)
 Status NodeTransport::announce(int)
 {
     NodeSlot& slot = segment_->slot(segment_->rank());
-    if (paths_.offer) paths_.offer->write(slot);
+    NodeOffer& offer = slot.offer;
+    if (paths_.offer) paths_.offer->write(offer);
     const Binding& binding = context_.binding;
-    slot.address = reinterpret_cast<std::uint64_t>(binding.receive.base);
-    slot.length = binding.receive.length;
+    offer.address = reinterpret_cast<std::uint64_t>(binding.receive.base);
+    offer.length = binding.receive.length;
     slot.ready.store(binding.sequence, std::memory_order_release);
     slot.entered.store(binding.sequence, std::memory_order_release);
     // With the fence in raise(): either a rank that fails sees that this rank is in the call, or
@@ -81,17 +86,37 @@ Status NodeTransport::announced(int peer)
     // A peer whose buffer is smaller may take this for a published call. Then it never announces.
     if (sequence < binding.sequence)
         return paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
-    if (sequence == binding.sequence && slot.length != binding.receive.length) {
-        log(HIER_LOG_ERROR,
-            "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank "
-            "%d",
-            binding.receive.length, static_cast<std::size_t>(slot.length), peer);
-        return Status::mismatch;
-    }
+    const Status status = take_offer(peer, sequence);
+    if (failed(status)) return status;
     if (paths_.buffers && !paths_.choice.is_known(peer)) {
         paths_.choice.know(peer, paths_.buffers->reach(peer));
         paths_.engines->expect_one_less();
     }
+    return Status::ok;
+}
+
+// Reads the peer's words once in a call.
+Status NodeTransport::take_offer(int peer, std::uint64_t sequence)
+{
+    const Binding& binding = context_.binding;
+    std::uint64_t& taken_in = offered_in_[static_cast<std::size_t>(peer)];
+    if (taken_in == binding.sequence) return Status::ok;
+    NodeOffer& offer = context_.offers[static_cast<std::size_t>(peer)];
+    offer = segment_->slot(peer).offer;
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
+    if (sequence == binding.sequence && offer.length != binding.receive.length) {
+        log(HIER_LOG_ERROR,
+            "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank "
+            "%d",
+            binding.receive.length, static_cast<std::size_t>(offer.length), peer);
+        return Status::mismatch;
+    }
+    const std::size_t lent = paths_.device_cells ? paths_.device_cells->lent_bytes() : 0;
+    if (const char* fault = fault_of(offer, lent); fault != nullptr) {
+        log(HIER_LOG_ERROR, "node rank %d announces %s", peer, fault);
+        return Status::transport_error;
+    }
+    taken_in = binding.sequence;
     return Status::ok;
 }
 
@@ -220,7 +245,7 @@ bool NodeTransport::may_write(int peer, std::uint32_t count)
 {
     if (!segment_) return false;
     // Through cells no rank writes into another rank's buffer.
-    const bool is_open = paths_.offer ? is_direct(segment_->slot(segment_->rank()).path)
+    const bool is_open = paths_.offer ? is_direct(segment_->slot(segment_->rank()).offer.path)
                                       : paths_.cma && !context_.binding.publish;
     const auto is_in = [&](int rank) {
         return segment_->slot(rank).ready.load(std::memory_order_acquire) >=

@@ -55,6 +55,8 @@ public:
 private:
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
+    // Copies and checks what the peer has announced. `sequence`: of the call that it is for.
+    Status take_offer(int peer, std::uint64_t sequence);
 
     std::unique_ptr<NodeSegment> segment_;  // none for a rank that is alone on its node
     NodeContext context_;
@@ -62,7 +64,8 @@ private:
     std::vector<int> pids_;  // by rank of the node
     // The paths of a published call, and those of any other call. Copy engines come first.
     std::vector<NodePath*> published_, others_;
-    std::span<NodePath* const> active_;  // in this call
+    std::span<NodePath* const> active_;      // in this call
+    std::vector<std::uint64_t> offered_in_;  // by peer: the call that context_.offers is taken in
 };
 
 }  // namespace hier

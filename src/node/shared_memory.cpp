@@ -84,6 +84,8 @@ SharedMemory SharedMemory::create_named(std::size_t bytes)
 
 SharedMemory SharedMemory::open(const Address& address, std::size_t bytes, bool may_write)
 {
+    if (address.path.back() != '\0')  // another process has sent it
+        throw SetupError("shared memory of no possible name");
     SharedMemory opened;
     opened.address_ = address;
     const char* path = address.path.data();

@@ -17,6 +17,8 @@ namespace {
 // A rank that has failed does not know what the others exchange. It takes in messages up to this
 // size.
 constexpr std::size_t max_unannounced = 16 << 10;
+// The longest byte string that a rank sends. Ours have some KiB.
+constexpr std::size_t max_string = 16 << 20;
 constexpr int nobody = -1;  // for hier_bootstrap::exchange
 
 }  // namespace
@@ -66,7 +68,7 @@ Group::Vote Group::spread(Vote vote, std::byte* frame, std::size_t bytes,
         if (from == nobody) continue;
         Vote theirs;
         std::memcpy(&theirs, room.data(), sizeof theirs);
-        if (theirs.mark != Vote::of_ours)
+        if (theirs.mark != Vote::of_ours || theirs.level < 1)
             throw ExchangeFailure(format("rank %d does something else", from));
         if (theirs.level < vote.level) vote = theirs;
         std::memcpy(frame + sizeof vote + have * bytes, room.data() + sizeof theirs, moved);
@@ -124,10 +126,13 @@ std::vector<std::vector<std::byte>> Group::collect_bytes(const std::vector<std::
     mine.size = in.size();
     std::copy_n(in.begin(), std::min(in.size(), max), mine.bytes.begin());
     const std::vector<Begin> begins = collect(mine);
-    const std::size_t widest =
-        std::max_element(begins.begin(), begins.end(), [](const Begin& a, const Begin& b) {
-            return a.size < b.size;
-        })->size;
+    const auto longest =
+        std::max_element(begins.begin(), begins.end(),
+                         [](const Begin& a, const Begin& b) { return a.size < b.size; });
+    const std::size_t widest = longest->size;
+    if (widest > max_string)  // on all ranks
+        throw SetupError(format("rank %d of %d sends %zu bytes in one message",
+                                static_cast<int>(longest - begins.begin()), size(), widest));
     const std::size_t rest = widest - std::min(widest, max);
     std::vector<std::byte> padded(rest), rests(rest * begins.size());
     if (in.size() > max) std::copy(in.begin() + max, in.end(), padded.begin());

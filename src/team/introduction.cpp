@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "team/placement.hpp"
+#include "team/sound.hpp"
 
 namespace hier {
 namespace {
@@ -35,6 +36,7 @@ std::vector<PeerRecord> introduce(const Group& team, const hier_config& config)
         if (team.rank() == 0) throw SetupError(cause);
         throw KnownFailure(cause);
     }
+    require_sound(team, records, "itself");
     return records;
 }
 

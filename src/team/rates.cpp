@@ -2,6 +2,7 @@
 #include "team/rates.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 
@@ -146,6 +147,22 @@ Rates rates_of(const RateRecord& slowest, bool has_devices)
 }
 
 }  // namespace
+
+const char* fault_of(const RateRecord& record)
+{
+    constexpr std::int64_t max_lanes = 1024;
+    if (record.lanes < 1 || record.lanes > max_lanes) return "a number of network devices";
+    if (record.nic_is < RateRecord::stated || record.nic_is > RateRecord::assumed)
+        return "a source of its rate";
+    for (const std::int32_t flag : {record.uses_device, record.stages, record.in_order}) {
+        if (flag != 0 && flag != 1) return "neither yes nor no";
+    }
+    for (const double figure : {record.nic, record.nic_latency, record.nic_issue, record.message,
+                                record.nic_gap, record.link}) {
+        if (!std::isfinite(figure) || figure < 0) return "a rate or a time";
+    }
+    return record.nic > 0 ? nullptr : "a rate of 0";
+}
 
 TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology)
 {

@@ -30,6 +30,8 @@ struct RateRecord {
     enum Source : std::int32_t { stated, told, assumed };
 };
 static_assert(std::is_trivially_copyable_v<RateRecord>);
+// nullptr, or what is wrong with a record. No rank of this program sends such a one.
+const char* fault_of(const RateRecord& record);
 
 RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkTraits& network);
 

@@ -13,6 +13,7 @@
 #include "team/placement.hpp"
 #include "team/rates.hpp"
 #include "team/setup.hpp"
+#include "team/sound.hpp"
 
 namespace hier {
 namespace {
@@ -65,7 +66,9 @@ TeamRates measure(const TeamSetup& setup, const Group& team, const PeerRecord& s
 {
     RateRecord own = own_rates(setup.config, self.has_device != 0, network_of(setup));
     own.publish = setup.node->publish_space();
-    return team_rates(team.collect(own), setup.topology);
+    const auto records = team.collect(own);
+    require_sound(team, records, "its rates");
+    return team_rates(records, setup.topology);
 }
 
 std::string describe(const TeamSetup& setup, const Records& records, int rank,

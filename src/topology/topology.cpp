@@ -62,6 +62,19 @@ int Topology::leader(int from, int to) const
     return members_[index(from)][index((distance - 1) % rails())];
 }
 
+const char* fault_of(const PeerRecord& record)
+{
+    const Position& gpu = record.gpu;
+    if (record.pid <= 0) return "a process id that is none";
+    if (record.has_device != 0 && record.has_device != 1) return "neither yes nor no of a GPU";
+    if (gpu.pci < -1 || record.cpus < -1) return "a number below -1";
+    for (const std::int32_t number : {gpu.package, gpu.numa, gpu.host_bridge, gpu.root_port,
+                                      record.package, record.numa, record.first_pu}) {
+        if (number < -1) return "a number below -1";
+    }
+    return nullptr;
+}
+
 Topology make_topology(std::span<const PeerRecord> records, int ranks_per_node)
 {
     std::map<std::uint64_t, bool> has_gpus;  // do all ranks of a host have one?

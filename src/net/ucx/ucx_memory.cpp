@@ -5,6 +5,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -84,10 +86,16 @@ void give_to_children(const void* base, std::size_t bytes)
     (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_DOFORK);
 }
 
-ucs_status_t UcxRemoteKey::unpack(ucp_ep_h endpoint, const void* packed)
+// A key names up to 64 memory domains, with a byte for the length of each part. So UCX reads no more
+// than this, whatever the bytes are.
+ucs_status_t UcxRemoteKey::unpack(ucp_ep_h endpoint, std::span<const std::byte> packed)
 {
     reset();
-    const ucs_status_t status = ucp_ep_rkey_unpack(endpoint, packed, &key_);
+    constexpr std::size_t domains = 64, max_part = 256, max_head = 64;
+    std::array<std::byte, max_head + domains * max_part> padded{};
+    if (packed.size() > padded.size()) return UCS_ERR_INVALID_PARAM;
+    std::copy(packed.begin(), packed.end(), padded.begin());
+    const ucs_status_t status = ucp_ep_rkey_unpack(endpoint, padded.data(), &key_);
     if (status != UCS_OK) key_ = nullptr;
     return status;
 }

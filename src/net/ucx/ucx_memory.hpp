@@ -5,6 +5,7 @@
 #include <ucp/api/ucp.h>
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace hier {
@@ -37,7 +38,8 @@ public:
     UcxRemoteKey& operator=(const UcxRemoteKey&) = delete;
     ~UcxRemoteKey() { reset(); }
 
-    ucs_status_t unpack(ucp_ep_h endpoint, const void* packed);
+    // UCX is not told how long a key is. Whatever the bytes are, UCX reads no memory behind them.
+    ucs_status_t unpack(ucp_ep_h endpoint, std::span<const std::byte> packed);
     ucp_rkey_h get() const { return key_; }
     void reset();
 

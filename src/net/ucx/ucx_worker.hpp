@@ -19,27 +19,11 @@
 
 #include "hier/gpu.hpp"
 #include "net/devices/network_choice.hpp"
+#include "net/rail_words.hpp"
 #include "net/ucx/device/flush_probe.hpp"
 #include "net/ucx/ucx_config.hpp"
 
 namespace hier {
-
-// The header of a message.
-struct MessageHead {
-    // As sequence, which no call has: words about the connection (lane/wireup.hpp).
-    static constexpr std::uint64_t hello = ~2ull;
-    static constexpr std::uint64_t welcome = ~1ull;
-    static constexpr std::uint64_t goodbye = ~0ull;
-
-    std::uint64_t sink = 0;      // its receiver: the number that the worker there gave it
-    std::uint64_t sequence = 0;  // of the sender's call
-    std::uint64_t offset = 0;    // of the data in the receive buffer
-    std::uint64_t total = 0;     // bytes of the receive buffer
-    std::uint32_t from = 0;      // index among the receiver's peers
-    std::uint32_t count = 0;     // as a signal's
-
-    bool is_word() const { return sequence >= hello; }
-};
 
 // Gets the messages that are for it, under the worker's mutex.
 class MessageSink {

@@ -17,7 +17,7 @@ PeerBuffers::PeerBuffers(const NodeContext& context, DeviceCells& cells, PeerTab
 
 WritePath PeerBuffers::reach(int peer)
 {
-    const WritePath path = context_.segment->slot(peer).path;
+    const WritePath path = context_.offer(peer).path;
     if (path == WritePath::by_cpu || path == WritePath::by_cells) return path;
     if (context_.queue == nullptr) return WritePath::by_cells;
     if (failed(map(peer))) {
@@ -30,22 +30,22 @@ WritePath PeerBuffers::reach(int peer)
 
 Status PeerBuffers::map(int peer)
 {
-    const NodeSlot& slot = context_.segment->slot(peer);
+    const NodeOffer& offer = context_.offer(peer);
     Peer& p = peers_[index(peer)];
     const int device = context_.device;
     PeerTable* const table = tables_.all[index(peer)];
     if (table != nullptr) table->take_in(device);
-    if (slot.path == WritePath::by_segments) {
+    if (offer.path == WritePath::by_segments) {
         if (table == nullptr) return Status::transport_error;
         return PeerVmmSegments::instance().acquire(
-            *table, {slot.address, slot.length, slot.vmm_digest}, device, p.window, p.receive);
+            *table, {offer.address, offer.length, offer.vmm_digest}, device, p.window, p.receive);
     }
-    const Status status = PeerMappings::instance().acquire(slot.memory, device, p.mapping);
+    const Status status = PeerMappings::instance().acquire(offer.memory, device, p.mapping);
     if (failed(status)) return status;
-    if (slot.path == WritePath::by_device_cells) {
+    if (offer.path == WritePath::by_device_cells) {
         cells_.use(peer, p.mapping->base);
     } else {
-        p.receive = p.mapping->base + (slot.address - slot.memory.base);
+        p.receive = p.mapping->base + (offer.address - offer.memory.base);
     }
     return Status::ok;
 }

@@ -18,19 +18,10 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
-#include "node/device/export_table.hpp"
+#include "node/device/export_entry.hpp"
+#include "node/peer_words.hpp"
 
 namespace hier {
-
-// A process describes an allocation to its peers by this, in shared memory.
-struct ExportedMemory {
-    std::uint64_t base;  // in the owner
-    std::uint64_t length;
-    std::uint64_t id;
-    std::int32_t owner;  // process id
-    std::int32_t reserved;
-    gpu::IpcHandle handle;
-};
 
 class PeerMappings {
 public:

@@ -40,7 +40,7 @@ Opened& opened()
 PeerTable* PeerTable::open(const ExportTable::Address& address)
 {
     const std::uint64_t process = address.memory.inode;
-    if (address.process == 0 || process == ExportTable::instance().address().memory.inode)
+    if (address.process <= 0 || process == ExportTable::instance().address().memory.inode)
         return nullptr;
     const std::lock_guard lock(opened().mutex);
     const auto known = opened().tables.find(process);

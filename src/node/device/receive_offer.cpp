@@ -28,16 +28,16 @@ void ReceiveOffer::begin()
     }
 }
 
-void ReceiveOffer::write(NodeSlot& slot)
+void ReceiveOffer::write(NodeOffer& offer)
 {
     const Allocation& memory = context_.binding.receive.memory;
     const bool is_host =
         memory.kind == MemoryKind::host || (memory.kind == MemoryKind::pinned && is_writable_);
-    slot.path = is_host && has_cma_ ? WritePath::by_cpu : WritePath::by_cells;
-    if (is_of_device(memory) && gpu::peers_may_write()) write_device(slot);
+    offer.path = is_host && has_cma_ ? WritePath::by_cpu : WritePath::by_cells;
+    if (is_of_device(memory) && gpu::peers_may_write()) write_device(offer);
 }
 
-void ReceiveOffer::write_device(NodeSlot& slot)
+void ReceiveOffer::write_device(NodeOffer& offer)
 {
     const Region& into = context_.binding.receive;
     const Allocation& memory = into.memory;
@@ -53,13 +53,13 @@ void ReceiveOffer::write_device(NodeSlot& slot)
     }
     const bool is_whole = into.base + into.length <= memory.base + memory.length;
     if (is_exportable_ && is_whole) {
-        slot.path = WritePath::by_device;
-        slot.memory = exported_;
-    } else if (is_shareable && share_segments(slot.vmm_digest)) {
-        slot.path = WritePath::by_segments;
+        offer.path = WritePath::by_device;
+        offer.memory = exported_;
+    } else if (is_shareable && share_segments(offer.vmm_digest)) {
+        offer.path = WritePath::by_segments;
     } else if (const ExportedMemory* lent = cells_.lend(memory.device); lent != nullptr) {
-        slot.path = WritePath::by_device_cells;
-        slot.memory = *lent;
+        offer.path = WritePath::by_device_cells;
+        offer.memory = *lent;
     }
 }
 

@@ -18,11 +18,11 @@ public:
 
     // Call this when the device of the call is chosen, and before peers on other nodes may write.
     void begin();
-    // Fills the slot, but for the buffer's address.
-    void write(NodeSlot& slot);
+    // Fills the offer, but for the buffer's address.
+    void write(NodeOffer& offer);
 
 private:
-    void write_device(NodeSlot& slot);
+    void write_device(NodeOffer& offer);
     bool share_segments(std::uint64_t& digest);
 
     const NodeContext& context_;

@@ -89,7 +89,7 @@ bool VmmExports::open(Export& known, Change& change)
     known.is_refused = descriptor < 0;
     if (known.is_refused) return false;
     known.entry.descriptor = descriptor;
-    open_++;
+    open_.insert(e.base);
     change.put.push_back(known.entry);
     return true;
 }
@@ -98,10 +98,11 @@ bool VmmExports::open(Export& known, Change& change)
 // or gone. They are offered it again when they need it.
 bool VmmExports::make_room(Change& change)
 {
-    if (open_ < max_open) return true;
+    if (open_.size() < max_open) return true;
     Export* oldest = nullptr;
-    for (auto& [base, known] : exports_) {
-        if (known.entry.descriptor < 0 || known.offered == shares_) continue;
+    for (const std::uint64_t base : open_) {
+        Export& known = exports_.at(base);
+        if (known.offered == shares_) continue;
         if (oldest == nullptr || known.offered < oldest->offered) oldest = &known;
     }
     if (oldest == nullptr) return false;
@@ -127,14 +128,13 @@ void VmmExports::close(Export& known, Change& change)
     note_owners(known);
     change.descriptors.push_back(known.entry.descriptor);
     known.entry.descriptor = -1;
-    open_--;
+    open_.erase(known.entry.base);
 }
 
 void VmmExports::close_unneeded(Change& change)
 {
-    if (open_ == 0) return;
-    for (auto& [base, known] : exports_) {
-        if (known.entry.descriptor < 0) continue;
+    for (const std::uint64_t base : std::vector(open_.begin(), open_.end())) {
+        Export& known = exports_.at(base);
         note_owners(known);
         if (!known.waiting.empty()) continue;
         close(known, change);
@@ -209,7 +209,7 @@ void VmmExports::clear()
 std::size_t VmmExports::open_descriptors()
 {
     const std::lock_guard lock(mutex_);
-    return open_;
+    return open_.size();
 }
 
 }  // namespace hier

@@ -73,7 +73,7 @@ private:
 
     std::mutex mutex_;
     Exports exports_;
-    std::size_t open_ = 0;  // descriptors
+    std::set<std::uint64_t> open_;  // bases of those with a descriptor
     std::uint64_t looked_at_ = 0;
     std::uint64_t shares_ = 0;
     std::map<std::uint64_t, Losses> losses_;  // by process

@@ -51,10 +51,10 @@ Status CmaPath::begin()
 
 bool CmaPath::fits_at_peer(const Transfer& transfer)
 {
-    const NodeSlot& slot = context_.segment->slot(transfer.peer);
-    if (fits(transfer.slice.target, transfer.slice.length, slot.length)) return true;
+    const NodeOffer& offer = context_.offer(transfer.peer);
+    if (fits(transfer.slice.target, transfer.slice.length, offer.length)) return true;
     log(HIER_LOG_ERROR, "a put beyond the end of node rank %d's receive buffer (%zu bytes)",
-        transfer.peer, static_cast<std::size_t>(slot.length));
+        transfer.peer, static_cast<std::size_t>(offer.length));
     return false;
 }
 
@@ -119,7 +119,7 @@ Status CmaPath::progress(Completions& completions)
 int CmaPath::try_to_write(const Transfer& transfer, Extent part)
 {
     const auto peer = static_cast<std::size_t>(transfer.peer);
-    const std::uint64_t to = context_.segment->slot(transfer.peer).address + part.offset;
+    const std::uint64_t to = context_.offer(transfer.peer).address + part.offset;
     const std::byte* from = context_.source(transfer) + (part.offset - transfer.slice.target);
     return write_memory(pids_[peer], from, to, part.length);
 }

@@ -63,11 +63,16 @@ Status NodePublish::copy_out(int peer, Half& from, std::uint32_t blocks, std::si
 {
     Reader& in = incoming_[index(peer)];
     while (in.blocks < blocks && copied < bytes_per_pass) {
-        Block block;
-        std::memcpy(&block, blocks_of(from) + in.at, sizeof block);
         const Region& into = context_.binding.receive;
-        if (!fits(block.offset, block.length, into.length)) {
-            (void)entered(peer);  // logs the cause
+        Block block{};
+        if (fits(in.at, sizeof block, space_))
+            std::memcpy(&block, blocks_of(from) + in.at, sizeof block);
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
+        const char* const fault =
+            fault_of_block(in.at + sizeof block, block.offset, block.length, space_, into.length);
+        if (fault != nullptr) {
+            if (entered(peer) != Status::mismatch)  // else the cause has been logged
+                log(HIER_LOG_ERROR, "node rank %d published %s", peer, fault);
             return Status::mismatch;
         }
         std::memcpy(into.base + block.offset, blocks_of(from) + in.at + sizeof block, block.length);

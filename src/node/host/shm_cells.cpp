@@ -126,7 +126,7 @@ bool ShmCells::fill(std::size_t number, const Region& region, const Fragment& fr
     cell.target = fragment.target;
     cell.is_fresh = true;
     std::fill(cell.until.begin(), cell.until.end(), 0);
-    const Header header{fragment.target, fragment.length};
+    const CellHeader header{fragment.target, fragment.length};
     std::memcpy(at, &header, sizeof header);
     if (gpu::Queue* engines = engines_of(region)) {
         const gpu::Copy copy{content_of(at), fragment.content, fragment.length, gpu::Copy::inside};
@@ -150,13 +150,13 @@ bool ShmCells::send_fragment(int peer, std::size_t& copied)
     const Transfer& put = out.puts[out.next];
     Queue q = queue(context_.rank(), peer);
     const std::uint64_t next = q.sent();
-    if (next - q.done() == q.length()) return false;
+    if (next - q.done() >= q.length()) return false;
     const std::size_t length = std::min(shape_.bytes, put.slice.length - out.done);
     const Fragment fragment{context_.source(put) + out.done, length, put.slice.target + out.done};
     const int index = cell_with(context_.binding.region(put.from), fragment, copied);
     if (index < 0) return false;
     Cell& cell = cells_[static_cast<std::size_t>(index)];
-    q[next] = {static_cast<std::size_t>(index), out.done + length == put.slice.length};
+    q.write(next, {static_cast<std::size_t>(index), out.done + length == put.slice.length});
     q.send(next + 1);
     cell.until[static_cast<std::size_t>(peer)] = next + 1;
     cell.is_fresh = false;
@@ -201,19 +201,20 @@ Status ShmCells::receive(Completions& completions)
 Status ShmCells::take_out(int peer, CellEntry entry, Work& work, std::size_t& copied)
 {
     const Region& into = context_.binding.receive;
-    Header header{};
-    std::byte* const cell = cell_at(peer, entry.cell());
-    if (entry.cell() < shape_.count) std::memcpy(&header, cell, sizeof header);
-    if (entry.cell() >= shape_.count || header.length > shape_.bytes) {
+    if (entry.cell() >= shape_.count) {
         log(HIER_LOG_ERROR, "node rank %d names a cell that does not exist", peer);
         return Status::transport_error;
     }
-    if (!fits(header.offset, header.length, into.length)) {
-        log(HIER_LOG_ERROR,
-            "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
-            into.length);
+    std::byte* const cell = cell_at(peer, entry.cell());
+    CellHeader header;
+    std::memcpy(&header, cell, sizeof header);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
+    const char* const fault = fault_of(header, shape_.bytes, into.length);
+    if (fault != nullptr) {
+        log(HIER_LOG_ERROR, "node rank %d sent %s (%zu bytes)", peer, fault, into.length);
         return Status::mismatch;
     }
+    work.is_last = entry.is_last();
     const gpu::Copy copy{into.base + header.offset, content_of(cell), header.length,
                          gpu::Copy::inside};
     if (gpu::Queue* engines = engines_of(into)) {
@@ -232,8 +233,12 @@ Status ShmCells::start_receiving(int peer, std::size_t& copied)
     Incoming& in = incoming_[static_cast<std::size_t>(peer)];
     const Queue q = queue(peer, context_.rank());
     const std::uint64_t end = q.arrived();
+    if (!q.can_hold(in.started, end)) {
+        log(HIER_LOG_ERROR, "node rank %d sent more fragments than its queue holds", peer);
+        return Status::transport_error;
+    }
     for (; in.started < end && copied < bytes_per_pass; in.started++) {
-        const Status status = take_out(peer, q[in.started], in.of(in.started), copied);
+        const Status status = take_out(peer, q.read(in.started), in.of(in.started), copied);
         if (failed(status)) return status;
     }
     return Status::ok;
@@ -247,7 +252,7 @@ bool ShmCells::end_receiving(int peer)
     std::uint64_t next = first;
     for (; next < in.started && is_done(in.of(next)); next++) {
         if (failed(failure_)) break;
-        in.arrived += q[next].is_last() ? 1 : 0;
+        in.arrived += in.of(next).is_last ? 1 : 0;
         q.free(next + 1);
     }
     return next > first;

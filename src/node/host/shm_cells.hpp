@@ -44,16 +44,12 @@ private:
 
     static constexpr std::size_t max_queue = 16;  // entries
 
-    // In front of a cell's bytes.
-    struct Header {
-        std::uint64_t offset;  // in the receive buffer
-        std::uint64_t length;
-    };
     using Queue = EntryRing<CellEntry>;
     // A copy by copy engines.
     struct Work {
         gpu::Queue* queue = nullptr;  // null: the copy is done
         std::uint64_t ticket = 0;
+        bool is_last = false;  // of its put; only of a copy out of a cell
     };
     struct Cell {
         const std::byte* content = nullptr;  // the source of its bytes, in this call

@@ -273,6 +273,33 @@ void test_absent_ranks(void**)
     }
 }
 
+// A message that begins as ours do: a mark, a level, two more numbers, and then a length.
+template <std::int32_t level, std::uint64_t length>
+int bring(void*, const void*, std::size_t, int, void* in, std::size_t in_bytes, int)
+{
+    constexpr std::int32_t head[] = {0x48494552, level, 0, 0};
+    const std::uint64_t bytes = length;
+    std::memset(in, 0, in_bytes);
+    std::memcpy(in, head, sizeof head);
+    if (in_bytes >= sizeof head + sizeof bytes)
+        std::memcpy(static_cast<std::byte*>(in) + sizeof head, &bytes, sizeof bytes);
+    return 0;
+}
+
+void test_a_vote_of_no_level(void**)
+{
+    const Group group(hier_bootstrap{nullptr, 0, 2, bring<0, 8>, nullptr});
+    expect_no_reason(
+        keep(expect_error("rank 1 does something else", [&] { (void)group.collect(1); })));
+}
+
+void test_a_length_of_no_message(void**)
+{
+    const Group group(hier_bootstrap{nullptr, 0, 2, bring<0x7fffffff, 1ull << 40>, nullptr});
+    expect_no_reason(keep(expect_error("rank 1 of 2 sends 1099511627776 bytes in one message",
+                                       [&] { (void)group.collect_bytes({std::byte{1}}); })));
+}
+
 // A test of the tests' tools: a rank that hangs or dies counts as a failure.
 void test_forked_ranks_that_do_not_end_well(void**)
 {
@@ -298,6 +325,8 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_agree_ends_exchanges),
         cmocka_unit_test(test_failing_exchange),
         cmocka_unit_test(test_another_message),
+        cmocka_unit_test(test_a_vote_of_no_level),
+        cmocka_unit_test(test_a_length_of_no_message),
         cmocka_unit_test(test_absent_ranks),
         cmocka_unit_test(test_forked_ranks_that_do_not_end_well),
     };

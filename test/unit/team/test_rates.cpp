@@ -136,6 +136,20 @@ void test_stated_links(void**)
     assert_true(near(team_rates(records, two_nodes()).rates.link, 300 * giga));
 }
 
+// Records that no rank sends.
+void test_wrong_records(void**)
+{
+    const RateRecord good = record("eth0", 25 * giga);
+    assert_null(fault_of(good));
+    RateRecord bad[5] = {good, good, good, good, good};
+    bad[0].lanes = 0;
+    bad[1].nic = std::nan("");
+    bad[2].nic_is = 3;
+    bad[3].message = -1;
+    bad[4].stages = 2;
+    for (const RateRecord& each : bad) assert_non_null(fault_of(each));
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -152,6 +166,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_staged_where_one_has_to),
         cmocka_unit_test(test_eager_where_all_deliver_in_order),
         cmocka_unit_test(test_stated_links),
+        cmocka_unit_test(test_wrong_records),
     };
     return hier::test::run_cases(argc, argv, "rates", tests);
 }

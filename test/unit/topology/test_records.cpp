@@ -185,6 +185,20 @@ bool random_records_hold()
 
 void test_random_records(void**) { assert_true(random_records_hold()); }
 
+// Records that no rank sends.
+void test_wrong_records(void**)
+{
+    PeerRecord good = on(1, -1, -1, -1);
+    good.pid = 12;
+    assert_null(fault_of(good));
+    PeerRecord bad[4] = {good, good, good, good};
+    bad[0].pid = 0;
+    bad[1].has_device = 2;
+    bad[2].gpu.root_port = -2;
+    bad[3].gpu.pci = INT64_MIN;
+    for (const PeerRecord& record : bad) assert_non_null(fault_of(record));
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -193,7 +207,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_hosts),          cmocka_unit_test(test_locality),
         cmocka_unit_test(test_equal_records),  cmocka_unit_test(test_what_does_not_order),
         cmocka_unit_test(test_gpus),           cmocka_unit_test(test_virtual_nodes),
-        cmocka_unit_test(test_random_records),
+        cmocka_unit_test(test_random_records), cmocka_unit_test(test_wrong_records),
     };
     return hier::test::run_cases(argc, argv, "records", tests);
 }

@@ -27,7 +27,7 @@ FlushProbe::FlushProbe(UcxWorker& worker, const gpu::Runtime& runtime, int devic
         check(status, "registering a word");
         check(memory_.pack_key(packed), "packing a word's key");
         endpoint_ = worker.connect(worker.address());
-        check(key_.unpack(endpoint_, packed.data()), "unpacking a word's key");
+        check(key_.unpack(endpoint_, packed), "unpacking a word's key");
     } catch (const SetupError&) {
         memory_.reset();
         runtime_.memory().free_device(device_, word_);

@@ -23,8 +23,7 @@ void EagerInbox::take_message(const MessageHead& head, const std::byte* data, st
     if (head.sequence > current) return keep_early(head, data, bytes);
     if (bytes == 0) return;
     const Region& into = binding.rail_target();
-    if (!binding.eager || head.total != binding.receive.length ||
-        !fits(head.offset, bytes, into.length)) {
+    if (!binding.eager || !is_inside(head, bytes, binding.receive.length, into.length)) {
         if (failed(lane_.own_failure)) return;
         log(HIER_LOG_ERROR,
             "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "

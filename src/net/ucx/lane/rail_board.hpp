@@ -2,27 +2,15 @@
 // The memory of a rank that its rail peers write to by RDMA.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
+#include "net/rail_words.hpp"
 #include "net/ucx/ucx_memory.hpp"
 
 namespace hier {
-
-// A receive buffer, as its owner describes it to a sender.
-struct Announcement {
-    static constexpr std::size_t max_key =
-        480;  // bytes; 9-12 with TCP, more with several RDMA devices
-
-    std::uint64_t address;
-    std::uint64_t length;   // bytes
-    std::uint64_t version;  // grows when anything here changes
-    std::uint64_t key_bytes;
-    std::array<std::byte, max_key> key;
-};
 
 struct alignas(64) RailSlot {
     std::uint64_t arrivals;  // a Signal

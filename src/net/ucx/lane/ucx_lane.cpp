@@ -2,6 +2,7 @@
 #include "net/ucx/lane/ucx_lane.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <utility>
@@ -162,23 +163,39 @@ Status UcxLane::announced(int peer_index)
     const Binding& binding = state_.binding;
     if (!peer.is_open || state_.read(slot.ready, peer.seen_ready) < binding.sequence)
         return Status::in_progress;
-    const Announcement& theirs = slot.announcement;
-    if (theirs.length != binding.receive.length) {
-        log(HIER_LOG_ERROR,
-            "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "
-            "%d",
-            binding.receive.length, static_cast<std::size_t>(theirs.length), peer_index);
-        return Status::mismatch;
+    if (peer.known != RailBoard::read(slot.announcement.version)) {
+        const Status status = take_announcement(peer_index);
+        if (failed(status)) return status;
     }
-    if (peer.known == theirs.version) return Status::ok;
+    if (peer.buffer_bytes == binding.receive.length) return Status::ok;
+    log(HIER_LOG_ERROR,
+        "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "
+        "%d",
+        binding.receive.length, static_cast<std::size_t>(peer.buffer_bytes), peer_index);
+    return Status::mismatch;
+}
+
+// Reads the peer's words once.
+Status UcxLane::take_announcement(int peer_index)
+{
+    LanePeer& peer = state_.peer(peer_index);
     const std::lock_guard lock(state_.worker->mutex());
-    const ucs_status_t status = peer.buffer_key.unpack(peer.endpoint, theirs.key.data());
+    const Announcement theirs = state_.slot(peer_index).announcement;
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
+    if (const char* fault = fault_of(theirs); fault != nullptr) {
+        log(HIER_LOG_ERROR, "rail rank %d announces %s", peer_index, fault);
+        return Status::transport_error;
+    }
+    const ucs_status_t status =
+        peer.buffer_key.unpack(peer.endpoint, {theirs.key.data(), theirs.key_bytes});
     if (status != UCS_OK) {
         log(HIER_LOG_ERROR, "UCX cannot use the key of rail rank %d's buffer: %s", peer_index,
             ucs_status_string(status));
         return Status::transport_error;
     }
     peer.known = theirs.version;
+    peer.buffer = theirs.address;
+    peer.buffer_bytes = theirs.length;
     return Status::ok;
 }
 
@@ -198,8 +215,7 @@ Status UcxLane::put(const Transfer& transfer)
     flight.signal = peer.last_signal = Signal::encode(binding.sequence, transfer.count);
     const bool is_on_device = binding.region(transfer.from).memory.kind == MemoryKind::device;
     if (is_on_device) flight.data_type = device_.type();
-    const std::uint64_t to =
-        state_.slot(transfer.peer).announcement.address + transfer.slice.target;
+    const std::uint64_t to = peer.buffer + transfer.slice.target;
     return flights_.launch(flight, from, transfer.slice.length, to, peer.buffer_key);
 }
 

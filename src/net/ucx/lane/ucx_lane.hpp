@@ -86,6 +86,8 @@ public:
     bool may_write(int peer, std::uint32_t count);
 
 private:
+    // Takes in what a peer has announced, if it is new.
+    Status take_announcement(int peer);
     void take_news();
     Status let_in(int peer);
 

@@ -2,7 +2,7 @@
 #include "net/ucx/lane/wireup.hpp"
 
 #include <chrono>
-#include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "net/devices/tcp_probe.hpp"
@@ -13,30 +13,16 @@
 namespace hier {
 namespace {
 
-struct BoardAddress {
-    std::uint64_t address;
-    std::uint64_t sink;
-    TcpProbe::Address probe;
-    std::uint64_t next;          // the next partner of this rank, in staggered order
-    std::uint64_t worker_bytes;  // what follows: the worker's address, then the board's key
-};
-
-template <class T> const std::byte* bytes_of(const T& value)
+// All ranks have the same bytes, so all throw or none.
+std::vector<BoardAddress> parse_boards(const std::vector<std::vector<std::byte>>& told)
 {
-    return reinterpret_cast<const std::byte*>(&value);
-}
-
-BoardAddress head_of(const std::vector<std::byte>& told)
-{
-    BoardAddress head;
-    std::memcpy(&head, told.data(), sizeof head);
-    return head;
-}
-
-std::vector<std::byte> worker_address(const std::vector<std::byte>& told)
-{
-    const std::byte* worker = told.data() + sizeof(BoardAddress);
-    return {worker, worker + head_of(told).worker_bytes};
+    std::vector<BoardAddress> boards;
+    for (std::size_t i = 0; i < told.size(); i++) {
+        auto board = parse_board(told[i]);
+        if (!board) throw SetupError(format("rail rank %zu sends no address of a board", i));
+        boards.push_back(std::move(*board));
+    }
+    return boards;
 }
 
 }  // namespace
@@ -59,17 +45,14 @@ void Wireup::exchange_boards(const Group& group, std::uint64_t inbox)
     const NetworkChoice& choice = state_.worker->choice();
     const TcpProbe probe(is_tcp(choice) ? choice.devices : "");
     group.agree("packing the rail board's key", [&] {
-        std::vector<std::byte> key;
+        BoardAddress board{reinterpret_cast<std::uint64_t>(&state_.board.failure()), inbox,
+                           probe.address(), next_partner()};
         const std::lock_guard lock(state_.worker->mutex());
-        check(state_.board.memory().pack_key(key), "packing the rail board's key");
-        const auto& worker = state_.worker->address();
-        const BoardAddress head{reinterpret_cast<std::uint64_t>(&state_.board.failure()), inbox,
-                                probe.address(), next_partner(), worker.size()};
-        mine.assign(bytes_of(head), bytes_of(head) + sizeof head);
-        mine.insert(mine.end(), worker.begin(), worker.end());
-        mine.insert(mine.end(), key.begin(), key.end());
+        check(state_.board.memory().pack_key(board.key), "packing the rail board's key");
+        board.worker = state_.worker->address();
+        mine = bytes_of(board);
     });
-    told_ = group.collect_bytes(mine);
+    told_ = parse_boards(group.collect_bytes(mine));
     // Before anybody connects: UCX ends a process that has no room for those who do.
     is_known_ = true;
     try {
@@ -104,7 +87,7 @@ void Wireup::connect_first()
         const std::size_t peer = (self_ + i) % size;
         if (!state_.is_partner[peer]) {
             told_[peer] = {};
-        } else if (peer == next || head_of(told_[peer]).next == self_) {
+        } else if (peer == next || told_[peer].next == self_) {
             first_.push_back(static_cast<int>(peer));
         }
     }
@@ -117,15 +100,13 @@ void Wireup::connect_first()
 
 void Wireup::connect_to(std::size_t i)
 {
-    const std::vector<std::byte>& told = told_[i];
-    const BoardAddress head = head_of(told);
+    const BoardAddress& board = told_[i];
     LanePeer& peer = state_.peers[i];
-    ucp_ep_h endpoint = state_.worker->connect(worker_address(told));
-    check(peer.board_key.unpack(endpoint, told.data() + sizeof head + head.worker_bytes),
-          "unpacking the key of a rail peer's board");
-    peer.failure = head.address;
-    peer.sink = head.sink;
-    peer.board = head.address + (1 + self_) * sizeof(RailSlot);
+    ucp_ep_h endpoint = state_.worker->connect(board.worker);
+    check(peer.board_key.unpack(endpoint, board.key), "unpacking the key of a rail peer's board");
+    peer.failure = board.address;
+    peer.sink = board.sink;
+    peer.board = board.address + (1 + self_) * sizeof(RailSlot);
     peer.endpoint = endpoint;
     state_.connected.push_back(static_cast<int>(i));
     told_[i] = {};
@@ -157,8 +138,7 @@ void Wireup::require_room() const
     const std::lock_guard lock(state_.worker->mutex());
     std::size_t fresh = 0;
     for (std::size_t i = 0; i < state_.peers.size(); i++)
-        fresh +=
-            state_.is_partner[i] && !state_.worker->is_connected(worker_address(told_[i])) ? 1 : 0;
+        fresh += state_.is_partner[i] && !state_.worker->is_connected(told_[i].worker) ? 1 : 0;
     if (fresh > 0) require_descriptors(of_connection * fresh + of_ours);
 }
 
@@ -170,9 +150,9 @@ void Wireup::reach_next() const
     if (next == self_) return;
     {
         const std::lock_guard lock(state_.worker->mutex());
-        if (state_.worker->is_connected(worker_address(told_[next]))) return;
+        if (state_.worker->is_connected(told_[next].worker)) return;
     }
-    const std::string cause = TcpProbe::reach(head_of(told_[next]).probe, bound);
+    const std::string cause = TcpProbe::reach(told_[next].probe, bound);
     if (!cause.empty())
         throw SetupError(format("rail rank %zu cannot be reached: %s; %s", next, cause.c_str(),
                                 state_.worker->doubt().c_str()));

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "net/rail_words.hpp"
 #include "net/ucx/lane/in_flight.hpp"
 #include "net/ucx/lane/lane_state.hpp"
 
@@ -60,10 +61,9 @@ private:
     LaneState& state_;
     InFlight& flights_;
     bool is_known_ = false;
-    std::uint64_t self_ = 0;  // index on the rail
-    std::vector<std::vector<std::byte>>
-        told_;                // how to reach each partner that is not connected yet
-    std::vector<int> first_;  // the peers that are connected at set-up
+    std::uint64_t self_ = 0;          // index on the rail
+    std::vector<BoardAddress> told_;  // how to reach each partner that is not connected yet
+    std::vector<int> first_;          // the peers that are connected at set-up
 };
 
 }  // namespace hier

@@ -55,18 +55,22 @@ Status DeviceCellReceiver::take(int peer)
     const Layout::Ring from = layout_.ring(peer, context_.rank());
     const std::uint64_t end = from.arrived();
     if (context_.raised || in.started == end) return Status::ok;
+    if (lent_ == nullptr || !from.can_hold(in.started, end)) {
+        log(HIER_LOG_ERROR, "node rank %d sent fragments for cells that it has not", peer);
+        return Status::transport_error;
+    }
     const std::byte* cells = lent_->base + layout_.offset(peer, context_.rank());
     std::size_t count = 0;
     copies_.clear();
     for (; in.started + count < end && count < Layout::max_at_once; count++) {
         const std::size_t cell = (in.started + count) % Layout::cells_per_peer;
-        const Layout::Entry entry = from[in.started + count];
-        if (!fits(entry.offset, entry.length, context_.binding.receive.length)) {
-            log(HIER_LOG_ERROR,
-                "node rank %d sent bytes beyond the end of the receive buffer (%zu bytes)", peer,
-                context_.binding.receive.length);
+        const Layout::Entry entry = from.read(in.started + count);
+        const std::size_t bytes = context_.binding.receive.length;
+        if (const char* fault = fault_of(entry, layout_.cell_bytes(), bytes); fault != nullptr) {
+            log(HIER_LOG_ERROR, "node rank %d sent %s (%zu bytes)", peer, fault, bytes);
             return Status::mismatch;
         }
+        in.is_last[cell] = entry.is_last != 0;
         copies_.add({context_.binding.receive.base + entry.offset,
                      cells + cell * layout_.cell_bytes(), entry.length, gpu::Copy::inside});
     }
@@ -87,7 +91,7 @@ Status DeviceCellReceiver::free(int peer, Completions& completions)
     for (; next < in.started; next++) {
         status = copies_.reached(in.tickets[next % Layout::cells_per_peer]);
         if (status != Status::ok) break;
-        in.arrived += from[next].is_last;
+        in.arrived += in.is_last[next % Layout::cells_per_peer] ? 1 : 0;
     }
     from.free(next);
     if (next > first) completions.moved_bytes();

@@ -35,7 +35,8 @@ private:
         std::uint64_t started =
             0;  // copies out of cells; the ring's freed() counts those that are done
         std::array<std::uint64_t, Layout::cells_per_peer> tickets{};
-        std::uint32_t arrived = 0;  // puts, in this collective
+        std::array<bool, Layout::cells_per_peer> is_last{};  // of its put
+        std::uint32_t arrived = 0;                           // puts, in this collective
     };
 
     void give_back();

@@ -80,7 +80,7 @@ Status DeviceCellSender::tell(int peer, Completions& completions)
         const Fragment& fragment = out.fragments[next % Layout::cells_per_peer];
         status = copies_.reached(fragment.ticket);
         if (status != Status::ok) break;
-        to[next] = fragment.entry;
+        to.write(next, fragment.entry);
         if (fragment.entry.is_last != 0) completions.complete(fragment.op, Status::ok);
     }
     to.send(next);

@@ -36,6 +36,8 @@ public:
     bool idle() override;
     void end() override { sender_.end(); }
     void raise() override { sender_.end(); }
+    // Bytes of all cells that a rank lends.
+    std::size_t lent_bytes() const { return DeviceCellLayout(context_).lent_bytes(); }
     // Has a copy exceeded its bound? It may go on for ever.
     bool has_hung() const { return copies_.has_hung(); }
 
