@@ -90,3 +90,27 @@ AC_DEFUN([HIER_SANITIZERS], [
     AC_SUBST([HIER_SANITIZER], [$enable_sanitizers])
     AM_CONDITIONAL([SANITIZERS], [test "$enable_sanitizers" != no])
 ])
+
+# HIER_FUZZERS
+# The clang that builds the fuzz targets, whatever compiler builds the rest.
+AC_DEFUN([HIER_FUZZERS], [
+    AC_ARG_ENABLE([fuzzers],
+        [AS_HELP_STRING([--enable-fuzzers], [build test/fuzz with clang's libFuzzer, and run it in make check])],
+        [], [enable_fuzzers=no])
+    AC_ARG_VAR([FUZZ_CXX], [clang++ with libFuzzer, for make fuzz])
+    AC_PATH_PROGS([FUZZ_CXX], [clang++ clang++-20 clang++-19 clang++-18 clang++-17 clang++-16 clang++-15 clang++-14])
+    FUZZ_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
+    AC_CACHE_CHECK([whether $FUZZ_CXX has libFuzzer], [hier_cv_fuzzers], [
+        hier_cv_fuzzers=no
+        AS_ECHO(["extern \"C\" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }"]) >conftest.cpp
+        AS_IF([test -n "$FUZZ_CXX" &&
+               $FUZZ_CXX -std=c++20 -fsanitize=fuzzer $FUZZ_FLAGS conftest.cpp -o conftest.fuzz >&AS_MESSAGE_LOG_FD 2>&1],
+            [hier_cv_fuzzers=yes])
+        rm -f conftest.cpp conftest.fuzz
+    ])
+    AS_IF([test "$enable_fuzzers$hier_cv_fuzzers" = yesno],
+        [AC_MSG_ERROR([--enable-fuzzers needs a clang++ with libFuzzer (Debian packages clang and libclang-rt-dev)])])
+    AC_SUBST([FUZZ_FLAGS])
+    AM_CONDITIONAL([HAVE_FUZZERS], [test "$hier_cv_fuzzers" = yes])
+    AM_CONDITIONAL([RUN_FUZZERS], [test "$enable_fuzzers" = yes])
+])

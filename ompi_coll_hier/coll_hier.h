@@ -5,6 +5,7 @@
 #define MCA_COLL_HIER_H
 
 #include "coll_hier_compat.h"
+#include "coll_hier_numbers.h"
 
 #include "hier/hier.h"
 
@@ -92,12 +93,6 @@ int mca_coll_hier_to_mpi_error(int code);
 int mca_coll_hier_register(void);
 /* Reads the texts that Open MPI has. OMPI_ERR_BAD_PARAM: a line has named the bad one. */
 int mca_coll_hier_read_params(void);
-
-/* coll_hier_numbers.c: false if the text is anything else, or too large. */
-/* A whole number, with the units k, m and g of Open MPI if `has_units`. */
-bool mca_coll_hier_parse_number(const char* text, bool has_units, long long* number);
-/* A decimal number. The point does not depend on the application's locale. */
-bool mca_coll_hier_parse_rate(const char* text, double* rate);
 
 /* coll_hier_providers.c: makes `--mca coll hier` alone work */
 void mca_coll_hier_add_providers(bool progress_threads, bool mpi_threads);

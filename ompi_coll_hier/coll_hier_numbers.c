@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers of the user: all of the text, and nothing else. */
-#include "coll_hier.h"
+#define _GNU_SOURCE /* strtod_l */
+#include "coll_hier_numbers.h"
 
 #include <ctype.h>
 #include <errno.h>

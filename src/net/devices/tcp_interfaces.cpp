@@ -100,6 +100,11 @@ std::string preferred_interface(const InterfaceLists& lists, const std::string& 
 std::string default_route_interface()
 {
     std::ifstream routes("/proc/net/route");
+    return interface_of(routes);
+}
+
+std::string interface_of(std::istream& routes)
+{
     std::string line;
     std::getline(routes, line);  // titles
     while (std::getline(routes, line)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <istream>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,5 +36,7 @@ std::string preferred_interface(const InterfaceLists& lists, const std::string& 
 
 // The interface of the kernel's default route, or "".
 std::string default_route_interface();
+// Pure. The same, from the lines of /proc/net/route.
+std::string interface_of(std::istream& routes);
 
 }  // namespace hier
