@@ -107,7 +107,8 @@ const mca_coll_hier_text_row_t mca_coll_hier_text_rows[] = {
      "devices nearest to the rank's GPU or cores, else the interface that btl_tcp_if_include names "
      "or that of the default route"},
     {"net_transports", &self->config.net_transports, "auto", false,
-     "Network transports by UCX's names (rc, tcp); auto: RDMA where there is a device, else tcp"},
+     "Network transports by UCX's names (rc, tcp); auto: RDMA where there is a device, else tcp; "
+     "^tcp: RDMA or nothing"},
     {"trace", &self->config.trace, "", true,
      "Record the times of every operation of one call: a directory, or what the files' names begin "
      "with; each rank writes a file, which bench/draw_trace draws. Empty: off"},

@@ -55,7 +55,7 @@ typedef struct hier_config {
     int timeout_action; /* HIER_TIMEOUT_*: report, and go on, or fail. Ranks may differ in this */
     int nics;           /* network devices of a rank at most; 1 ... 16 */
     const char* net_devices;    /* UCX names, comma-separated; "auto" */
-    const char* net_transports; /* UCX names, comma-separated; "auto" */
+    const char* net_transports; /* UCX names, comma-separated; "auto"; "^tcp": "auto", but no TCP */
     const char* tcp_include; /* where net_devices is "auto": names or IPv4 networks (10.1.0.0/16),
                               * comma-separated, whose first is taken for TCP; "" or NULL: that of
                               * the default route */

@@ -359,6 +359,9 @@ case_ devices-by-network layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_
 case_ unreachable-network fault="the network reaches no peer | device lo between two nodes | a line; the fallback module serves" \
     layout=1,1 mca="coll_hier_net_devices lo" \
     says="rail rank . cannot be reached: .*; is tcp on device .lo. the right network. .coll_hier_net_devices." -- exact --sizes 70001
+# No TCP where the user forbids it.
+case_ tcp-off ranks=4 node_size=2 mca="coll_hier_net_transports ^tcp" says="no RDMA device, and TCP is switched off" \
+    -- exact --expect fallback --sizes 70001
 # Open MPI uses a network that UCX does not support. hier does not take TCP beside it unless a variable says so.
 cm="pml cm mtl ofi mtl_ofi_provider_include tcp"
 if ompi_info --parsable 2>/dev/null | grep -q '^mca:mtl:ofi:'; then

@@ -155,7 +155,8 @@ std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,
         settings.devices = "auto";
     }
     const bool any_device = settings.devices == "auto";
-    const bool any_transport = settings.transports == "auto";
+    const bool is_tcp_off = settings.transports == no_tcp;
+    const bool any_transport = settings.transports == "auto" || is_tcp_off;
     NetworkChoice choice{any_device ? "" : settings.devices,
                          any_transport ? "" : settings.transports};
 
@@ -170,6 +171,9 @@ std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,
         for (auto& c : choices) c.transports = reliable_transports(found, c.devices);
         return choices;
     }
+    if (is_tcp_off)
+        throw SetupError("there is no RDMA device, and TCP is switched off "
+                         "(coll_hier_net_transports, or UCX_TLS, is ^tcp)");
     if (any_transport) choice.transports = "tcp";
     if (choice.transports != "tcp") return {choice};
     auto tcp = select(found, is_tcp);

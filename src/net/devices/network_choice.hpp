@@ -37,16 +37,20 @@ bool is_tcp(const NetworkChoice& choice);
 // where the device has them?
 bool is_reliable_rdma(const NetworkChoice& choice);
 
+// In place of a list of transports: as "auto", but never TCP.
+inline constexpr const char* no_tcp = "^tcp";
+
 // The settings: "auto" or a list of UCX's names, and the devices of a rank at most.
 struct NetworkSettings {
     std::string devices;
-    std::string transports;
+    std::string transports;  // or no_tcp
     int max_devices = 1;
 };
 
 // Pure. One choice for each device of the self-th of `ranks`, which share this host; never none.
 //
 // - A list with '^' in front means all devices except these. Throws SetupError where none is left.
+// - Without RDMA and with no_tcp there is no network. Throws SetupError.
 // - RDMA goes before TCP. The candidates are the devices of the list, or those of the one kind that moves
 //   most in all. assign_nics() gives the rank its share of them.
 // - TCP with a list: assign_nics() again, among the fastest interfaces of the list. An interface that is

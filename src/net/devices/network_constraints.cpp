@@ -61,6 +61,7 @@ std::string transports_of(const std::string& tls)
         return std::any_of(words.begin(), words.end(), wanted);
     };
     // (Without dc there is rc.)
+    if (is_excluding && has([](const auto& word) { return word == "tcp"; })) return no_tcp;
     if (is_excluding)
         return has([](const auto& word) { return word == "ib" || word.starts_with("rc"); })
                    ? "tcp"

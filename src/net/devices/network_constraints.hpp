@@ -14,7 +14,7 @@ namespace hier {
 // - UCX_NET_DEVICES takes the place of an "auto" list of devices. Ranges ("eth[0-3]") are written in full,
 //   in our own list, too.
 // - If both of ours are "auto": tcp, if UCX_TLS has tcp and leaves out the reliable RDMA transports (rc,
-//   dc). Hier has no use for other transports.
+//   dc). Hier has no use for other transports. No TCP, if UCX_TLS excludes it.
 NetworkSettings with_variables_of_ucx(NetworkSettings settings, const char* net_devices,
                                       const char* tls);
 

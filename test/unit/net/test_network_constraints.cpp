@@ -46,6 +46,9 @@ void test_variables_of_ucx(void**)
              Said{"auto", "auto", nullptr, "^dc_x", "auto auto"},
              Said{"auto", "auto", nullptr, "^rc", "auto tcp"},
              Said{"auto", "auto", nullptr, "^ib,sm", "auto tcp"},
+             Said{"auto", "auto", nullptr, "^tcp", "auto ^tcp"},
+             Said{"auto", "auto", nullptr, "^ud,tcp", "auto ^tcp"},
+             Said{"auto", "rc", nullptr, "^tcp", "auto rc"},
              Said{"auto", "rc", nullptr, "^rc", "auto rc"},
          }) {
         const NetworkSettings found =

@@ -155,6 +155,9 @@ const Case cases[] = {
     {cluster, "^mlx5_0,mlx5_1", "auto", "eth0", six, 0, "eth0 tcp"},
     {plain, "^eth1,lo", "auto", "eth1", six, 0, "eth0 tcp"},
     {cluster, "mlx5_0:1,eth0", "rc,tcp", "eth0", six, 0, "mlx5_0:1,eth0 rc,tcp"},
+    // TCP is switched off, and there is RDMA.
+    {cluster, "auto", "^tcp", "eth0", six, 0, "mlx5_0:1 rc,dc"},
+    {cluster, "mlx5_1", "^tcp", "eth0", six, 0, "mlx5_1:1 rc,dc"},
     // Transports without a network device. UCX finds its own.
     {cluster, "auto", "posix,cma", "eth0", six, 0, " posix,cma"},
     {cluster, "auto", "all", "eth0", six, 0, " all"},
@@ -186,6 +189,20 @@ void test_nothing_left(void**)
         cause = e.what();
     }
     assert_string_equal(cause.c_str(), "\"^eth0,eth1,lo\" leaves no network device");
+}
+
+// Without RDMA there is no network then, whatever is named.
+void test_tcp_is_switched_off(void**)
+{
+    for (const char* devices : {"auto", "eth0", "lo"}) {
+        std::string cause;
+        try {
+            (void)choose_network(plain, {devices, "^tcp", 1}, "eth0", one, 0);
+        } catch (const SetupError& e) {
+            cause = e.what();
+        }
+        assert_true(cause.find("TCP is switched off") != std::string::npos);
+    }
 }
 
 struct Listing {
@@ -257,6 +274,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_nothing_left),
+        cmocka_unit_test(test_tcp_is_switched_off),
         cmocka_unit_test(test_preferred_interface),
         cmocka_unit_test(test_devices_of_this_machine),
     };
