@@ -15,13 +15,14 @@ void run(Bytes bytes)
     require(!board->worker.empty() && !board->key.empty(), "both parts are there");
     const auto again = parse_board(bytes_of(*board));
     require(again && again->worker == board->worker && again->key == board->key &&
-                again->address == board->address && again->sink == board->sink,
+                again->address == board->address && again->sink == board->sink &&
+                again->next == board->next,
             "what is written is read");
 }
 
 std::vector<std::string> seeds()
 {
-    BoardAddress board{4096, 1, {}};
+    BoardAddress board{4096, 1, {}, 2};
     board.worker.resize(40);
     board.key.resize(12);
     const auto bytes = bytes_of(board);
