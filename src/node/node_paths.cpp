@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "node/node_paths.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"

@@ -9,7 +9,7 @@
 
 namespace hier {
 
-// Collective over the node's group. Throws on all its ranks or on none. Takes two exchanges, and one
+// Collective over the node's group. Throws on all its ranks or on none. Takes two exchanges, and two
 // more if ranks use devices. `intra` is a HIER_INTRA_*.
 std::unique_ptr<NodeTransport> make_node_transport(const Group& group, const NodeRanks& ranks,
                                                    int intra);
