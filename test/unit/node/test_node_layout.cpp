@@ -101,9 +101,11 @@ const char* overlap_of(int ranks, bool have_devices)
         for (int b = 0; b < ranks; b++) {
             parts.add(&segment.signal_by_cpu(a, b), 8);
             if (have_devices) parts.add(&segment.signal_by_device(a, b), 8);
-            const auto ring = segment.ring<CellEntry>(layout.cell_rings, a, b);
-            parts.add(&ring[0], ring.length());
-            parts.add(reinterpret_cast<const std::byte*>(&ring[0]) - 8, 8);
+            const RingTable& rings = layout.cell_rings;
+            const auto pair = static_cast<std::size_t>(a * ranks + b);
+            parts.add(begin + rings.sender_at + pair * rings.sender_stride,
+                      EntryRing<CellEntry>::sender_bytes(rings.length));
+            parts.add(begin + rings.receiver_at + pair * rings.receiver_stride, 8);
         }
     }
     return parts.overlap(begin, layout.bytes);

@@ -288,14 +288,15 @@ int bring(void*, const void*, std::size_t, int, void* in, std::size_t in_bytes, 
 
 void test_a_vote_of_no_level(void**)
 {
-    const Group group(hier_bootstrap{nullptr, 0, 2, bring<0, 8>, nullptr});
+    const Group group(hier_bootstrap{nullptr, 0, 2, bring<0, 8>, nullptr, nullptr});
     expect_no_reason(
         keep(expect_error("rank 1 does something else", [&] { (void)group.collect(1); })));
 }
 
 void test_a_length_of_no_message(void**)
 {
-    const Group group(hier_bootstrap{nullptr, 0, 2, bring<0x7fffffff, 1ull << 40>, nullptr});
+    const Group group(
+        hier_bootstrap{nullptr, 0, 2, bring<0x7fffffff, 1ull << 40>, nullptr, nullptr});
     expect_no_reason(keep(expect_error("rank 1 of 2 sends 1099511627776 bytes in one message",
                                        [&] { (void)group.collect_bytes({std::byte{1}}); })));
 }
