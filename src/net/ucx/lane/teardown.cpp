@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "net/ucx/lane/teardown.hpp"
 
-#include <algorithm>
 #include <cstddef>
 
 namespace hier {
@@ -28,13 +27,17 @@ void Teardown::say_goodbye()
     has_said_goodbye_ = true;
 }
 
-// A peer that was never welcome on our board has not written there.
+// A peer that was never welcome on our board has not written there. One that was may have connected to us
+// although we failed to connect to it.
 bool Teardown::have_all_left()
 {
-    return std::all_of(state_.connected.begin(), state_.connected.end(), [&](int i) {
-        return !state_.peer(i).is_welcome || RailBoard::read(state_.slot(i).goodbye) != 0 ||
-               state_.worker->is_broken(state_.peer(i).endpoint);
-    });
+    for (int i = 0; i < static_cast<int>(state_.peers.size()); i++) {
+        const LanePeer& peer = state_.peer(i);
+        const bool has_left = !peer.is_welcome || RailBoard::read(state_.slot(i).goodbye) != 0 ||
+                              state_.worker->is_broken(peer.endpoint);
+        if (!has_left) return false;
+    }
+    return true;
 }
 
 bool Teardown::step()

@@ -56,7 +56,10 @@ void Wireup::exchange_boards(const Group& group, std::uint64_t inbox)
     // Before anybody connects: UCX ends a process that has no room for those who do.
     is_known_ = true;
     try {
-        group.agree("room for the rail's connections", [&] { require_room(); });
+        group.agree("room for the rail's connections", [&] {
+            note_first();
+            require_room();
+        });
     } catch (const ExchangeFailure&) {  // not on all, maybe
         throw;
     } catch (...) {
@@ -78,24 +81,29 @@ std::size_t Wireup::next_partner() const
     return next;
 }
 
-// The next partner, and those whose next one this rank is. What the others will never need is dropped.
-void Wireup::connect_first()
+// The next partner, and those whose next one this rank is. They do the same, so nobody has to ask: from now on
+// they may write on our board, even if we should fail to connect. What will never be needed is dropped.
+void Wireup::note_first()
 {
-    const std::lock_guard lock(state_.worker->mutex());
     const std::size_t size = state_.peers.size(), next = next_partner();
+    const std::lock_guard lock(state_.worker->mutex());
     for (std::size_t i = 1; i < size; i++) {
         const std::size_t peer = (self_ + i) % size;
         if (!state_.is_partner[peer]) {
             told_[peer] = {};
         } else if (peer == next || told_[peer].next == self_) {
             first_.push_back(static_cast<int>(peer));
+            LanePeer& known = state_.peers[peer];
+            known.has_greeted = known.is_welcome = true;
+            known.has_welcomed_us = known.is_open = true;
         }
     }
-    for (const int peer : first_) {
-        connect_to(static_cast<std::size_t>(peer));
-        LanePeer& known = state_.peer(peer);  // it does the same: nobody has to ask
-        known.has_greeted = known.is_welcome = known.has_welcomed_us = known.is_open = true;
-    }
+}
+
+void Wireup::connect_first()
+{
+    const std::lock_guard lock(state_.worker->mutex());
+    for (const int peer : first_) connect_to(static_cast<std::size_t>(peer));
 }
 
 void Wireup::connect_to(std::size_t i)

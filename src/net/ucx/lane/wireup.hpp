@@ -48,6 +48,7 @@ public:
 
 private:
     void exchange_boards(const Group& group, std::uint64_t inbox);
+    void note_first();
     void connect_first();
     void connect_to(std::size_t peer);
     void require_room() const;
