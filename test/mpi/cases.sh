@@ -140,6 +140,8 @@ done
 case_ mappings-4-by-2 ranks=4 node_size=2 -- mappings --expect hier
 case_ "mappings-{2,1}" layout=2,1 -- mappings --expect hier
 case_ mappings-shm ranks=3 mca="coll_hier_intra shm" -- mappings --expect hier
+case_ connections-ring ranks=8 node_size=1 mca="coll_hier_inter ring" -- connections --expect hier --sockets 5
+case_ connections-direct ranks=8 node_size=1 mca="coll_hier_inter direct" -- connections --expect hier --sockets 5 --more 1
 case_ setup-cost-8-by-4 ranks=8 node_size=4 -- setup_cost --expect hier
 
 # Random cases. The second argument is the share of all random cases, in percent. --case runs one of them alone.
