@@ -140,7 +140,18 @@ bool is_tcp(const NetworkChoice& choice) { return choice.transports == "tcp"; }
 
 bool is_reliable_rdma(const NetworkChoice& choice)
 {
-    return choice.transports == "rc,dc" || choice.transports == "rc";
+    return choice.transports == "rc" || may_be_dynamic(choice) || is_dynamic_rdma(choice);
+}
+
+bool is_dynamic_rdma(const NetworkChoice& choice) { return choice.transports == "dc"; }
+
+bool may_be_dynamic(const NetworkChoice& choice) { return choice.transports == "rc,dc"; }
+
+NetworkChoice settle_transports(NetworkChoice choice, std::size_t members, bool all_may)
+{
+    if (may_be_dynamic(choice) && all_may && members > max_reliable_members)
+        choice.transports = "dc";
+    return choice;
 }
 
 std::vector<NetworkChoice> choose_network(std::vector<NetworkDevice> found,

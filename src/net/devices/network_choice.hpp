@@ -33,9 +33,22 @@ bool writes_by_rdma(const NetworkDevice& device);
 bool is_rdma(const NetworkChoice& choice);
 // Does TCP carry all?
 bool is_tcp(const NetworkChoice& choice);
-// Are they those that choose_network() takes for RDMA: reliable connections, and dynamic ones (DC)
-// where the device has them?
+// Are they those that choose_network() and settle_transports() take for RDMA: reliable connections, and dynamic
+// ones (DC) where the device has them?
 bool is_reliable_rdma(const NetworkChoice& choice);
+// Dynamic connections alone?
+bool is_dynamic_rdma(const NetworkChoice& choice);
+// May it be dynamic connections alone?
+bool may_be_dynamic(const NetworkChoice& choice);
+
+// With more members a rail takes dynamic connections, if all members can. A reliable connection is a queue
+// pair for each peer, and a network device keeps the state of some hundreds of them at hand. 8 ranks of a node
+// that share one device have 512 with so many peers.
+inline constexpr std::size_t max_reliable_members = 64;
+
+// The transports of a lane, equal on all members of its rail, for a reliable connection does not reach a
+// member that has dynamic ones alone. `all_may`: may_be_dynamic() on each member.
+NetworkChoice settle_transports(NetworkChoice choice, std::size_t members, bool all_may);
 
 // In place of a list of transports: as "auto", but never TCP.
 inline constexpr const char* no_tcp = "^tcp";

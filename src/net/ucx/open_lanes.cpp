@@ -24,12 +24,37 @@ Quarantine& quarantine()
 }
 
 // Without the first device there is no rail. A limit on locked memory leaves room for one device only.
-std::size_t usable(const std::vector<NetworkChoice>& choices)
+std::size_t usable(const std::vector<NetworkChoice>& choices, std::size_t members)
 {
     if (max_registered(choices[0]) < std::numeric_limits<std::size_t>::max()) return 1;
-    const auto end = std::find_if(choices.begin() + 1, choices.end(),
-                                  [](const auto& choice) { return quarantine().contains(choice); });
+    const auto end =
+        std::find_if(choices.begin() + 1, choices.end(), [&](const NetworkChoice& choice) {
+            return quarantine().contains(choice) ||
+                   quarantine().contains(settle_transports(choice, members, true));
+        });
     return static_cast<std::size_t>(end - choices.begin());
+}
+
+// As many choices as every member can use, with the transports that all members take.
+std::vector<NetworkChoice> settle(const Group& group, const std::vector<NetworkChoice>& choices)
+{
+    struct Usable {
+        std::uint64_t lanes;
+        std::uint64_t dynamic;  // how many of the first ones may be dynamic connections alone
+    };
+    const auto first_other = std::find_if_not(choices.begin(), choices.end(), may_be_dynamic);
+    const auto all =
+        group.collect(Usable{usable(choices, static_cast<std::size_t>(group.size())),
+                             static_cast<std::uint64_t>(first_other - choices.begin())});
+    const auto least = [&](std::uint64_t Usable::*count) {
+        std::uint64_t smallest = all.front().*count;
+        for (const Usable& member : all) smallest = std::min(smallest, member.*count);
+        return smallest;
+    };
+    std::vector<NetworkChoice> settled;
+    for (std::size_t i = 0; i < least(&Usable::lanes); i++)
+        settled.push_back(settle_transports(choices[i], all.size(), i < least(&Usable::dynamic)));
+    return settled;
 }
 
 LanePointer connect(const NetworkSetup& setup, const NetworkChoice& choice)
@@ -79,12 +104,11 @@ LanePointer open(const NetworkSetup& setup, const NetworkChoice& choice)
 std::vector<LanePointer> open_lanes(const NetworkSetup& setup,
                                     const std::vector<NetworkChoice>& choices)
 {
-    const auto counts = setup.group.collect(usable(choices));
-    const std::size_t max = *std::min_element(counts.begin(), counts.end());
+    const std::vector<NetworkChoice> settled = settle(setup.group, choices);
     std::vector<LanePointer> lanes;
-    lanes.push_back(open(setup, choices[0]));
-    while (lanes.size() < max) {
-        const NetworkChoice& choice = choices[lanes.size()];
+    lanes.push_back(open(setup, settled[0]));
+    while (lanes.size() < settled.size()) {
+        const NetworkChoice& choice = settled[lanes.size()];
         try {
             lanes.push_back(open(setup, choice));
         } catch (const SetupError& e) {  // on all of the group, so all stop here

@@ -143,6 +143,10 @@ void configure(ucp_config_t* config, const NetworkChoice& choice)
     if (!choice.memory.empty()) configure_devices(config, choice.memory);
     // For few peers UCX chooses rc for all it sends; for many, DC, some of whose lanes are several.
     if (is_reliable_rdma(choice)) modify(config, "NUM_EPS", "1");
+    // A put waits where all DC queues are busy, and UCX then forgets the fence between the put and its
+    // signal (uct_dc_mlx5_ep_fence). The queue keeps their order all the same, and so does the host where its
+    // bus is not told that it need not.
+    if (is_dynamic_rdma(choice)) modify(config, "IB_PCI_RELAXED_ORDERING", "no");
     // The cache gives nothing back when the rest is used up.
     const std::size_t max = max_registered(choice);
     if (max < std::numeric_limits<std::size_t>::max())
@@ -168,8 +172,8 @@ SignalOrder signal_order_for(const NetworkChoice& choice)
 
 int max_in_flight(const NetworkChoice& choice)
 {
-    return signal_order_for(choice) == SignalOrder::by_fence ? 100
-                                                             : std::numeric_limits<int>::max();
+    if (signal_order_for(choice) != SignalOrder::by_fence) return std::numeric_limits<int>::max();
+    return is_dynamic_rdma(choice) ? 50 : 100;
 }
 
 }  // namespace hier

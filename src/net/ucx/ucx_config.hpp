@@ -28,7 +28,8 @@ enum class SignalOrder {
 void configure(ucp_config_t* config, const NetworkChoice& choice);
 SignalOrder signal_order_for(const NetworkChoice& choice);
 // Chunks. A fence is spent on the first put that UCX posts after it, and with no room among its requests
-// on their way (UCX_RC_TX_QUEUE_LEN: 256, two for each chunk) it posts data later than that.
+// on their way (UCX_RC_TX_QUEUE_LEN: 256, UCX_DC_TX_QUEUE_LEN: 128, two for each chunk) it posts data later than
+// that.
 int max_in_flight(const NetworkChoice& choice);
 
 // UCX locks so much for its own buffers of an RDMA device: 56 MB were seen (1.13, rc_verbs).

@@ -267,6 +267,24 @@ void test_devices_of_this_machine(void**)
     assert_true(are_named);
 }
 
+// ---- transports of large rails
+
+// One queue pair for each peer is too many on a large rail. The members decide alike.
+void test_transports_of_large_rails(void**)
+{
+    const auto settled = [](const char* transports, std::size_t members, bool all_may) {
+        return settle_transports({"mlx5_0:1", transports}, members, all_may).transports;
+    };
+    assert_string_equal(settled("rc,dc", max_reliable_members, true).c_str(), "rc,dc");
+    assert_string_equal(settled("rc,dc", max_reliable_members + 1, true).c_str(), "dc");
+    assert_string_equal(settled("rc,dc", 1024, false).c_str(), "rc,dc");
+    for (const char* others : {"rc", "tcp", "rc_mlx5,dc_mlx5", ""})
+        assert_string_equal(settled(others, 1024, true).c_str(), others);
+    const NetworkChoice dynamic{"mlx5_0:1", "dc"};
+    assert_true(is_rdma(dynamic) && is_reliable_rdma(dynamic) && is_dynamic_rdma(dynamic));
+    assert_false(may_be_dynamic(dynamic));
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -277,6 +295,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_tcp_is_switched_off),
         cmocka_unit_test(test_preferred_interface),
         cmocka_unit_test(test_devices_of_this_machine),
+        cmocka_unit_test(test_transports_of_large_rails),
     };
     return hier::test::run_cases(argc, argv, "ucx_devices", tests);
 }

@@ -111,7 +111,8 @@ void test_flushed_words_are_fenced(void**)
     const bool orders = orders_by_weak_fence(ucx_version());
     for (const Row row : {Row{"tcp,self", 1024, true, "1024 in flight"},
                           {"rc,dc", 64, !orders, "64 in flight"},
-                          {"rc,dc", 1024, !orders, orders ? "100 in flight" : "1024 in flight"}}) {
+                          {"rc,dc", 1024, !orders, orders ? "100 in flight" : "1024 in flight"},
+                          {"dc", 1024, !orders, orders ? "50 in flight" : "1024 in flight"}}) {
         expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
             ucx.transports = "tcp";
             hier_config config = config_over(row.transports);
@@ -142,6 +143,21 @@ void test_no_cache_over_tcp(void**)
             const bool is_off = ucx.settings.contains("RCACHE_ENABLE");
             if (is_off != (transports[0] == 't')) return transports;
             return is_off && ucx.settings["RCACHE_ENABLE"] != "n" ? "it is on" : "";
+        }))));
+    }
+}
+
+// With dynamic connections UCX may lose a fence. So a host must not order writes loosely there.
+void test_strict_writes_of_dynamic_connections(void**)
+{
+    for (const char* transports : {"rc,dc", "dc"}) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            ucx.transports = "tcp";
+            TeamRank team(self, config_over(transports));
+            if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
+            const auto set = ucx.settings.find("IB_PCI_RELAXED_ORDERING");
+            const std::string value = set == ucx.settings.end() ? "" : set->second;
+            return value == (transports[0] == 'd' ? "no" : "") ? "" : transports + (": " + value);
         }))));
     }
 }
@@ -288,6 +304,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_signal_before_its_data_is_caught),
         cmocka_unit_test(test_flushed_words_are_fenced),
         cmocka_unit_test(test_no_cache_over_tcp),
+        cmocka_unit_test(test_strict_writes_of_dynamic_connections),
         cmocka_unit_test(test_what_is_kept_back_is_sent_on),
         cmocka_unit_test(test_keys_follow_the_buffer),
         cmocka_unit_test(test_same_address_new_memory),
