@@ -55,9 +55,8 @@ void Failure::stop(Transport& transport)
 }
 
 // A peer writes no more when all data that is due from it is here. Otherwise the peer has to say
-// that it has stopped. Inside a node the writes of a dead process have ended, whoever says that it is
-// dead. Over a network they
-// may still be on their way.
+// that it has stopped. Inside a node the writes of a dead process have ended, whoever says that it
+// is dead. Over a network they may still be on their way.
 bool Failure::may_be_written(Level level) const
 {
     const auto has_ended = [&](const Program::Pair& pair) {

@@ -12,7 +12,8 @@ is_mount_point() {
 # of reach, and a new mount there might appear on the host. So new mounts are made only on other mounts.
 private_mounts() { # private_mounts DIRECTORY-OF-AGENT
     local point
-    while read -r _ _ _ _ point _; do
+    # unshare has done this already where it can
+    [[ $HIER_CLUSTER_PROPAGATION == private ]] || while read -r _ _ _ _ point _; do
         mount --make-private "$(printf %b "$point")" 2>/dev/null || true
     done </proc/self/mountinfo
     reachable_root=$(is_mount_point / && echo yes || true)

@@ -253,16 +253,18 @@ case_ gpu-capture-3-by-2 ranks=3 node_size=2 gpu=20 -- gpu_capture --expect hier
 case_ gpu-late-3-by-0 ranks=3 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-4-by-2 ranks=4 node_size=2 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-but-one ranks=4 node_size=3 gpu=20 -- gpu_late --expect hier --early 1
-# Each call of HIP fails once on one rank. Every rank then gets an error or the right result.
+# Calls of HIP fail once on one rank: every third one, and all of them with --all. Every rank then gets an error or the
+# right result.
+[[ $set_wanted == all ]] && some=() || some=(--step 3)
 for victim in 0 2; do
-    case_ "gpu-faults-3-by-0-rank-$victim" fault="a call of the GPU runtime fails | each of them on one rank, in turn | an error on every rank, or right results" \
-        ranks=3 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
-    case_ "gpu-faults-4-by-2-rank-$victim" fault="a call of the GPU runtime fails | each of them on one rank, in turn | an error on every rank, or right results" \
-        ranks=4 node_size=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim"
+    case_ "gpu-faults-3-by-0-rank-$victim" fault="a call of the GPU runtime fails | every third one on one rank, in turn; with --all each | an error on every rank, or right results" \
+        ranks=3 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim" "${some[@]}"
+    case_ "gpu-faults-4-by-2-rank-$victim" fault="a call of the GPU runtime fails | every third one on one rank, in turn; with --all each | an error on every rank, or right results" \
+        ranks=4 node_size=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim" "${some[@]}"
 done
-case_ gpu-faults-typed ranks=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --typed 1
+case_ gpu-faults-typed ranks=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --typed 1 "${some[@]}"
 case_ gpu-failing-copies-typed ranks=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --typed 1 --async 1 --last 10
-case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1
+case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1 "${some[@]}"
 case_ gpu-failing-copies-3-by-0 fault="a device copy fails after its start | each of the first ones, in turn | an error on every rank, or right results" \
     ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --last 15
 case_ gpu-failing-copies-4-by-2 fault="a device copy fails after its start | each of the first ones, in turn | an error on every rank, or right results" \
@@ -362,7 +364,7 @@ case_ unreachable-network fault="the network reaches no peer | device lo between
     layout=1,1 mca="coll_hier_net_devices lo" \
     says="rail rank . cannot be reached: .*; is tcp on device .lo. the right network. .coll_hier_net_devices." -- exact --sizes 70001
 # No TCP where the user forbids it.
-case_ tcp-off ranks=4 node_size=2 mca="coll_hier_net_transports ^tcp" says="no RDMA device, and TCP is switched off" \
+case_ tcp-off ranks=2 node_size=1 mca="coll_hier_net_transports ^tcp" says="no RDMA device, and TCP is switched off" \
     -- exact --expect fallback --sizes 70001
 # Open MPI uses a network that UCX does not support. hier does not take TCP beside it unless a variable says so.
 cm="pml cm mtl ofi mtl_ofi_provider_include tcp"
