@@ -34,13 +34,6 @@ typedef enum {
     MCA_COLL_HIER_BROKEN /* set-up broke off, and its messages may still come: no calls any more */
 } mca_coll_hier_state_t;
 
-/* Memory that stands in for a buffer of the application. */
-typedef struct {
-    void* base;
-    hier_host_memory*
-        host; /* kept from call to call; NULL: `base` is device memory, lent for one call */
-} mca_coll_hier_staging_t;
-
 /* The copies that pack and unpack elements in a device's memory. */
 typedef struct mca_coll_hier_copies mca_coll_hier_copies_t;
 
@@ -78,7 +71,6 @@ struct mca_coll_hier_module_t {
     int small_calls;  /* before there was a team */
     bool has_told_of_small_calls;
     hier_team* team;
-    mca_coll_hier_staging_t send_staging, receive_staging;
     mca_coll_hier_copies_t *send_copies, *receive_copies;
     bool lacks_device_memory;  /* for staging */
     bool has_waited_for_cause; /* Open MPI was given time to name the cause of a failure */
@@ -110,27 +102,6 @@ mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* com
 
 /* coll_hier_team.c: makes the communicator's team */
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
-
-/* coll_hier_staging.c: a buffer with gaps, or one that the CPU cannot reach, goes through staging memory.
- * The communication pattern does not change. */
-/* Do `count` elements lie in memory without gaps? Then they start `offset` bytes from the buffer's address. */
-bool mca_coll_hier_is_dense(const struct ompi_datatype_t* type, size_t count, ptrdiff_t* offset);
-/* The device memory that has been borrowed, or else memory of the host. NULL: there is none. */
-void* mca_coll_hier_reserve(mca_coll_hier_staging_t* staging, size_t bytes, bool for_device);
-/* Borrows memory of the elements' device for one call. False: there is none. */
-bool mca_coll_hier_borrow(mca_coll_hier_staging_t* staging, size_t bytes,
-                          const mca_coll_hier_elements_t* elements);
-void mca_coll_hier_release(mca_coll_hier_staging_t* staging);
-/* After an error: peers, the network or a device may still read and write the memory. It is kept until the
- * component closes. */
-void mca_coll_hier_abandon(mca_coll_hier_staging_t* staging);
-void mca_coll_hier_release_abandoned(void); /* when the component closes */
-/* Copies the first `bytes` bytes of the elements, packed, to or from staging memory. The packed bytes begin
- * `at` bytes behind its start. After an error the staging memory is abandoned. */
-int mca_coll_hier_pack(mca_coll_hier_staging_t* staging, size_t at, size_t bytes,
-                       const mca_coll_hier_elements_t* from);
-int mca_coll_hier_unpack(mca_coll_hier_staging_t* staging, size_t bytes,
-                         const mca_coll_hier_elements_t* to);
 
 /* coll_hier_device_types.c: packs and unpacks elements in a device's memory. `packed` is any memory.
  * Blocking. */

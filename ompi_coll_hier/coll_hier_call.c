@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A call's buffers in memory of ours, where they cannot be used as they are. */
 #include "coll_hier_call.h"
 
 #include <string.h>
+
+#include "coll_hier_staging.h"
 
 #include "ompi/datatype/ompi_datatype.h"
 
@@ -21,29 +22,18 @@ int mca_coll_hier_size_mismatch(const mca_coll_hier_call_t* call)
                                        : MPI_ERR_COUNT;
 }
 
-int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging)
+int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, char* packed)
 {
     const size_t bytes = mca_coll_hier_bytes_of(&call->send);
     const size_t usable = bytes < call->shard_bytes ? bytes : call->shard_bytes;
-    char* base =
-        (char*)mca_coll_hier_reserve(staging, call->shard_bytes, !call->send.memory.is_reachable);
-    if (NULL == base) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
     if (usable < call->shard_bytes) {
-        memset(base + usable, 0, call->shard_bytes - usable);
+        memset(packed + usable, 0, call->shard_bytes - usable);
     }
-    return mca_coll_hier_pack(staging, 0, usable, &call->send);
+    return mca_coll_hier_pack(packed, usable, &call->send);
 }
 
-int mca_coll_hier_stage_receive(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging)
+int mca_coll_hier_pack_own(const mca_coll_hier_call_t* call, char* result)
 {
-    if (NULL == mca_coll_hier_reserve(staging, call->total, !call->receive.memory.is_reachable)) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    if (!call->in_place) {
-        return OMPI_SUCCESS;
-    }
-    return mca_coll_hier_pack(staging, call->shard_bytes * (size_t)ompi_comm_rank(call->comm),
+    return mca_coll_hier_pack(result + call->shard_bytes * (size_t)ompi_comm_rank(call->comm),
                               call->shard_bytes, &call->own);
 }

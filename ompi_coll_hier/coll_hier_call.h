@@ -35,9 +35,9 @@ size_t mca_coll_hier_bytes_of(const mca_coll_hier_elements_t* elements);
 int mca_coll_hier_size_mismatch(const mca_coll_hier_call_t* call);
 /* Packs the own shard. The other ranks must get their result. So missing bytes are replaced by zeros, in
  * memory of the host only, and surplus bytes are cut off. */
-int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging);
-/* Reserves memory for the result, and packs the own shard into it if the call is in place. */
-int mca_coll_hier_stage_receive(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging);
+int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, char* packed);
+/* In place: packs the own shard into its place in the packed result. */
+int mca_coll_hier_pack_own(const mca_coll_hier_call_t* call, char* result);
 
 /* coll_hier_failures.c: processes that end while the others live on */
 /* Ends the team's running call on all ranks, if Open MPI knows that the call cannot end well. Open MPI may

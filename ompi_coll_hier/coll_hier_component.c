@@ -82,7 +82,6 @@ static int hier_close(void)
     }
     hier_quiesce();
     hier_finalize();
-    mca_coll_hier_release_abandoned();
     mca_coll_hier_forget_answers();
     if (0 <= mca_coll_hier_component.output) {
         opal_output_close(mca_coll_hier_component.output);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coll_hier_device_copies.h"
+#include "coll_hier_staging.h"
 
 #include "ompi/datatype/ompi_datatype.h"
 #include "opal/datatype/opal_datatype_internal.h"

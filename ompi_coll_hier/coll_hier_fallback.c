@@ -2,6 +2,7 @@
 /* Runs a call by the fallback module. The stock modules read and write buffers by the CPU, so device memory goes
  * through memory of the host. */
 #include "coll_hier_call.h"
+#include "coll_hier_staging.h"
 
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
@@ -28,20 +29,33 @@ static int describe(const mca_coll_hier_call_t* call, const mca_coll_hier_stagin
     return NULL == buffer->type ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 }
 
+static int stage_send(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging,
+                      mca_coll_hier_buffer_t* send)
+{
+    int rc = mca_coll_hier_borrow(staging, HIER_STAGING_PINNED, call->shard_bytes);
+    rc = OMPI_SUCCESS == rc ? mca_coll_hier_pack_send(call, staging->base) : rc;
+    return OMPI_SUCCESS == rc ? describe(call, staging, send) : rc;
+}
+
+static int stage_receive(const mca_coll_hier_call_t* call, mca_coll_hier_staging_t* staging,
+                         mca_coll_hier_buffer_t* receive)
+{
+    int rc = mca_coll_hier_borrow(staging, HIER_STAGING_PINNED, call->total);
+    if (OMPI_SUCCESS == rc && call->in_place) {
+        rc = mca_coll_hier_pack_own(call, staging->base);
+    }
+    return OMPI_SUCCESS == rc ? describe(call, staging, receive) : rc;
+}
+
 int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
                               mca_coll_hier_buffer_t receive)
 {
-    mca_coll_hier_module_t* module = call->module;
     const bool stages_send = !call->in_place && !call->send.memory.is_reachable;
     const bool stages_result = !call->receive.memory.is_reachable;
-    int rc = OMPI_SUCCESS;
-    if (stages_send) {
-        rc = mca_coll_hier_pack_send(call, &module->send_staging);
-        rc = OMPI_SUCCESS == rc ? describe(call, &module->send_staging, &send) : rc;
-    }
+    mca_coll_hier_staging_t sent = {NULL, false}, result = {NULL, false};
+    int rc = stages_send ? stage_send(call, &sent, &send) : OMPI_SUCCESS;
     if (OMPI_SUCCESS == rc && stages_result) {
-        rc = mca_coll_hier_stage_receive(call, &module->receive_staging);
-        rc = OMPI_SUCCESS == rc ? describe(call, &module->receive_staging, &receive) : rc;
+        rc = stage_receive(call, &result, &receive);
     }
     if (OMPI_SUCCESS != rc) {
         return end_job(call, rc);
@@ -50,7 +64,11 @@ int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_bu
     mca_coll_hier_drop_type(&send);
     mca_coll_hier_drop_type(&receive);
     if (OMPI_SUCCESS == rc && stages_result) {
-        rc = mca_coll_hier_unpack(&module->receive_staging, call->total, &call->receive);
+        rc = mca_coll_hier_unpack(result.base, call->total, &call->receive);
+    }
+    if (OMPI_SUCCESS == rc) { /* else a transfer or a copy may still use the memory */
+        mca_coll_hier_give_back(&sent);
+        mca_coll_hier_give_back(&result);
     }
     return OMPI_SUCCESS == rc && stages_send ? mca_coll_hier_size_mismatch(call) : rc;
 }

@@ -27,8 +27,6 @@ static void clean_up(mca_coll_hier_module_t* module)
     }
     hier_team_destroy(module->team);
     module->team = NULL;
-    mca_coll_hier_release(&module->send_staging);
-    mca_coll_hier_release(&module->receive_staging);
     mca_coll_hier_drop_copies(&module->send_copies);
     mca_coll_hier_drop_copies(&module->receive_copies);
 #if !HIER_MODULE_INSTALLS

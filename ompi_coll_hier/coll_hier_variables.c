@@ -23,6 +23,15 @@ mca_coll_hier_number_row_t mca_coll_hier_number_rows[] = {
      "Bytes, of a rank or of a bundle, up to which data goes to other nodes without waiting for "
      "its receivers to be in the call; 0: never. Equal on all ranks",
      false, NULL},
+    {"staging_kept", BYTES, &self->config.staging_kept, 128LL << 20, 0, 1LL << 50, OPAL_INFO_LVL_5,
+     "Bytes of staging memory (for datatypes with gaps, for the fallback module, for networks that "
+     "do not reach a buffer) that a process keeps between calls",
+     false, NULL},
+    {"staging_window", BYTES, &self->config.staging_window, 64LL << 20, 4096, 1LL << 50,
+     OPAL_INFO_LVL_5,
+     "Bytes of staging memory that a call uses at a time: larger calls go part by part. Equal on "
+     "all ranks",
+     false, NULL},
     {"ranks_per_node", COUNT, &self->config.ranks_per_node, 0, 0, 1 << 20, OPAL_INFO_LVL_5,
      "Cut every host into virtual nodes of this many ranks; 0: hosts as found. For tests and "
      "tuning; equal on all ranks. MPI_T may set it: it counts at a communicator's first call",

@@ -65,8 +65,11 @@ typedef struct hier_config {
                            * known. Where that is faster than the TCP which "auto" would take: no team */
     const char* trace; /* a directory, or what the files' names begin with; "" or NULL: none */
     int trace_call;    /* the call of each team that is traced, from 1; 0: every one */
-    const char* caller; /* name and version, for traces */
-    int log_level;      /* highest HIER_LOG_* that `log` wants */
+    const char* caller;    /* name and version, for traces */
+    size_t staging_kept;   /* bytes of staging memory that the process keeps between calls */
+    size_t staging_window; /* bytes of staging memory that a call of a team uses at most, as far as
+                            * hier_team_part_bytes can see to it */
+    int log_level;         /* highest HIER_LOG_* that `log` wants */
     void (*log)(int level, const char* line);
     void (*progress)(void); /* keeps the caller's own communication alive while set-up waits */
 } hier_config;
@@ -114,6 +117,11 @@ size_t hier_team_min_bytes(const hier_team* team, int collective);
  * ranks. The caller must not start a larger call. SIZE_MAX, unless RDMA has a limit on locked memory. */
 size_t hier_team_max_bytes(const hier_team* team);
 
+/* Bytes of each block that one start should move at most, in a call of `bytes` a block. A larger call is
+ * started part by part, so that a rank that stages its buffers needs memory for a part alone. Equal on all
+ * ranks. */
+size_t hier_team_part_bytes(const hier_team* team, int collective, size_t bytes);
+
 /* May a call's buffers be memory that the CPU cannot reach? A team that was made before the process used
  * its GPU says no. Then such buffers have to be staged. */
 int hier_team_takes_device_memory(const hier_team* team);
@@ -144,12 +152,19 @@ typedef struct hier_buffer {
     void* base;
     size_t bytes;
     hier_memory memory; /* the allocation of `base` */
+    /* Bytes of the same buffer before `base` and behind the end. The network registers them along with the
+     * rest, so that all parts of a large call share one registration. */
+    size_t before, after;
+    int is_sparse; /* 1: HIER_STAGING_SPARSE, which no network registers */
 } hier_buffer;
 
 /* One rank's part in a collective call. The kinds of memory may differ between buffers and ranks. */
 typedef struct hier_call {
-    int collective;   /* HIER_ALLGATHER */
-    size_t bytes;     /* of one rank's block; equal on all ranks */
+    int collective; /* HIER_ALLGATHER */
+    size_t bytes;   /* of each rank's block that this call moves; equal on all ranks */
+    size_t
+        stride; /* from the beginning of one block in `recv` to that of the next; equal on all ranks; 0:
+                     * they lie side by side */
     int in_place;     /* 1: `send` is a part of `recv` */
     hier_buffer send; /* not written, unless in place */
     hier_buffer recv;
@@ -199,17 +214,24 @@ typedef struct hier_strided_copy {
 /* Blocking copies. At least one end of each is device memory. After HIER_ERR_TIMEOUT the copies may go on
  * reading and writing, and the process makes no more copies for that device. */
 int hier_memory_copy(const hier_strided_copy* copies, size_t count);
-/* Memory of the host that is kept from call to call and grows. */
-typedef struct hier_host_memory hier_host_memory;
-/* At least so many bytes, page-aligned. The content is lost when the memory grows. `*memory` is NULL at
- * first. `for_device`: pinned memory, if a device has been seen and can have it. Returns NULL if there is
- * no memory at all, which has been logged. */
-void* hier_host_memory_reserve(hier_host_memory** memory, size_t bytes, int for_device);
-void hier_host_memory_free(hier_host_memory* memory); /* NULL: nothing happens */
-/* Up to HIER_MAX_LENT bytes of the device that `like` belongs to. NULL: there is no memory, or too much is
- * lent. The process keeps the memory and lends it again: peers may have it mapped, and freeing it could
- * wait for the application's kernels. */
-#define HIER_MAX_LENT ((size_t)256 << 20)
+/* Memory of the host that takes a buffer's place for one call. All teams of the process share it, and the
+ * process keeps no more of it than hier_config says. */
+enum {
+    HIER_STAGING_HOST = 0, /* pageable */
+    HIER_STAGING_PINNED, /* pinned, if a device has been seen and can have so much; else pageable */
+    HIER_STAGING_SPARSE /* pageable; a page is there only from its first use to hier_staging_drop_pages */
+};
+/* At least so many bytes, page-aligned. NULL: there is no memory, which has been logged. */
+void* hier_staging_borrow(int kind, size_t bytes);
+/* Drops all pages of sparse memory that have any of these bytes. */
+void hier_staging_drop_pages(void* from, size_t bytes);
+/* Nobody reads or writes the memory any more. The memory of a failed call is never given back. NULL:
+ * nothing happens. */
+void hier_staging_give_back(void* memory);
+/* The same in device memory: up to HIER_MAX_LENT bytes of the device that `like` belongs to. NULL: there is
+ * no memory, or too much is lent. The process keeps the memory and lends it again: peers may have it mapped, and
+ * freeing it could wait for the application's kernels. */
+#define HIER_MAX_LENT ((size_t)64 << 20)
 void* hier_memory_borrow(const void* like, size_t bytes);
 void hier_memory_give_back(const void* memory); /* NULL: nothing happens */
 

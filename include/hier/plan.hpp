@@ -40,17 +40,25 @@ enum class Level : std::uint8_t {
 enum class Place : std::uint8_t {
     send,  // the user's send buffer; never written; not used in place
     receive,
-    // A copy of the receive buffer in memory that the network reaches, for a rank whose receive
-    // buffer the network does not reach. Puts on the rail read and write this copy. On the node
-    // level only copies use it.
+    // Memory that the network reaches, for a rank whose other buffers the network does not reach.
+    // Puts on the rail read and write this memory. On the node level only copies use it. It holds
+    // only what passes through it, packed.
     bounce,
+};
+
+// The part of a rank's bounce buffer that the puts of one rail peer go to.
+struct BouncePlace {
+    int peer;            // team rank
+    std::size_t offset;  // of its first put; each further put goes behind the one before
+    bool operator==(const BouncePlace&) const = default;
 };
 
 struct Op {
     enum class Kind : std::uint8_t {
         copy,  // between two buffers of the rank, which is `peer`; on the node level
         // Tells `peer`, or every_peer of the node, that this rank is in the call, and that its
-        // receive buffer may be written. On the rail that is its bounce buffer if there is one.
+        // receive buffer may be written. On the rail that is the peer's place in its bounce buffer
+        // if there is one.
         announce,
         // Tells `peer`, or every_peer of the node, that this rank is in the call. For calls in
         // which nobody announces, by ranks that put nothing to that peer.
@@ -77,6 +85,9 @@ struct Op {
     Slice slice;                     // copy, put
     std::uint32_t first_dependency;  // into Plan::dependencies
     std::uint32_t dependencies;
+    // A put on the rail: the bytes of the puts before it in its pair. Where the peer has announced
+    // a bounce buffer, the put goes so far behind the peer's place for this rank.
+    std::size_t packed = 0;
 };
 
 // Does such an op wait for a peer to come into the call?
@@ -89,6 +100,8 @@ struct Plan {
     std::vector<Op> ops;  // in the order in which they are preferred when several may run
     std::vector<std::uint32_t> dependencies;  // indices of earlier ops that must be done first
     int depth = 2;                            // puts on the rail that may be in flight at a time
+    std::size_t bounce_bytes = 0;             // of the bounce buffer
+    std::vector<BouncePlace> bounce_places = {};  // in it, one for each rail peer that puts
 
     // Adds an op behind all others, and returns its index. `after` has the indices of the ops that
     // must be done first.

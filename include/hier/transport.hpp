@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "hier/memory.hpp"
 #include "hier/plan.hpp"
@@ -20,6 +21,12 @@ struct Region {
     std::byte* base = nullptr;
     std::size_t length = 0;
     Allocation memory = {};  // the allocation that `base` lies in
+    // Bytes of the same buffer before `base`, and behind the end. They are registered along with
+    // the rest, so that all parts of a large call share one registration.
+    std::size_t before = 0, after = 0;
+    bool is_sparse = false;  // its pages come and go, so no network registers it
+
+    Region whole() const { return {base - before, before + length + after, memory}; }
 };
 
 // Do `bytes` bytes from `offset` on lie within `length`? The first two may come from another
@@ -39,18 +46,26 @@ struct Binding {
     std::uint64_t sequence;  // number of the call in its team, from 1, equal on all ranks; < 2^40
     Region send;             // Place::send; in place: the part of `receive` that this rank sends
     Region receive;          // Place::receive
-    Region bounce = {};      // Place::bounce, as long as `receive`; none if it is not needed
+    Region bounce = {};      // Place::bounce; none if it is not needed
     bool eager = false;      // rail peers put before they know that this rank is in the call
     bool publish = false;    // a put on the node goes to all its ranks and waits for none of them
     std::size_t chunks = 1;  // of a shard between nodes; equal on all ranks
+    std::size_t total = 0;   // bytes of the result, by which ranks see that their sizes differ
+    // By index in the rail's group: the offset in `bounce` at which the puts of this peer begin.
+    std::span<const std::size_t> bounce_places = {};
 
     std::byte* at(Place place, std::size_t offset) const { return region(place).base + offset; }
     const Region& region(Place place) const
     {
         return place == Place::send ? send : place == Place::bounce ? bounce : receive;
     }
+    bool has_bounce() const { return bounce.base != nullptr; }
     // The buffer that rail peers write to.
-    const Region& rail_target() const { return bounce.base != nullptr ? bounce : receive; }
+    const Region& rail_target() const { return has_bounce() ? bounce : receive; }
+    std::size_t place_of(std::size_t peer) const
+    {
+        return has_bounce() && peer < bounce_places.size() ? bounce_places[peer] : 0;
+    }
 };
 
 struct Transfer {
@@ -60,6 +75,9 @@ struct Transfer {
     Place to;             // for a copy: the buffer of ours that is written
     std::uint32_t count;  // how many arrivals to signal to the peer, behind the data
     std::uint32_t op;     // the completion names it
+    // A put on the rail to a peer that has announced a bounce buffer: the target in the peer's place
+    // for this rank, instead of slice.target.
+    std::size_t packed = 0;
 };
 
 // Where asynchronous operations report.

@@ -15,6 +15,8 @@
 #include "base/log.hpp"
 #include "coll/registry.hpp"
 #include "gpu/runtime.hpp"
+#include "memory/staging_budget.hpp"
+#include "memory/staging_pool.hpp"
 #include "net/network.hpp"
 #include "node/device/lent_memory.hpp"
 #include "node/device/peer_mappings.hpp"
@@ -48,7 +50,10 @@ hier::Region region_of(const hier_buffer& buffer)
              .base = static_cast<std::byte*>(m.base),
              .length = m.length,
              .id = m.id,
-             .is_exportable = m.is_exportable != 0}};
+             .is_exportable = m.is_exportable != 0},
+            buffer.before,
+            buffer.after,
+            buffer.is_sparse != 0};
 }
 
 hier::Call call_of(const hier_call& call)
@@ -61,7 +66,8 @@ hier::Call call_of(const hier_call& call)
             .in_place = call.in_place != 0,
             .send = region_of(call.send),
             .receive = region_of(call.recv),
-            .memory_error = hier::status_of(error)};
+            .memory_error = hier::status_of(error),
+            .stride = call.stride};
 }
 
 // A process may make communicators by the thousand. Each cause is said once.
@@ -83,6 +89,7 @@ void hier_init(const hier_config* config)
     hier::gpu::choose_runtime(config->gpu);
     hier::gpu::limit_waits({.bound = std::chrono::seconds(config->timeout),
                             .fails = config->timeout_action == HIER_TIMEOUT_FAIL});
+    hier::StagingBudget::instance().set_limit(config->staging_kept);
     hier::gpu::let_peers_write(config->gpu_peers != HIER_GPU_PEERS_OFF);
 }
 
@@ -125,6 +132,11 @@ const char* hier_team_description(const hier_team* team)
 size_t hier_team_min_bytes(const hier_team* team, int collective)
 {
     return team->team.min_bytes(static_cast<std::size_t>(collective));
+}
+
+size_t hier_team_part_bytes(const hier_team* team, int collective, size_t bytes)
+{
+    return team->team.part_bytes(static_cast<std::size_t>(collective), bytes);
 }
 
 size_t hier_team_max_bytes(const hier_team* team) { return team->team.max_bytes(); }
@@ -189,6 +201,7 @@ void hier_finalize(void)
         hier::PeerVmmSegments::instance().clear();
         hier::VmmExports::instance().clear();
         hier::LentMemory::instance().clear();
+        hier::StagingPool::instance().clear();
         hier::gpu::release_runtime();
         return static_cast<int>(HIER_OK);
     });

@@ -6,13 +6,9 @@
 #include "api/guard.hpp"
 #include "gpu/runtime.hpp"
 #include "hier/hier.h"
-#include "memory/host_memory.hpp"
 #include "memory/readable.hpp"
+#include "memory/staging_pool.hpp"
 #include "node/device/lent_memory.hpp"
-
-struct hier_host_memory {
-    hier::HostMemory memory;
-};
 
 namespace {
 
@@ -67,18 +63,29 @@ int hier_memory_copy(const hier_strided_copy* wanted, size_t count)
     });
 }
 
-void* hier_host_memory_reserve(hier_host_memory** memory, size_t bytes, int for_device)
+void* hier_staging_borrow(int kind, size_t bytes)
 {
     void* data = nullptr;
     (void)hier::guarded(HIER_ERR_MEMORY, [&] {
-        if (*memory == nullptr) *memory = new hier_host_memory;
-        data = (*memory)->memory.reserve(for_device != 0 ? hier::gpu::used_device() : -1, bytes);
+        hier::StagingPool& pool = hier::StagingPool::instance();
+        const int device = kind == HIER_STAGING_PINNED ? hier::gpu::used_device() : -1;
+        data = kind == HIER_STAGING_SPARSE ? pool.borrow_sparse(bytes)
+                                           : pool.borrow(device, bytes).data;
         return static_cast<int>(HIER_OK);
     });
     return data;
 }
 
-void hier_host_memory_free(hier_host_memory* memory) { delete memory; }
+void hier_staging_drop_pages(void* from, size_t bytes)
+{
+    hier::StagingPool::drop_pages(static_cast<std::byte*>(from), bytes);
+}
+
+void hier_staging_give_back(void* memory)
+{
+    if (memory != nullptr)
+        hier::StagingPool::instance().give_back(static_cast<const std::byte*>(memory));
+}
 
 void* hier_memory_borrow(const void* like, size_t bytes)
 {
@@ -93,7 +100,7 @@ void* hier_memory_borrow(const void* like, size_t bytes)
         std::size_t size = min_lent;
         while (size < bytes) size *= 4;
         hier::LentMemory& all = hier::LentMemory::instance();
-        const auto* block = all.lent() < max_blocks ? all.take(memory.device, size) : nullptr;
+        const auto* block = all.lent() < max_blocks ? all.take_kept(memory.device, size) : nullptr;
         if (block != nullptr) base = block->base;
         return static_cast<int>(HIER_OK);
     });

@@ -96,7 +96,7 @@ void Executor::advance()
 Transfer Executor::transfer(std::uint32_t i) const
 {
     const Op& op = run_.program->op(i);
-    return {run_.program->peer_of(i), op.slice, op.from, op.to, op.count, i};
+    return {run_.program->peer_of(i), op.slice, op.from, op.to, op.count, i, op.packed};
 }
 
 // Starts an op whose dependencies are all done.

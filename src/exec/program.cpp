@@ -15,6 +15,7 @@ Program::Program(Plan plan, const Topology& topology, int rank)
     link_successors();
     check_places(rank);
     build_pairs(topology, rank);
+    find_places(topology, rank);
 }
 
 void Program::link_successors()
@@ -116,6 +117,14 @@ void Program::build_pairs(const Topology& topology, int rank)
             std::stable_sort(c.awaits.begin(), c.awaits.end(), by_count);
         }
     }
+}
+
+void Program::find_places(const Topology& topology, int rank)
+{
+    if (plan_.bounce_bytes == 0) return;
+    bounce_places_.resize(topology.ranks_on_rail(topology.rail_of(rank)).size());
+    for (const BouncePlace& place : plan_.bounce_places)
+        bounce_places_[static_cast<std::size_t>(topology.rail_index_of(place.peer))] = place.offset;
 }
 
 }  // namespace hier

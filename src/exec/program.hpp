@@ -27,6 +27,9 @@ public:
 
     const Op& op(std::uint32_t i) const { return plan_.ops[i]; }
     int depth() const { return plan_.depth; }
+    std::size_t bounce_bytes() const { return plan_.bounce_bytes; }
+    // Binding::bounce_places
+    std::span<const std::size_t> bounce_places() const { return bounce_places_; }
     std::uint32_t size() const { return static_cast<std::uint32_t>(plan_.ops.size()); }
     int peer_of(std::uint32_t i) const { return peer_[i]; }
     std::span<const std::uint32_t> dependencies() const { return pending_; }  // how many, by op
@@ -48,6 +51,7 @@ private:
     void link_successors();
     void check_places(int rank) const;
     void build_pairs(const Topology& topology, int rank);
+    void find_places(const Topology& topology, int rank);
 
     Plan plan_;
     std::vector<std::uint32_t> pending_;
@@ -55,6 +59,7 @@ private:
     std::vector<std::uint32_t> successors_;
     std::vector<int> peer_;
     std::vector<Pair> pairs_[2];
+    std::vector<std::size_t> bounce_places_;
 };
 
 }  // namespace hier

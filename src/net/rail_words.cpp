@@ -23,8 +23,8 @@ const char* fault_of(const Announcement& announcement)
 {
     if (announcement.key_bytes == 0 || announcement.key_bytes > Announcement::max_key)
         return "a key of no possible length";
-    if (announcement.length > UINT64_MAX - announcement.address)
-        return "a buffer beyond the last address";
+    if (announcement.is_bounce > 1 || announcement.total > UINT64_MAX - announcement.address)
+        return "a buffer that cannot be one";
     return nullptr;
 }
 
@@ -57,9 +57,10 @@ std::optional<BoardAddress> parse_board(std::span<const std::byte> told)
                         {key.begin(), key.end()}};
 }
 
-bool is_inside(const MessageHead& head, std::size_t bytes, std::size_t receive, std::size_t target)
+bool is_inside(const MessageHead& head, std::size_t bytes, std::size_t total, std::size_t room,
+               bool is_bounce)
 {
-    return head.total == receive && fits(head.offset, bytes, target);
+    return head.total == total && fits(head.target(is_bounce), bytes, room);
 }
 
 }  // namespace hier

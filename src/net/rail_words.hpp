@@ -19,8 +19,9 @@ struct Announcement {
         480;  // bytes; 9-12 with TCP, more with several RDMA devices
 
     std::uint64_t address;
-    std::uint64_t length;   // bytes
-    std::uint64_t version;  // grows when anything here changes
+    std::uint64_t total;      // bytes of the call's result
+    std::uint64_t version;    // another one when anything here changes
+    std::uint64_t is_bounce;  // 1: `address` is the sender's place in a bounce buffer
     std::uint64_t key_bytes;
     std::array<std::byte, max_key> key;
 };
@@ -52,15 +53,18 @@ struct MessageHead {
     std::uint64_t sink = 0;      // its receiver: the number that the worker there gave it
     std::uint64_t sequence = 0;  // of the sender's call
     std::uint64_t offset = 0;    // of the data in the receive buffer
-    std::uint64_t total = 0;     // bytes of the receive buffer
+    std::uint64_t packed = 0;    // or in the sender's place in a bounce buffer
+    std::uint64_t total = 0;     // bytes of the call's result
     std::uint32_t from = 0;      // index among the receiver's peers
     std::uint32_t count = 0;     // as a signal's
 
     bool is_word() const { return sequence >= hello; }
+    std::uint64_t target(bool is_bounce) const { return is_bounce ? packed : offset; }
 };
 
-// Does a message with so much data belong into a receive buffer of `receive` bytes, of which `target`
-// bytes can be written?
-bool is_inside(const MessageHead& head, std::size_t bytes, std::size_t receive, std::size_t target);
+// Does a message with so much data belong into a call with a result of `total` bytes? `room`: bytes
+// of the buffer, or of the sender's place in a bounce buffer.
+bool is_inside(const MessageHead& head, std::size_t bytes, std::size_t total, std::size_t room,
+               bool is_bounce);
 
 }  // namespace hier

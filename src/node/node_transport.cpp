@@ -54,6 +54,9 @@ Status NodeTransport::announce(int)
     const Binding& binding = context_.binding;
     offer.address = reinterpret_cast<std::uint64_t>(binding.receive.base);
     offer.length = binding.receive.length;
+    offer.before = binding.receive.before;
+    offer.after = binding.receive.after;
+    offer.total = binding.total;
     slot.ready.store(binding.sequence, std::memory_order_release);
     slot.entered.store(binding.sequence, std::memory_order_release);
     // With the fence in raise(): either a rank that fails sees that this rank is in the call, or
@@ -104,11 +107,11 @@ Status NodeTransport::take_offer(int peer, std::uint64_t sequence)
     NodeOffer& offer = context_.offers[static_cast<std::size_t>(peer)];
     offer = segment_->slot(peer).offer;
     std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
-    if (sequence == binding.sequence && offer.length != binding.receive.length) {
+    if (sequence == binding.sequence && offer.total != binding.total) {
         log(HIER_LOG_ERROR,
             "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank "
             "%d",
-            binding.receive.length, static_cast<std::size_t>(offer.length), peer);
+            binding.total, static_cast<std::size_t>(offer.total), peer);
         return Status::mismatch;
     }
     const std::size_t lent = paths_.device_cells ? paths_.device_cells->lent_bytes() : 0;

@@ -15,7 +15,9 @@ constexpr const char* beyond = "bytes beyond the end of the receive buffer";
 const char* fault_of(const NodeOffer& offer, std::size_t lent)
 {
     if (offer.path > WritePath::by_device_cells) return "an unknown way to write into its buffer";
-    if (!is_range(offer.address, offer.length)) return "a buffer beyond the last address";
+    if (!is_range(offer.address, offer.length) || offer.before > offer.address ||
+        !is_range(offer.address + offer.length, offer.after))
+        return "a buffer beyond the last address";
     const ExportedMemory& memory = offer.memory;
     const bool is_mapped =
         offer.path == WritePath::by_device || offer.path == WritePath::by_device_cells;

@@ -39,8 +39,10 @@ struct ExportedMemory {
 
 // What a rank says of its receive buffer.
 struct NodeOffer {
+    std::uint64_t total;  // bytes of the call's result
     std::uint64_t address;
     std::uint64_t length;
+    std::uint64_t before, after;  // of the same buffer (Region)
     WritePath path;
     ExportedMemory memory;  // for by_device the buffer's allocation; for by_device_cells the cells
     std::uint64_t vmm_digest;  // for by_segments; a VmmDigest

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "team/call_memory.hpp"
 
+#include <algorithm>
+
 #include "memory/resident.hpp"
+#include "memory/staging_pool.hpp"
 
 namespace hier {
 
@@ -32,39 +35,53 @@ Status CallMemory::classify_memory(const Call& call, Binding& binding) const
     return Status::ok;
 }
 
-// Buffers that the network does not reach go through a bounce buffer. The CPU receives eager
-// messages. A rank that passes on what it received sends them from its receive buffer too.
-Status CallMemory::bind(const Call& call, const Choice& choice, Binding& binding)
+Status CallMemory::bind(const Call& call, const Choice& choice, Binding& binding,
+                        bool& needs_bounce)
 {
     binding.send = call.send;
     binding.receive = call.receive;
     binding.eager = choice.eager;
     binding.publish = choice.publish;
     binding.chunks = (call.bytes + choice.chunk - 1) / choice.chunk;
+    binding.total = call.pitch() * static_cast<std::size_t>(setup_.topology.size());
     const Status status = classify_memory(call, binding);
-    if (failed(status) || !setup_.rail) return status;
-    const bool is_on_device =
-        is_of_device(binding.receive.memory) || is_of_device(binding.send.memory);
-    const bool is_reached =
-        choice.eager ? !is_on_device && setup_.rail->register_sources(binding, choice.passes_on())
-                     : setup_.rail->register_buffers(binding);
-    return is_reached || reserve_bounce(binding) ? Status::ok : Status::out_of_memory;
+    needs_bounce = !failed(status) && setup_.rail && !is_in_reach(choice, binding);
+    return status;
 }
 
-bool CallMemory::reserve_bounce(Binding& binding)
+// Buffers that the network does not reach go through a bounce buffer. The CPU receives eager
+// messages. A rank that passes on what it received sends them from its receive buffer too.
+bool CallMemory::is_in_reach(const Choice& choice, const Binding& binding) const
+{
+    const bool is_sparse = binding.receive.is_sparse || binding.send.is_sparse;
+    if (is_sparse && setup_.rail->traits().is_rdma) return false;
+    if (!choice.eager) return setup_.rail->register_buffers(binding);
+    const bool is_on_device =
+        is_of_device(binding.receive.memory) || is_of_device(binding.send.memory);
+    return !is_on_device && setup_.rail->register_sources(binding, choice.passes_on());
+}
+
+Status CallMemory::bind_bounce(const Program& program, Binding& binding)
 {
     const Allocation& receive = binding.receive.memory;
     const Allocation& send = binding.send.memory;
     const int device = is_of_device(receive) ? receive.device
                        : is_of_device(send)  ? send.device
                                              : -1;
-    if (!bounce_) {
-        bounce_ = std::make_shared<HostMemory>();
-        setup_.rail->keep(bounce_);
-    }
-    binding.bounce = {bounce_->reserve(device, binding.receive.length), binding.receive.length};
-    binding.bounce.memory.kind = bounce_->is_pinned() ? MemoryKind::pinned : MemoryKind::host;
-    return binding.bounce.base != nullptr;
+    // A rank that neither sends nor receives on the network has an empty one.
+    const std::size_t bytes = std::max<std::size_t>(program.bounce_bytes(), 1);
+    bool is_pinned = false;
+    bounce_ = StagingPool::instance().borrow_shared(device, bytes, is_pinned);
+    binding.bounce = {bounce_.get(), bytes};
+    binding.bounce.memory.kind = is_pinned ? MemoryKind::pinned : MemoryKind::host;
+    binding.bounce_places = program.bounce_places();
+    return bounce_ ? Status::ok : Status::out_of_memory;
+}
+
+void CallMemory::end(bool has_failed)
+{
+    if (bounce_ && has_failed) setup_.rail->keep(bounce_);
+    bounce_.reset();
 }
 
 }  // namespace hier

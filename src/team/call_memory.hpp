@@ -3,11 +3,12 @@
 // bounce buffer takes its place on the network.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "coll/common/choice.hpp"
+#include "exec/program.hpp"
 #include "hier/call.hpp"
-#include "memory/host_memory.hpp"
 #include "team/setup.hpp"
 
 namespace hier {
@@ -17,15 +18,20 @@ public:
     // `setup` outlives this object.
     explicit CallMemory(const TeamSetup& setup) : setup_(setup) {}
 
-    // Fills in all of the binding but its sequence number.
-    Status bind(const Call& call, const Choice& choice, Binding& binding);
+    // Fills in all of the binding but its sequence number and its bounce buffer. `needs_bounce`: the
+    // call needs one.
+    Status bind(const Call& call, const Choice& choice, Binding& binding, bool& needs_bounce);
+    // Borrows the bounce buffer for this program.
+    Status bind_bounce(const Program& program, Binding& binding);
+    // The call is over. After a failure peers may still write into its bounce buffer.
+    void end(bool has_failed);
 
 private:
     Status classify_memory(const Call& call, Binding& binding) const;
-    bool reserve_bounce(Binding& binding);
+    bool is_in_reach(const Choice& choice, const Binding& binding) const;
 
     const TeamSetup& setup_;
-    std::shared_ptr<HostMemory> bounce_;  // none until a call needs it
+    std::shared_ptr<std::byte> bounce_;  // of the call that runs
 };
 
 }  // namespace hier

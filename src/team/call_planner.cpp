@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "team/call_planner.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/log.hpp"
 
@@ -81,12 +83,41 @@ std::size_t CallPlanner::min_bytes(std::size_t collective) const
     return least == 1 ? 0 : least * static_cast<std::size_t>(setup_.topology.size());
 }
 
+// Teams with GPUs and a network that reaches them are too fast: a part costs some 15 us. They stage
+// derived datatypes alone, in memory for all of the call.
+std::size_t CallPlanner::staged_blocks(std::size_t collective, Route route) const
+{
+    const StagedBlocks blocks = collectives_[collective]->staged_blocks(route);
+    if (!setup_.uses_devices) return blocks.result;
+    return setup_.bounces_devices ? blocks.bounce : 0;
+}
+
+// Parts are multiples of a page, so that they share none, and equal but for the last one, so that
+// two programs serve them all.
+std::size_t CallPlanner::part_bytes(std::size_t collective, std::size_t bytes) const
+{
+    constexpr std::size_t page = 4096, least = 256 << 10;
+    const std::size_t window = setup_.config.staging_window;
+    const auto cut = [&](std::size_t blocks) {
+        if (blocks == 0) return bytes;
+        const std::size_t most =
+            std::max({window / blocks / page * page, std::min(window, least) / page * page, page});
+        const std::size_t parts = (bytes + most - 1) / most;
+        return parts <= 1 ? bytes : ((bytes + parts - 1) / parts + page - 1) / page * page;
+    };
+    const std::size_t part = cut(staged_blocks(collective, Route::direct));
+    if (part == bytes || !setup_.bounces_devices) return part;
+    const Choice choice = collectives_[collective]->choose(part, constraints());
+    return choice.route == Route::bundles ? cut(staged_blocks(collective, Route::bundles)) : part;
+}
+
 PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choice)
 {
     if (PreparedProgram* known = programs_.find(key)) return *known;
     report(key, choice);
     Plan plan = collectives_[key.collective]->plan({.rank = rank_,
                                                     .bytes = key.bytes,
+                                                    .stride = key.stride,
                                                     .choice = choice,
                                                     .in_place = key.in_place,
                                                     .has_bounce = key.has_bounce,
@@ -99,30 +130,33 @@ PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choic
 void CallPlanner::report(const ProgramKey& key, const Choice& choice)
 {
     if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;
-    if (!told_.emplace(key.collective, key.bytes, key.has_bounce, key.is_on_device).second) return;
+    if (!told_.emplace(key.collective, key.stride, key.has_bounce, key.is_on_device).second) return;
     const char* team = setup_.name.c_str();
+    // The first part stands for all of them.
+    const double parts = static_cast<double>(key.stride) / static_cast<double>(key.bytes);
+    const auto time_of = [&](double seconds) { return text_of(parts * seconds); };
     if (!setup_.rail) {
-        log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s", team, key.bytes,
+        log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s", team, key.stride,
             choice.publish ? "published inside the node" : "to each rank of the node",
-            text_of(choice.seconds).c_str());
+            time_of(choice.seconds).c_str());
         return;
     }
     const Constraints constrained = constraints();
     std::string why = constrained.route ? "; as coll_hier_inter says" : "";
     for (const Choice& other : collectives_[key.collective]->alternatives(key.bytes, constrained))
         why += format("%s%s: %s", why.empty() ? "; " : ", ", text_of(other.route).c_str(),
-                      text_of(other.seconds).c_str());
+                      time_of(other.seconds).c_str());
     const bool are_added = choice.route == Route::bundles;
     log(HIER_LOG_INFO,
         "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s "
         "(network %s%s links %s%s)",
-        team, key.bytes, text_of(choice.route).c_str(), choice.chunk, choice.depth,
+        team, key.stride, text_of(choice.route).c_str(), choice.chunk, choice.depth,
         choice.eager ? ", eager" : "", choice.publish ? ", published inside a node" : "",
         !key.has_bounce    ? ""
         : key.is_on_device ? ", through pinned memory"
                            : ", through memory that the network reaches",
-        text_of(choice.seconds).c_str(), text_of(choice.network).c_str(),
-        are_added ? " and then" : ",", text_of(choice.links).c_str(), why.c_str());
+        time_of(choice.seconds).c_str(), time_of(choice.network).c_str(),
+        are_added ? " and then" : ",", time_of(choice.links).c_str(), why.c_str());
 }
 
 }  // namespace hier

@@ -29,11 +29,14 @@ public:
     Choice choose(const Call& call) const;
     // Keeps the program for later calls. The reference is good until the next prepare().
     PreparedProgram& prepare(const ProgramKey& key, const Choice& choice);
+    // Bytes of each block that one call should move at most, in a call of so many bytes a block.
+    std::size_t part_bytes(std::size_t collective, std::size_t bytes) const;
     // Bytes of all ranks together below which the fallback module is expected to be faster.
     std::size_t min_bytes(std::size_t collective) const;
 
 private:
     Constraints constraints() const;
+    std::size_t staged_blocks(std::size_t collective, Route route) const;
     void report(const ProgramKey& key, const Choice& choice);
 
     const TeamSetup& setup_;

@@ -12,6 +12,7 @@ const char* first_difference(const AgreedSettings& a, const AgreedSettings& b)
 {
     if (a.chunk_bytes != b.chunk_bytes) return "coll_hier_chunk_bytes";
     if (a.eager_bytes != b.eager_bytes) return "coll_hier_eager_bytes";
+    if (a.staging_window != b.staging_window) return "coll_hier_staging_window";
     if (a.ranks_per_node != b.ranks_per_node) return "coll_hier_ranks_per_node";
     if (a.inter != b.inter) return "coll_hier_inter";
     if (a.intra != b.intra) return "coll_hier_intra";
@@ -22,9 +23,10 @@ const char* first_difference(const AgreedSettings& a, const AgreedSettings& b)
 
 std::vector<PeerRecord> introduce(const Group& team, const hier_config& config)
 {
-    const auto all = team.collect(Introduction{
-        {config.chunk_bytes, config.eager_bytes, config.ranks_per_node, config.inter, config.intra},
-        own_record()});
+    const auto all =
+        team.collect(Introduction{{config.chunk_bytes, config.eager_bytes, config.staging_window,
+                                   config.ranks_per_node, config.inter, config.intra},
+                                  own_record()});
     std::vector<PeerRecord> records;
     for (std::size_t r = 0; r < all.size(); r++) {
         records.push_back(all[r].record);

@@ -16,6 +16,7 @@ namespace hier {
 struct AgreedSettings {
     std::uint64_t chunk_bytes;
     std::uint64_t eager_bytes;
+    std::uint64_t staging_window;
     std::int32_t ranks_per_node;
     std::int32_t inter;
     std::int32_t intra;

@@ -14,7 +14,8 @@ namespace hier {
 // The properties of a call that decide its program.
 struct ProgramKey {
     std::size_t collective;
-    std::size_t bytes;  // of one rank's block
+    std::size_t bytes;   // of each rank's block that the call moves
+    std::size_t stride;  // from one block to the next
     bool in_place;
     bool has_bounce;
     bool is_on_device;  // either buffer

@@ -175,6 +175,10 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     team.may_be_eager =
         std::all_of(records.begin(), records.end(), [](auto& r) { return r.in_order != 0; });
     team.max_bytes = slowest.max_bytes;
+    for (const RateRecord& r : records) {
+        team.uses_devices = team.uses_devices || r.uses_device != 0;
+        team.bounces_devices = team.bounces_devices || (r.uses_device != 0 && r.stages != 0);
+    }
     team.rates = rates_of(slowest, has_devices);
     Rates& rates = team.rates;
     rates.nics = network_devices_of_a_node(records, topology);

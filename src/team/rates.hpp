@@ -37,9 +37,11 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkT
 
 struct TeamRates {
     Rates rates;
-    bool may_be_eager = true;   // all networks deliver in order
-    std::size_t max_bytes = 0;  // the largest call that all networks take
-    std::string text;           // the rates and their sources
+    bool may_be_eager = true;      // all networks deliver in order
+    std::size_t max_bytes = 0;     // the largest call that all networks take
+    bool uses_devices = false;     // any rank uses a GPU
+    bool bounces_devices = false;  // the network of such a rank does not reach its GPU's memory
+    std::string text;              // the rates and their sources
 };
 TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology);
 

@@ -158,6 +158,8 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
     const TeamRates rates = measure(setup, team, self);
     if (!rates.may_be_eager) setup.config.eager_bytes = 0;
     setup.max_bytes = rates.max_bytes;
+    setup.uses_devices = rates.uses_devices;
+    setup.bounces_devices = rates.bounces_devices && setup.topology.nodes() > 1;
     setup.rates = rates.rates;
     setup.description = describe(setup, records, rank, rates.text);
     finish();

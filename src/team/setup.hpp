@@ -26,6 +26,9 @@ struct TeamSetup {
     Rates rates;
     // The largest call, of all ranks together, for which the network surely has memory.
     std::size_t max_bytes = 0;
+    bool uses_devices = false;  // any rank uses a GPU
+    bool bounces_devices =
+        false;  // a rank with a GPU has to put its memory through a bounce buffer
     std::string description;
 };
 

@@ -56,15 +56,22 @@ Status Team::begin(const Call& call)
 {
     const Choice choice = planner_->choose(call);
     Binding binding{};
-    const Status bound = memory_.bind(call, choice, binding);
+    bool needs_bounce = false;
+    Status bound = memory_.bind(call, choice, binding, needs_bounce);
     if (failed(bound)) return refuse(bound);
     binding.sequence = ++sequence_;
-    const ProgramKey key{call.collective, call.bytes, call.in_place, binding.bounce.base != nullptr,
-                         is_of_device(binding.receive.memory) || is_of_device(binding.send.memory)};
+    const ProgramKey key{.collective = call.collective,
+                         .bytes = call.bytes,
+                         .stride = call.pitch(),
+                         .in_place = call.in_place,
+                         .has_bounce = needs_bounce,
+                         .is_on_device = is_of_device(binding.receive.memory) ||
+                                         is_of_device(binding.send.memory)};
     if (tracer_) tracer_->write();  // of the last call; prepare() may drop its program
     PreparedProgram& prepared = planner_->prepare(key, choice);
-    const Status connected = connect(prepared);
-    if (failed(connected)) return refuse(connected);
+    if (needs_bounce) bound = memory_.bind_bounce(*prepared.program, binding);
+    if (!failed(bound)) bound = connect(prepared);
+    if (failed(bound)) return refuse(bound);
     return executor_->start(*prepared.program, binding, trace_of(prepared));
 }
 
@@ -114,6 +121,7 @@ Status Team::progress()
     Status status = executor_->progress();
     if (status == Status::in_progress) return status;
     if (tracer_) tracer_->end(status);
+    memory_.end(failed(status));
     if (failed(status)) {
         broken_.store(status, std::memory_order_release);
         log(HIER_LOG_ERROR, "%s failed on rank %d of %d: %s; this communicator takes no more",

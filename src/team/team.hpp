@@ -63,6 +63,10 @@ public:
     const std::string& description() const { return setup_.description; }
     // Bytes of all ranks together below which the fallback module is expected to be faster.
     std::size_t min_bytes(std::size_t collective) const { return planner_->min_bytes(collective); }
+    std::size_t part_bytes(std::size_t collective, std::size_t bytes) const
+    {
+        return planner_->part_bytes(collective, bytes);
+    }
     std::size_t max_bytes() const { return setup_.max_bytes; }
 
 private:

@@ -5,7 +5,7 @@
 
 namespace hier::model {
 
-Draft::Draft(const Plan& plan)
+Draft::Draft(const Plan& plan) : bounce_bytes(plan.bounce_bytes), bounce_places(plan.bounce_places)
 {
     for (const Op& op : plan.ops) {
         const auto after = plan.dependencies_of(op);
@@ -16,6 +16,8 @@ Draft::Draft(const Plan& plan)
 Plan Draft::plan() const
 {
     Plan plan;
+    plan.bounce_bytes = bounce_bytes;
+    plan.bounce_places = bounce_places;
     for (const DraftOp& draft : ops_) plan.append(draft.op, draft.after);
     return plan;
 }
@@ -49,9 +51,11 @@ bool equal(const Plan& a, const Plan& b)
     const auto same = [](const Op& x, const Op& y) {
         return x.kind == y.kind && x.level == y.level && x.from == y.from && x.to == y.to &&
                x.peer == y.peer && x.count == y.count && x.slice == y.slice &&
-               x.first_dependency == y.first_dependency && x.dependencies == y.dependencies;
+               x.packed == y.packed && x.first_dependency == y.first_dependency &&
+               x.dependencies == y.dependencies;
     };
-    return a.dependencies == b.dependencies &&
+    return a.dependencies == b.dependencies && a.bounce_bytes == b.bounce_bytes &&
+           a.bounce_places == b.bounce_places &&
            std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same);
 }
 

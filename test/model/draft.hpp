@@ -28,6 +28,9 @@ public:
     // Adds the operation once more, at the end of the plan and of its pair.
     void repeat(std::size_t i);
 
+    std::size_t bounce_bytes;
+    std::vector<BouncePlace> bounce_places;
+
 private:
     std::vector<DraftOp> ops_;
 };

@@ -36,8 +36,9 @@ void Machine::enter(int rank)
     me.sent.assign(ranks_.size(), {});
     me.peers.assign(ranks_.size(), {});
     me.receive.clear(call.shards);
-    if (call.bounce_at(rank)) me.bounce.clear(call.shards);
-    if (call.in_place_at(rank)) me.receive.confirm(call.shard(rank));
+    if (call.bounce_at(rank)) me.bounce.clear(me.plan->bounce_bytes);
+    const Extent own = call.shard(rank);
+    if (call.in_place_at(rank)) me.receive.confirm(own.offset, own.length);
 
     for (const Event& event : me.parked) {
         const bool is_announcement = event.kind == Event::Kind::announcement;
@@ -166,19 +167,31 @@ void Machine::put(int rank, std::uint32_t op)
             fault = fault_of_read(rank, what);
         if (fault != Fault::none) return fail(fault, me.call, rank, static_cast<int>(op));
         me.peers[index(target)].issued[index(what.level)]++;
-        launch({{what.level, rank, target}, me.call, op, what.count, what.slice});
+        launch({{what.level, rank, target},
+                me.call,
+                op,
+                what.count,
+                home_of(rank, what),
+                what.packed});
     }
     events_.push_by_rank({Event::Kind::done, rank, op});
     if (what.level == Level::rail) offer_blocked(rank);
 }
 
+// The bytes that an operation moves.
+Extent Machine::home_of(int rank, const Op& op) const
+{
+    return model::home_of(op, call_of(rank).shard(rank));
+}
+
 Fault Machine::fault_of_read(int rank, const Op& op) const
 {
-    const Extent read{op.slice.source, op.slice.length};
-    if (op.from == Place::send || at(rank).buffer(op.from).holds(read)) return Fault::none;
+    const Extent home = home_of(rank, op);
+    if (op.from == Place::send || at(rank).buffer(op.from).holds(op.slice.source, home))
+        return Fault::none;
     const Extent own = call_of(rank).shard(rank);
     const bool is_own =
-        read.offset >= own.offset && read.offset + read.length <= own.offset + own.length;
+        home.offset >= own.offset && home.offset + home.length <= own.offset + own.length;
     return is_own ? Fault::own_not_copied : Fault::not_held;
 }
 
@@ -198,7 +211,8 @@ void Machine::go_on_with_copy(const Event& event)
     RankState::Copy& copy = me.copies[event.index];
     const Op& op = me.plan->ops[copy.op];
     const std::size_t part = next_part(op.slice.length, copy.moved);
-    if (!me.buffer(op.to).write({op.slice.target + copy.moved, part})) {
+    const Extent home{home_of(event.rank, op).offset + copy.moved, part};
+    if (!me.buffer(op.to).write(op.slice.target + copy.moved, home)) {
         return fail(Fault::written_twice, me.call, event.rank, static_cast<int>(copy.op));
     }
     copy.moved += part;
@@ -210,7 +224,7 @@ void Machine::done(int rank, std::uint32_t op)
 {
     const Op& what = at(rank).plan->ops[op];
     if (what.kind == Op::Kind::copy)
-        at(rank).buffer(what.to).confirm({what.slice.target, what.slice.length});
+        at(rank).buffer(what.to).confirm(what.slice.target, what.slice.length);
     const std::size_t flights = what.kind == Op::Kind::put ? targets_of(rank, what).size() : 0;
     for (std::size_t i = 0; i < flights; i++) flights_[at(rank).flights[op] + i].is_done = true;
     complete(rank, op);

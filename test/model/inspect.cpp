@@ -109,17 +109,22 @@ private:
         return covered == slice.length;
     }
 
-    // A byte has one home offset in all buffers but the send buffer, which holds the own shard
-    // alone. The contents of the other buffers show when the plan runs.
+    // A byte has its home offset in the receive buffer. The send buffer holds the own shard alone.
+    // The contents of the receive buffer and the bounce buffer show when the plan runs.
     Fault source_holds(const Op& op) const
     {
-        const Extent target{op.slice.target, op.slice.length};
-        if (!inside_shards(target)) return Fault::outside_shards;
-        if (op.from != Place::send)
-            return op.slice.source == op.slice.target ? Fault::none : Fault::wrong_source;
         const Extent own = call_.shard(rank_);
-        const bool holds = !call_.in_place_at(rank_) && is_within(target, own) &&
-                           op.slice.source == op.slice.target - own.offset;
+        const Extent home = home_of(op, own);
+        const Extent all_of_bounce{0, call_.plan(rank_).bounce_bytes};
+        const bool is_to_bounce = op.kind == Op::Kind::copy && op.to == Place::bounce;
+        if (!inside_shards(home)) return Fault::outside_shards;
+        if (is_to_bounce && !is_within({op.slice.target, op.slice.length}, all_of_bounce))
+            return Fault::outside_shards;
+        if (op.from == Place::bounce) return Fault::none;
+        if (op.from == Place::receive)
+            return op.slice.source == home.offset ? Fault::none : Fault::wrong_source;
+        const bool holds = !call_.in_place_at(rank_) && is_within(home, own) &&
+                           op.slice.source == home.offset - own.offset;
         return holds ? Fault::none : Fault::wrong_source;
     }
 

@@ -82,11 +82,16 @@ bool Machine::park(const Pair& pair, const Event& event)
     return false;
 }
 
-// The buffer in which puts of the pair land, in the receiver's current call.
-Buffer& Machine::target_of(const Pair& pair)
+// Where a put lands, in the receiver's current call.
+Machine::Target Machine::target_of(const Flight& flight)
 {
-    const bool lands = pair.level == Level::rail && call_of(pair.to).bounce_at(pair.to);
-    return at(pair.to).buffer(lands ? Place::bounce : Place::receive);
+    const auto [level, from, to] = flight.pair;
+    if (level == Level::node || !call_of(to).bounce_at(to))
+        return {at(to).receive, flight.home.offset};
+    std::size_t place = 0;
+    for (const BouncePlace& p : at(to).plan->bounce_places)
+        place = p.peer == from ? p.offset : place;
+    return {at(to).bounce, place + flight.packed};
 }
 
 void Machine::land_payload(const Event& event)
@@ -100,13 +105,17 @@ void Machine::land_payload(const Event& event)
     }
 
     if (meets(Schedule::Kind::chunk_lost, flight)) return lose(event.index);
-    const std::size_t part = next_part(flight.slice.length, flight.landed);
+    const std::size_t part = next_part(flight.home.length, flight.landed);
     const bool is_lost = meets(Schedule::Kind::data_lost, flight);
-    if (!is_lost && !target_of(flight.pair).write({flight.slice.target + flight.landed, part})) {
+    const Target into = target_of(flight);
+    if (!into.buffer.covers(into.at, flight.home.length))
+        return fail(Fault::outside_shards, flight.call, flight.pair.from, op);
+    if (!is_lost &&
+        !into.buffer.write(into.at + flight.landed, {flight.home.offset + flight.landed, part})) {
         return fail(Fault::written_twice, flight.call, flight.pair.from, op);
     }
     flight.landed += part;
-    if (flight.landed < flight.slice.length) return push(Event::Kind::payload, event.index);
+    if (flight.landed < flight.home.length) return push(Event::Kind::payload, event.index);
 
     flight.payload_done = true;
     if (flight.after != Flight::none) push(Event::Kind::payload, flight.after);
@@ -137,7 +146,8 @@ void Machine::land_signal(const Event& event)
     // On a rail a signal counts all chunks so far, so it covers a chunk that was lost before.
     const bool covers_a_loss =
         flight.before != Flight::none && meets(Schedule::Kind::chunk_lost, flights_[flight.before]);
-    if (covers_a_loss || !target_of(flight.pair).has_landed(flight.target()))
+    const Target into = target_of(flight);
+    if (covers_a_loss || !into.buffer.has_landed(into.at, flight.home.length))
         return fail(Fault::signal_without_data, flight.call, from, static_cast<int>(flight.op));
 
     flight.signal_done = true;
@@ -146,7 +156,7 @@ void Machine::land_signal(const Event& event)
         push(Event::Kind::signal, flight.after);
     }
     for (const std::uint32_t later : flight.later) push(Event::Kind::signal, later);
-    target_of(flight.pair).confirm(flight.target());
+    into.buffer.confirm(into.at, flight.home.length);
     target.peers[index(from)].arrived[index(level)]++;
     if (call_of(to).keeps_early(level)) note_presence(flight.pair, flight.call, false);
     offer_blocked(to);
@@ -183,18 +193,19 @@ void Machine::check_forwarded()
         const int holder = flight.pair.to;
         const Call& call = calls_[index(flight.call)];
         for (const int peer : topo_.ranks_on(topo_.node_of(holder))) {
-            if (!at(peer).receive.holds(flight.target())) {
+            if (!at(peer).receive.holds(flight.home)) {
                 return fail(Fault::not_forwarded, flight.call, holder);
             }
         }
         for (int source = 0; source < topo_.size() && call.route == Route::ring; source++) {
             const Extent shard = call.shard(source);
             const int next = (topo_.node_of(holder) + 1) % topo_.nodes();
-            const bool is_its = flight.slice.target >= shard.offset &&
-                                flight.slice.target < shard.offset + shard.length;
+            const bool is_its = flight.home.offset >= shard.offset &&
+                                flight.home.offset < shard.offset + shard.length;
+            const int entry = topo_.entry(source, next);
+            const Place place = call.bounce_at(entry) ? Place::bounce : Place::receive;
             if (is_its && next != topo_.node_of(source) &&
-                !target_of({Level::rail, holder, topo_.entry(source, next)})
-                     .holds(flight.target())) {
+                !at(entry).buffer(place).holds(flight.home)) {
                 return fail(Fault::not_forwarded, flight.call, holder);
             }
         }

@@ -61,9 +61,9 @@ struct Flight {
     int call;
     std::uint32_t op;
     std::uint32_t number;
-    Slice slice;
-    std::size_t landed = 0;  // bytes
-    Extent target() const { return {slice.target, slice.length}; }
+    Extent home;                  // its bytes
+    std::size_t packed;           // Op::packed
+    std::size_t landed = 0;       // bytes
     std::uint32_t before = none;  // on the same rail pair
     std::uint32_t after = none;
     bool payload_done = false;
@@ -96,6 +96,7 @@ private:
     void announce(int rank, const Op& op);
     std::vector<int> targets_of(int rank, const Op& op) const;
     void put(int rank, std::uint32_t op);
+    Extent home_of(int rank, const Op& op) const;
     Fault fault_of_read(int rank, const Op& op) const;
     void copy(int rank, std::uint32_t op);
     void go_on_with_copy(const Event& event);
@@ -115,7 +116,11 @@ private:
     void land_signal(const Event& event);
     void land_announcement(const Event& event);
     void note_presence(const Pair& pair, int call, bool lets_write);
-    Buffer& target_of(const Pair& pair);
+    struct Target {
+        Buffer& buffer;
+        std::size_t at;
+    };
+    Target target_of(const Flight& flight);
     bool is_stalled(const Flight& flight) const;
     bool meets(Schedule::Kind hazard, const Flight& flight) const;
     void lose(std::uint32_t flight);

@@ -23,7 +23,8 @@
 //     must be there from the start. They stay until the rank returns, because nothing is written
 //     twice.
 //   - There is one bounce buffer for all calls. Peers write into it as soon as the next call
-//     announces it, and its old contents are lost.
+//     announces it, and its old contents are lost. A put lands at the sender's place in it, behind
+//     what the sender has put before. So its bytes have other places than in a receive buffer.
 // Progress
 //   - A rank that is outside a collective makes no progress. Its transfers on a rail wait for its
 //     next call.
@@ -46,6 +47,9 @@
 #include "hier/plan.hpp"
 
 namespace hier::model {
+
+// The bytes of the result that an operation of a rank moves, by their home. `own` is the rank's shard.
+Extent home_of(const Op& op, Extent own);
 
 // One collective as all ranks call it.
 struct Call {
@@ -79,9 +83,9 @@ enum class Fault : std::uint8_t {
     bad_dependency,  // on an operation that is not an earlier one
     wrong_peer,      // the rank itself, or no peer at that level
     wrong_count,     // the counts of a pair are not 1, 2, ...; on a rail in this order
-    outside_shards,
-    wrong_source,  // the send buffer does not hold these bytes; or, in place, there is none
-    wrong_place,   // a buffer that the rank does not have, or that the operation must not use
+    outside_shards,  // or outside the bounce buffer
+    wrong_source,    // the send buffer does not hold these bytes; or, in place, there is none
+    wrong_place,     // a buffer that the rank does not have, or that the operation must not use
     // Seen when the plans run.
     put_unannounced,  // the peer has not announced its buffer of this collective
     own_not_copied,   // the own shard is read where it has not been copied yet

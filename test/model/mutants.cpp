@@ -33,6 +33,7 @@ public:
             repeat(i);
             swap_with_next(i);
         }
+        change_bounce();
         plan_otherwise();
         return std::move(mutants_);
     }
@@ -127,6 +128,10 @@ private:
         edit_op("target one byte nearer", i, [](Op& o) { o.slice.target--; });
         edit_op("slice one byte shorter", i, [](Op& o) { o.slice.length--; });
         edit_op("slice one byte longer", i, [](Op& o) { o.slice.length++; });
+        // Only a peer with a bounce buffer takes the put there.
+        const bool is_packed =
+            op.kind == Op::Kind::put && op.level == Level::rail && call_.bounce_at(op.peer);
+        if (is_packed) edit_op("put packed one byte further", i, [](Op& o) { o.packed++; });
     }
 
     void change_peer(std::size_t i)
@@ -151,6 +156,22 @@ private:
         }
         if (op.kind == Op::Kind::copy)
             edit_op("copied the other way", i, [](Op& o) { std::swap(o.from, o.to); });
+    }
+
+    // A peer puts to another place in this rank's bounce buffer; or the buffer is too short.
+    void change_bounce()
+    {
+        const auto change = [&](const char* name, auto f) {
+            Draft draft(plan_);
+            f(draft);
+            mutants_.push_back({name, -1, draft.plan()});
+        };
+        for (std::size_t i = 0; i < plan_.bounce_places.size(); i++) {
+            change("place of a peer one byte further",
+                   [&](Draft& draft) { draft.bounce_places[i].offset++; });
+        }
+        if (plan_.bounce_bytes > 0)
+            change("bounce buffer one byte shorter", [](Draft& draft) { draft.bounce_bytes--; });
     }
 
     void repeat(std::size_t i)

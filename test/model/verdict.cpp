@@ -15,7 +15,7 @@ const char* to_string(Fault fault)
     case Fault::wrong_count:
         return "the counts of a pair are not 1, 2, ... in order";
     case Fault::outside_shards:
-        return "bytes outside the shards";
+        return "bytes outside the shards or the bounce buffer";
     case Fault::wrong_source:
         return "the send buffer does not hold these bytes";
     case Fault::wrong_place:
@@ -51,6 +51,14 @@ std::string Verdict::text() const
     if (rank >= 0) out += ", rank " + std::to_string(rank);
     if (op >= 0) out += ", op " + std::to_string(op);
     return out;
+}
+
+Extent home_of(const Op& op, Extent own)
+{
+    std::size_t home = op.slice.target;
+    if (op.kind == Op::Kind::copy && op.to == Place::bounce)
+        home = op.slice.source + (op.from == Place::send ? own.offset : 0);
+    return {home, op.slice.length};
 }
 
 Plan plan_of(const Topology& topology, int rank, const Call& call)

@@ -110,6 +110,21 @@ for shape in "1 0" "2 0" "3 2" "4 2" "7 3"; do
     read -r ranks size <<<"$shape"
     case_ "datatypes-$ranks-by-$size" ranks="$ranks" node_size="$size" -- datatypes --expect hier
 done
+# Large calls go part by part. With a small window, calls of any size do.
+for window in 4k 64k; do
+    case_ "datatypes-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" \
+        -- datatypes --expect hier --scales 40,600
+    case_ "exact-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" \
+        -- exact --expect hier --sizes 1,4097,70001,262147 --calls 20
+done
+case_ exact-parts-ring ranks=3 node_size=1 mca="coll_hier_staging_window 64k coll_hier_inter ring coll_hier_chunk_bytes 5000" \
+    -- exact --expect hier
+case_ "datatypes-parts-{2,1}" layout=2,1 order=cyclic mca="coll_hier_staging_window 4k" -- datatypes --expect hier
+# The memory of large calls. --all has the sizes of which the documents speak.
+case_ memory-4-by-2 ranks=4 node_size=2 mca="coll_hier_staging_window 4m coll_hier_staging_kept 8m" \
+    -- memory --expect hier --mib 40 --during 12 --after 12
+case_ memory-real-4-by-0 set=all ranks=4 -- memory --expect hier --communicators 4
+case_ memory-real-4-by-2 set=all ranks=4 node_size=2 -- memory --expect hier --communicators 4
 case_ datatypes-shm ranks=4 node_size=2 mca="coll_hier_intra shm" -- datatypes --expect hier
 case_ "datatypes-{2,3,1}" layout=2,3,1 order=cyclic -- datatypes --expect hier
 
@@ -234,6 +249,16 @@ case_ gpu-cuda-late ranks=2 gpu=20 runtime=cuda -- gpu_late --expect hier
 case_ gpu-gdr-lifetime ranks=4 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_chunk_bytes 5000" -- gpu_lifetime --expect hier
 case_ gpu-gdr-auto ranks=4 node_size=2 gpu=20 gdr=all mca="coll_hier_verbose 1" \
     says="device memory through pinned memory \(tcp is no RDMA\)" -- gpu --expect hier --meetings 1 --large 0
+# Large calls go part by part, where memory goes through bounce buffers.
+case_ gpu-parts-4-by-2 ranks=4 node_size=2 gpu=20 mca="coll_hier_staging_window 64k" -- gpu --expect hier --meetings 5 --large 1
+case_ gpu-parts-ring ranks=3 node_size=1 gpu=20 mca="coll_hier_staging_window 64k coll_hier_inter ring" \
+    -- gpu --expect hier --meetings 5 --large 1
+case_ gpu-parts-bundles ranks=5 node_size=2 gpu=20 mca="coll_hier_staging_window 64k coll_hier_inter bundles" \
+    -- gpu --expect hier --meetings 5 --large 1
+case_ gpu-datatypes-parts ranks=4 node_size=2 gpu=2 mca="coll_hier_staging_window 64k" -- gpu_datatypes --expect hier
+case_ gpu-kept-4-by-2 ranks=4 node_size=2 gpu=0 mca="coll_hier_staging_window 4m coll_hier_staging_kept 8m" \
+    -- gpu_kept --expect hier --mib 40 --most 8
+case_ gpu-kept-real-2-by-1 set=all ranks=2 node_size=1 gpu=0 -- gpu_kept --expect hier --mib 244 --most 128
 case_ gpu-slow-copies fault="device copies are slow | 2 ms for each | right results" \
     ranks=3 node_size=2 gpu=2000 -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-fallback-all ranks=4 node_size=2 gpu=20 mca="coll_hier_min_bytes 1000000000" -- gpu --expect fallback --meetings 3

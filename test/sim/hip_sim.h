@@ -38,7 +38,8 @@ void hip_sim_hang_copy_at(uint64_t copy);
 void* hip_sim_foreign(size_t bytes);
 
 /* How many of these things there are now: allocations, pinned, registrations, mappings, streams,
- * events, segments (of hipMemMap), handles, reservations. */
+ * events, segments (of hipMemMap), handles, reservations. "pinned bytes" are those of pinned and
+ * registered memory. */
 uint64_t hip_sim_live(const char* what);
 
 #ifdef __cplusplus

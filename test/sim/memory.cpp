@@ -86,6 +86,15 @@ std::uint64_t count(Kind kind)
         r.blocks, [&](const auto& entry) { return entry.second.kind == kind; }));
 }
 
+std::uint64_t bytes_of(Kind kind)
+{
+    Registry& r = registry();
+    const std::lock_guard lock(r.mutex);
+    std::uint64_t bytes = 0;
+    for (const auto& [base, block] : r.blocks) bytes += block.kind == kind ? block.bytes : 0;
+    return bytes;
+}
+
 std::optional<Block> remove(const void* base, Kind kind)
 {
     Registry& r = registry();

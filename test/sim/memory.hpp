@@ -49,6 +49,7 @@ std::optional<Block> find(const void* address);  // which may be anywhere inside
 bool overlaps(const void* address, std::size_t bytes);
 bool is_mapped(int owner, std::uint64_t owner_id);
 std::uint64_t count(Kind kind);
+std::uint64_t bytes_of(Kind kind);  // of all such blocks
 // Forgets the block that begins there, if the block is of this kind. The memory itself stays.
 std::optional<Block> remove(const void* base, Kind kind);
 

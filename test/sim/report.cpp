@@ -47,6 +47,7 @@ std::uint64_t hip_sim_live(const char* what)
     if (name == "allocations")
         return count(Kind::device) + count(Kind::pool) + count(Kind::managed);
     if (name == "pinned") return count(Kind::pinned);
+    if (name == "pinned bytes") return bytes_of(Kind::pinned) + bytes_of(Kind::registered);
     if (name == "registrations") return count(Kind::registered);
     if (name == "mappings") return count(Kind::mapped);
     if (name == "streams") return live_streams();

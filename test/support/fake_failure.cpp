@@ -38,7 +38,7 @@ bool FakeTransport::may_write(int peer, std::uint32_t count)
     if (is_publish()) return false;
     const Lane& lane = group_.lanes[me_][static_cast<std::size_t>(peer)];
     const auto& entered = to(peer).announced.sequence;
-    if (lane.announced.sequence < binding_.sequence || lane.announced.stays) return false;
+    if (lane.announced.sequence < binding_.sequence || lane.announced.is_bounce) return false;
     if (level_ == Level::node && entered < binding_.sequence) return false;
     const bool has_stopped = lane.stopped && lane.is_empty();
     return !has_stopped && arrived(peer) < count;

@@ -13,9 +13,7 @@ Status FakeTransport::start(const Flight& flight)
 {
     if (!bound_) blame("a transfer outside of begin and end");
     if (raised_) blame("a transfer started after a failure");
-    const Slice& slice = flight.transfer.slice;
-    if (slice.target + slice.length > binding_.receive.length)
-        blame("a transfer beyond the end of the buffer");
+    check_target(flight);
     const auto& w = network_.weather();
     const bool takes_long = flight.ends > Clock::time_point{};
     if (takes_long || flight.fails || !flights_.empty() || !network_.chance(w.immediate)) {
@@ -24,6 +22,28 @@ Status FakeTransport::start(const Flight& flight)
     }
     perform(flight);
     return Status::ok;
+}
+
+// Where a put goes, in the buffer that the lane's receiver has announced.
+Extent FakeTransport::target_of(const Transfer& transfer, const Lane& lane) const
+{
+    const Slice& slice = transfer.slice;
+    return {lane.announced.is_bounce ? transfer.packed : slice.target, slice.length};
+}
+
+void FakeTransport::check_target(const Flight& flight)
+{
+    const Transfer& transfer = flight.transfer;
+    if (flight.call == Call::copy &&
+        !fits(transfer.slice.target, transfer.slice.length, binding_.region(transfer.to).length))
+        blame("a copy beyond the end of the buffer");
+    if (flight.call != Call::put) return;
+    for (const Lane* lane : lanes_to(transfer.peer)) {
+        const Extent to = target_of(transfer, *lane);
+        if (!fits(to.offset, to.length,
+                  is_publish() ? binding_.receive.length : lane->announced.into.length))
+            blame("a put beyond the end of the buffer");
+    }
 }
 
 const std::byte* FakeTransport::source(const Transfer& transfer) const
@@ -70,13 +90,13 @@ void FakeTransport::send(const Flight& flight)
         const bool is_gone =
             !is_publish() &&
             group_.places[static_cast<std::size_t>(transfer.peer)] == FakeGroup::Place::gone;
-        if (is_gone && !lane->announced.stays) blame("a put to a rank that has left its call");
+        if (is_gone && !lane->announced.is_bounce) blame("a put to a rank that has left its call");
         auto& queue = level_ == Level::rail ? lane->road : lane->arriving;
         queue.push_back({{from, from + transfer.slice.length},
-                         transfer.slice.target,
+                         target_of(transfer, *lane).offset,
                          binding_.sequence,
                          transfer.count,
-                         binding_.receive.length,
+                         binding_.total,
                          lane->sent++,
                          after,
                          is_publish()});
@@ -136,7 +156,7 @@ void FakeTransport::land(Lane& lane, std::size_t parcel)
     lane.arriving.erase(lane.arriving.begin() + static_cast<std::ptrdiff_t>(parcel));
     if (!bound_ || p.sequence != binding_.sequence)
         return blame("bytes came after the end of their call");
-    lane.differs = is_publish() && p.total != binding_.receive.length;
+    lane.differs = is_publish() && p.total != binding_.total;
     std::byte* const into = is_publish() ? binding_.receive.base : lane.announced.into.base;
     if (!lane.differs) std::memcpy(into + p.offset, p.bytes.data(), p.bytes.size());
     const std::uint32_t before = Signal::count(lane.signal, p.sequence);

@@ -75,7 +75,7 @@ void FakeTransport::end()
         raised_ && std::chrono::steady_clock::now() - raised_at_ >= Executor::Limits{}.drain;
     group_.places[me_] = gave_up ? FakeGroup::Place::gave_up : FakeGroup::Place::gone;
     for (const Lane& lane : group_.lanes[me_]) {
-        if (raised_ && !gave_up && !lane.announced.stays && !lane.is_empty())
+        if (raised_ && !gave_up && !lane.announced.is_bounce && !lane.is_empty())
             blame("it ends while bytes are on their way to it");
     }
     bound_ = false;
@@ -90,11 +90,19 @@ Status FakeTransport::announce(int peer)
     for (std::size_t i = 0; i < from.size(); i++) {
         if (from[i].broken) continue;
         if (peer == Op::every_peer || peer == static_cast<int>(i))
-            from[i].announced = {binding_.sequence,
-                                 level_ == Level::rail ? binding_.rail_target() : binding_.receive,
+            from[i].announced = {binding_.sequence, target_for(i), binding_.total,
                                  level_ == Level::rail && has_bounce()};
     }
     return Status::ok;
+}
+
+Region FakeTransport::target_for(std::size_t peer) const
+{
+    if (level_ == Level::node) return binding_.receive;
+    Region into = binding_.rail_target();
+    into.base += binding_.place_of(peer);
+    into.length -= binding_.place_of(peer);
+    return into;
 }
 
 Status FakeTransport::enter(int peer)
@@ -125,7 +133,7 @@ Status FakeTransport::announced(int peer)
     if (strikes(Call::ready)) return Status::mismatch;
     const auto& announced = to(peer).announced;
     if (announced.sequence < binding_.sequence) return Status::in_progress;
-    return announced.into.length == binding_.receive.length ? Status::ok : Status::mismatch;
+    return announced.total == binding_.total ? Status::ok : Status::mismatch;
 }
 
 std::vector<FakeTransport::Lane*> FakeTransport::lanes_to(int peer)

@@ -60,7 +60,7 @@ struct Parcel {
     std::size_t offset;
     std::uint64_t sequence;
     std::uint32_t count;
-    std::size_t total;   // of the sender's receive buffer
+    std::size_t total;   // of the sender's call
     std::size_t number;  // of this pair's parcels
     std::size_t after;   // the parcel lands only after all parcels with lower numbers
     bool is_kept;        // until the receiver is in that call
@@ -71,7 +71,9 @@ struct FakeGroup {
     struct Announced {
         std::uint64_t sequence = 0;
         Region into;
-        bool stays = false;  // true: a bounce buffer, which is still there after the call
+        std::size_t total = 0;  // of the receiver's call
+        bool is_bounce =
+            false;  // it is still there after the call, and `into` is the sender's place
     };
     struct Lane {
         Announced announced;
@@ -200,7 +202,10 @@ private:
     std::vector<Lane*> lanes_to(int peer);
     void check_put(const Transfer& transfer);
     void send(const Flight& flight);
-    bool has_bounce() const { return binding_.bounce.base != nullptr; }
+    bool has_bounce() const { return binding_.has_bounce(); }
+    Region target_for(std::size_t peer) const;
+    Extent target_of(const Transfer& transfer, const Lane& lane) const;
+    void check_target(const Flight& flight);
     void break_connection(int peer);
     Status start(const Flight& flight);
     void perform(const Flight& flight);

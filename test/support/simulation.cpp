@@ -98,11 +98,15 @@ private:
         binding.sequence = static_cast<std::uint64_t>(done_) + 1;
         binding.send = {own, bytes_};
         binding.receive = {receive_.data(), receive_.size()};
-        if (has_bounce()) binding.bounce = {bounce_.data(), bounce_.size()};
         binding.publish = is_publish();
+        binding.total = receive_.size();
         running_ = true;
         const std::size_t program =
             (is_publish() ? 4U : 0U) + (has_bounce() ? 2U : 0U) + (in_place ? 1U : 0U);
+        if (has_bounce()) {
+            binding.bounce = {bounce_.data(), programs_[program]->bounce_bytes()};
+            binding.bounce_places = programs_[program]->bounce_places();
+        }
         status_ = executor_.start(*programs_[program], binding);
     }
 

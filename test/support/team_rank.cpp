@@ -36,6 +36,8 @@ hier_config config_for_tests()
     c.ranks_per_node = 1;
     c.timeout = 20;
     c.timeout_action = HIER_TIMEOUT_FAIL;
+    c.staging_kept = 128 << 20;
+    c.staging_window = 64 << 20;
     c.nics = 4;
     c.net_devices = "lo";
     c.net_transports = "tcp";
@@ -68,20 +70,45 @@ int TeamRank::call(std::size_t bytes, std::vector<std::byte>& send, std::byte* r
 
 int TeamRank::call(std::size_t bytes, std::byte* send, std::byte* recv, std::string& wrong)
 {
+    fill(bytes, send, recv);
+    const int code = call_raw(send, recv, bytes);
+    if (code == HIER_OK) wrong = wrong_byte(bytes, recv);
+    return code;
+}
+
+int TeamRank::call_in_parts(std::size_t bytes, std::size_t part, std::string& wrong)
+{
+    std::byte* const recv =
+        kept_.emplace_back(bytes * static_cast<std::size_t>(self_.size())).data();
+    std::byte* const send = calls_ % 2 == 0 ? kept_.emplace_back(bytes).data() : nullptr;
+    fill(bytes, send, recv);
+    int code = HIER_OK;
+    for (std::size_t first = 0; first < bytes && code == HIER_OK; first += part)
+        code = finish(start_part(send, recv, bytes, {first, std::min(part, bytes - first)}));
+    if (code == HIER_OK) wrong = wrong_byte(bytes, recv);
+    return code;
+}
+
+// Writes the bytes of the next call.
+void TeamRank::fill(std::size_t bytes, std::byte* send, std::byte* recv)
+{
     const int number = calls_++;
     std::fill(recv, recv + bytes * static_cast<std::size_t>(self_.size()), std::byte{0});
     std::byte* own = send != nullptr ? send : recv + static_cast<std::size_t>(self_.rank()) * bytes;
     for (std::size_t i = 0; i < bytes; i++) own[i] = value(self_.rank(), number, i);
-    const int code = call_raw(send, recv, bytes);
-    for (int r = 0; r < self_.size() && code == HIER_OK; r++) {
+}
+
+std::string TeamRank::wrong_byte(std::size_t bytes, const std::byte* recv) const
+{
+    const int number = calls_ - 1;
+    for (int r = 0; r < self_.size(); r++) {
         for (std::size_t i = 0; i < bytes; i++) {
             if (recv[static_cast<std::size_t>(r) * bytes + i] == value(r, number, i)) continue;
-            wrong = "call " + std::to_string(number) + ": a wrong byte " + std::to_string(i) +
-                    " of rank " + std::to_string(r);
-            return code;
+            return "call " + std::to_string(number) + ": a wrong byte " + std::to_string(i) +
+                   " of rank " + std::to_string(r);
         }
     }
-    return code;
+    return "";
 }
 
 int TeamRank::call_raw(const std::byte* send, std::byte* recv, std::size_t bytes)
@@ -91,14 +118,22 @@ int TeamRank::call_raw(const std::byte* send, std::byte* recv, std::size_t bytes
 
 int TeamRank::start_raw(const std::byte* send, std::byte* recv, std::size_t bytes)
 {
-    const auto size = static_cast<std::size_t>(self_.size());
+    return start_part(send, recv, bytes, {0, bytes});
+}
+
+int TeamRank::start_part(const std::byte* send, std::byte* recv, std::size_t bytes, Part part)
+{
+    const auto others = static_cast<std::size_t>(self_.size() - 1);
     const auto own = static_cast<std::size_t>(self_.rank()) * bytes;
+    const std::size_t after = bytes - part.first - part.moved;
+    std::byte* const from = send == nullptr ? recv + own : const_cast<std::byte*>(send);
     hier_call call{};
     call.collective = HIER_ALLGATHER;
-    call.bytes = bytes;
+    call.bytes = part.moved;
+    call.stride = bytes;
     call.in_place = send == nullptr ? 1 : 0;
-    call.recv = {recv, size * bytes, {}};
-    call.send = {send == nullptr ? recv + own : const_cast<std::byte*>(send), bytes, {}};
+    call.recv = {recv + part.first, others * bytes + part.moved, {}, part.first, after, 0};
+    call.send = {from + part.first, part.moved, {}, part.first, after, 0};
     const void* const addresses[] = {recv, send};
     hier_memory* const memories[] = {&call.recv.memory, &call.send.memory};
     hier_memory_inspect(send == nullptr ? 1 : 2, addresses, memories);

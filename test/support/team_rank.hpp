@@ -34,6 +34,8 @@ public:
     int call(std::size_t bytes, std::vector<std::byte>& send, std::byte* recv, std::string& wrong);
     // As above; `send` may be null: in place.
     int call(std::size_t bytes, std::byte* send, std::byte* recv, std::string& wrong);
+    // As the first, in memory of its own, moved in parts: of each shard `part` bytes at a time.
+    int call_in_parts(std::size_t bytes, std::size_t part, std::string& wrong);
     // As above, whatever is in the memory, which may be a device's.
     int call_raw(const std::byte* send, std::byte* recv, std::size_t bytes);
     // The two halves of call_raw. finish() takes the code that start_raw() has returned.
@@ -51,6 +53,13 @@ public:
     void end();
 
 private:
+    // The bytes from `first` on of every shard, `moved` of them.
+    struct Part {
+        std::size_t first, moved;
+    };
+    int start_part(const std::byte* send, std::byte* recv, std::size_t bytes, Part part);
+    void fill(std::size_t bytes, std::byte* send, std::byte* recv);
+    std::string wrong_byte(std::size_t bytes, const std::byte* recv) const;
     void wait_for_others();
 
     ForkedRank& self_;

@@ -110,6 +110,7 @@ void plan_calls(Made& made, const std::vector<std::size_t>& sizes)
         const double chosen = cpu_seconds();
         const auto& prepared = planner.prepare({.collective = 0,
                                                 .bytes = bytes,
+                                                .stride = bytes,
                                                 .in_place = false,
                                                 .has_bounce = false,
                                                 .is_on_device = false},

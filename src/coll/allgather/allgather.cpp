@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "coll/allgather/bounce.hpp"
 #include "coll/allgather/plan.hpp"
 
 namespace hier {
@@ -25,7 +26,7 @@ Choice Allgather::choose(std::size_t bytes, const Constraints& constraints) cons
 
 Plan Allgather::plan(const PlanInput& input) const
 {
-    const auto shards = equal_shards(topology_.size(), input.bytes);
+    const auto shards = equal_shards(topology_.size(), input.bytes, input.stride);
     return plan_allgather(topology_, input.rank,
                           {
                               .shards = shards,
@@ -39,6 +40,11 @@ Plan Allgather::plan(const PlanInput& input) const
                               .own_whole = input.choice.own_whole,
                               .copy_whole = input.choice.own_whole && input.is_on_device,
                           });
+}
+
+StagedBlocks Allgather::staged_blocks(Route route) const
+{
+    return {static_cast<std::size_t>(topology_.size()), bounce_shards(topology_, route)};
 }
 
 Cost Allgather::cost(std::size_t bytes, const Constraints& constraints) const

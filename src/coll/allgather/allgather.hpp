@@ -22,6 +22,7 @@ public:
     bool eligible(std::size_t bytes) const override { return bytes > 0; }
     Choice choose(std::size_t bytes, const Constraints& constraints) const override;
     Plan plan(const PlanInput& input) const override;
+    StagedBlocks staged_blocks(Route route) const override;
     Cost cost(std::size_t bytes, const Constraints& constraints) const override;
     std::vector<Choice> alternatives(std::size_t bytes,
                                      const Constraints& constraints) const override;

@@ -25,7 +25,8 @@
 //                                    \------ 4, ring --> next node
 //
 // Such a rank copies its own S bytes out, once for all next hops. It copies in what enters at it,
-// which is (N-1)*S on even nodes. Only the copy out delays the rail, by one chunk.
+// which is (N-1)*S on even nodes. Only the copy out delays the rail, by one chunk. The bounce buffer
+// holds these bytes alone, packed (bounce.hpp).
 //
 // Bundles, for shards so small that messages cost more than bytes. A node's shards go to each other
 // node in one message, from one rank here to one rank there. A rank has (N-1)/G messages instead of
@@ -52,6 +53,7 @@
 #include <algorithm>
 #include <map>
 
+#include "coll/allgather/bounce.hpp"
 #include "coll/allgather/routing.hpp"
 #include "coll/common/plan_writer.hpp"
 
@@ -73,8 +75,12 @@ public:
     AllgatherPlanner(const Topology& topology, int rank, const AllgatherShape& shape)
         : topo_(topology), shape_(shape), routing_(topology, shape), rank_(rank),
           node_(topology.node_of(rank)),
+          bounce_(shape.bounce ? allgather_bounce(topology, routing_, shape.route, rank)
+                               : AllgatherBounce{}),
           writer_(rank,
-                  {.own = routing_.shard(rank), .in_place = shape.in_place, .bounce = shape.bounce},
+                  {.own = routing_.shard(rank),
+                   .in_place = shape.in_place,
+                   .bounce = shape.bounce ? &bounce_.layout : nullptr},
                   shape.depth)
     {
     }
@@ -90,7 +96,10 @@ public:
         take_remote_shards();
         await_node();
         drain();
-        return std::move(writer_).take();
+        Plan plan = std::move(writer_).take();
+        plan.bounce_bytes = bounce_.layout.bytes();
+        plan.bounce_places = std::move(bounce_.places);
+        return plan;
     }
 
 private:
@@ -270,6 +279,7 @@ private:
     AllgatherRouting routing_;
     int rank_;
     int node_;
+    AllgatherBounce bounce_;
     PlanWriter writer_;
     std::map<int, std::uint32_t> last_rail_put_;  // by peer
     Dependencies own_copies_;

@@ -36,7 +36,12 @@ struct AllgatherShape {
 // link.
 Plan plan_allgather(const Topology& topology, int rank, const AllgatherShape& shape);
 
-// One equal shard for each of `ranks` ranks, in rank order.
-std::vector<Extent> equal_shards(int ranks, std::size_t bytes_per_rank);
+// One equal shard for each of `ranks` ranks, in rank order. They begin `stride` bytes apart.
+std::vector<Extent> equal_shards(int ranks, std::size_t bytes_per_rank, std::size_t stride);
+// The same, side by side.
+inline std::vector<Extent> equal_shards(int ranks, std::size_t bytes_per_rank)
+{
+    return equal_shards(ranks, bytes_per_rank, bytes_per_rank);
+}
 
 }  // namespace hier

@@ -68,12 +68,12 @@ std::vector<bool> allgather_partners(const Topology& topology, int rank)
     return partners;
 }
 
-std::vector<Extent> equal_shards(int ranks, std::size_t bytes_per_rank)
+std::vector<Extent> equal_shards(int ranks, std::size_t bytes_per_rank, std::size_t stride)
 {
     std::vector<Extent> shards;
     shards.reserve(static_cast<std::size_t>(ranks));
     for (int r = 0; r < ranks; r++)
-        shards.push_back({static_cast<std::size_t>(r) * bytes_per_rank, bytes_per_rank});
+        shards.push_back({static_cast<std::size_t>(r) * stride, bytes_per_rank});
     return shards;
 }
 

@@ -21,11 +21,19 @@ namespace hier {
 // The arguments on which a rank's plan depends.
 struct PlanInput {
     int rank;
-    std::size_t bytes;  // of one rank's block
+    std::size_t bytes;   // of each rank's block that the call moves
+    std::size_t stride;  // from one block to the next in the receive buffers; >= bytes
     Choice choice;
     bool in_place = false;      // local: the rank's own block is in its receive buffer already
     bool has_bounce = false;    // local: the rank's network reaches only its bounce buffer
     bool is_on_device = false;  // local: a buffer of this rank is device memory
+};
+
+// How many blocks of one rank fill a rank's staging memory, at most. Large calls are cut into parts,
+// so that this memory is no larger than a window. 0: calls are not cut.
+struct StagedBlocks {
+    std::size_t result = 0;  // the result, in memory that takes the receive buffer's place
+    std::size_t bounce = 0;  // the bounce buffer
 };
 
 struct Cost {
@@ -42,6 +50,7 @@ public:
     virtual bool eligible(std::size_t bytes) const = 0;
     virtual Choice choose(std::size_t bytes, const Constraints& constraints) const = 0;
     virtual Plan plan(const PlanInput& input) const = 0;
+    virtual StagedBlocks staged_blocks(Route) const { return {}; }
     virtual Cost cost(std::size_t bytes, const Constraints& constraints) const = 0;
     // The choices that choose() has considered and not taken. The user sees them in the log.
     virtual std::vector<Choice> alternatives(std::size_t, const Constraints&) const { return {}; }

@@ -27,8 +27,11 @@ std::uint32_t PlanWriter::put(Level level, int peer_rank, Extent chunk, bool is_
     after.insert(after.end(), peer.before.begin(), peer.before.end());
     const std::uint32_t op = add(Op::Kind::put, level, peer_rank, after);
     plan_.ops[op].count = ++peer.puts;
-    plan_.ops[op].from = source_of(level, is_own);
-    plan_.ops[op].slice = slice_of(chunk, plan_.ops[op].from);
+    const Place from = source_of(level, is_own);
+    plan_.ops[op].from = from;
+    plan_.ops[op].slice = {offset_in(from, chunk.offset), chunk.offset, chunk.length};
+    plan_.ops[op].packed = peer.bytes;
+    peer.bytes += chunk.length;
     return op;
 }
 
@@ -40,7 +43,8 @@ void PlanWriter::hold_puts(Level level, int peer, Dependencies until)
 std::uint32_t PlanWriter::copy(Place from, Place to, Extent chunk, const Dependencies& after)
 {
     const std::uint32_t op = add(Op::Kind::copy, Level::node, rank_, after);
-    plan_.ops[op].slice = slice_of(chunk, from);
+    plan_.ops[op].slice = {offset_in(from, chunk.offset), offset_in(to, chunk.offset),
+                           chunk.length};
     plan_.ops[op].from = from;
     plan_.ops[op].to = to;
     return op;
@@ -55,15 +59,21 @@ std::uint32_t PlanWriter::copy_out(Place from, Extent chunk, const Dependencies&
 
 Place PlanWriter::source_of(Level level, bool is_own) const
 {
-    if (level == Level::rail && buffers_.bounce) return Place::bounce;
+    if (level == Level::rail && buffers_.bounce != nullptr) return Place::bounce;
     return is_own ? own_place() : Place::receive;
 }
 
-// A byte has its home offset in every buffer but the send buffer.
-Slice PlanWriter::slice_of(Extent home, Place from) const
+std::size_t PlanWriter::offset_in(Place place, std::size_t home) const
 {
-    const std::size_t base = from == Place::send ? buffers_.own.offset : 0;
-    return {home.offset - base, home.offset, home.length};
+    switch (place) {
+    case Place::send:
+        return home - buffers_.own.offset;
+    case Place::receive:
+        return home;
+    case Place::bounce:
+        return buffers_.bounce->at(home);
+    }
+    return home;
 }
 
 }  // namespace hier

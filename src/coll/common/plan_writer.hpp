@@ -3,12 +3,14 @@
 // rank's buffers holds a byte. The caller decides which bytes go where.
 //
 // A chunk is named by its home, its place in the receive buffer. The home is the same on all ranks.
+// Only in the send buffer and in the bounce buffer a chunk lies elsewhere.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <vector>
 
+#include "coll/common/bounce_layout.hpp"
 #include "hier/plan.hpp"
 
 namespace hier {
@@ -19,7 +21,9 @@ public:
     struct Buffers {
         Extent own;     // home of the rank's own block. The send buffer holds this block alone
         bool in_place;  // the own block is in the receive buffer already
-        bool bounce;    // the rank's network reaches only its bounce buffer
+        // Of the bounce buffer, where the rank's network reaches nothing else. It outlives the
+        // writer.
+        const BounceLayout* bounce;
     };
 
     PlanWriter(int rank, const Buffers& buffers, int depth) : rank_(rank), buffers_(buffers)
@@ -53,11 +57,12 @@ private:
     struct Peer {
         Dependencies before;  // every put
         std::uint32_t puts = 0;
+        std::size_t bytes = 0;  // of these puts
     };
 
     Peer& peer_of(Level level, int rank) { return peers_[static_cast<std::size_t>(level)][rank]; }
     Place source_of(Level level, bool is_own) const;
-    Slice slice_of(Extent home, Place from) const;
+    std::size_t offset_in(Place place, std::size_t home) const;
 
     int rank_;
     Buffers buffers_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "gpu/runtime.hpp"
+#include "memory/staging_budget.hpp"
 
 namespace hier {
 
@@ -33,6 +34,16 @@ bool LentMemory::export_block(Block& block)
 
 const LentMemory::Block* LentMemory::take(int device, std::size_t bytes)
 {
+    return take(device, bytes, false);
+}
+
+const LentMemory::Block* LentMemory::take_kept(int device, std::size_t bytes)
+{
+    return take(device, bytes, true);
+}
+
+const LentMemory::Block* LentMemory::take(int device, std::size_t bytes, bool is_counted)
+{
     const std::lock_guard lock(mutex_);
     Block* found = nullptr;
     for (Block& block : blocks_) {
@@ -40,9 +51,11 @@ const LentMemory::Block* LentMemory::take(int device, std::size_t bytes)
         if (found == nullptr || block.bytes < found->bytes) found = &block;
     }
     if (found == nullptr) {
-        found = &blocks_.emplace_back(Block{device, bytes, nullptr, {}, false});
+        if (is_counted && !StagingBudget::instance().take(bytes)) return nullptr;
+        found = &blocks_.emplace_back(Block{device, bytes, nullptr, {}, false, is_counted});
         found->base = gpu::runtime()->memory().allocate_device(device, bytes);
         if (found->base == nullptr) {
+            if (is_counted) StagingBudget::instance().give_back(bytes);
             blocks_.pop_back();
             return nullptr;
         }
@@ -70,8 +83,10 @@ std::size_t LentMemory::lent()
 void LentMemory::clear()
 {
     const std::lock_guard lock(mutex_);
-    for (const Block& block : blocks_)
+    for (const Block& block : blocks_) {
         gpu::runtime()->memory().free_device(block.device, block.base);
+        if (block.is_counted) StagingBudget::instance().give_back(block.bytes);
+    }
     blocks_.clear();
 }
 

@@ -20,6 +20,7 @@ public:
         std::byte* base;
         ExportedMemory exported;
         bool is_lent;
+        bool is_counted;  // in the budget of staging
     };
 
     static LentMemory& instance();
@@ -27,6 +28,8 @@ public:
     // Lends a block of at least so many bytes. nullptr: there is none, and the cause has been
     // logged.
     const Block* take(int device, std::size_t bytes);
+    // The same for staging, which counts as kept (StagingBudget).
+    const Block* take_kept(int device, std::size_t bytes);
     // Call this when no peer writes into the block any more.
     void give_back(const std::byte* base);
     void clear();
@@ -35,6 +38,7 @@ public:
 
 private:
     static bool export_block(Block& block);
+    const Block* take(int device, std::size_t bytes, bool is_counted);
 
     std::mutex mutex_;
     std::list<Block> blocks_;

@@ -37,8 +37,13 @@ Status PeerBuffers::map(int peer)
     if (table != nullptr) table->take_in(device);
     if (offer.path == WritePath::by_segments) {
         if (table == nullptr) return Status::transport_error;
-        return PeerVmmSegments::instance().acquire(
-            *table, {offer.address, offer.length, offer.vmm_digest}, device, p.window, p.receive);
+        const Status status = PeerVmmSegments::instance().acquire(
+            *table,
+            {offer.address - offer.before, offer.before + offer.length + offer.after,
+             offer.vmm_digest},
+            device, p.window, p.receive);
+        if (!failed(status)) p.receive += offer.before;
+        return status;
     }
     const Status status = PeerMappings::instance().acquire(offer.memory, device, p.mapping);
     if (failed(status)) return status;

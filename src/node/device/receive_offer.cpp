@@ -66,7 +66,7 @@ void ReceiveOffer::write_device(NodeOffer& offer)
 bool ReceiveOffer::share_segments(std::uint64_t& digest)
 {
     if (!tables_.can_pull ||
-        !VmmExports::instance().share(context_.binding.receive, tables_.all, digest))
+        !VmmExports::instance().share(context_.binding.receive.whole(), tables_.all, digest))
         return false;
     if (!shares_segments_)
         log(HIER_LOG_INFO,

@@ -40,7 +40,7 @@ Status NodePublish::put(const Transfer& transfer)
     std::byte* const at = blocks_of(to) + written_;
     std::memcpy(at, &block, sizeof block);
     std::memcpy(at + sizeof block, context_.source(transfer), slice.length);
-    if (blocks_ == 0) to.total = binding.receive.length;
+    if (blocks_ == 0) to.total = binding.total;
     written_ = next;
     to.signal.store(Signal::encode(binding.sequence, ++blocks_), std::memory_order_release);
     return Status::ok;
@@ -52,10 +52,10 @@ Status NodePublish::entered(int peer) const
     const Binding& binding = context_.binding;
     if (Signal::sequence(from.signal.load(std::memory_order_acquire)) < binding.sequence)
         return Status::in_progress;
-    if (from.total == binding.receive.length) return Status::ok;
+    if (from.total == binding.total) return Status::ok;
     log(HIER_LOG_ERROR,
         "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank %d",
-        binding.receive.length, static_cast<std::size_t>(from.total), peer);
+        binding.total, static_cast<std::size_t>(from.total), peer);
     return Status::mismatch;
 }
 

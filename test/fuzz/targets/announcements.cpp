@@ -13,14 +13,14 @@ void run(Bytes bytes)
     const std::vector<std::byte> key(announcement.key.data(),
                                      announcement.key.data() + announcement.key_bytes);
     require(!key.empty(), "a key has bytes");
-    require(announcement.address + announcement.length >= announcement.address,
+    require(announcement.address + announcement.total >= announcement.address,
             "a buffer ends behind its begin");
 }
 
 std::vector<std::string> seeds()
 {
-    Announcement one{0x7f0000001000, 4096, 1, 12, {}};
-    Announcement full{4096, UINT64_MAX - 4096, 2, Announcement::max_key, {}};
+    Announcement one{0x7f0000001000, 4096, 1, 0, 12, {}};
+    Announcement full{4096, UINT64_MAX - 4096, 2, 1, Announcement::max_key, {}};
     return {seed(one), seed(full)};
 }
 

@@ -12,16 +12,16 @@ void run(Bytes bytes)
     Input input(bytes);
     const auto head = input.take<MessageHead>();
     const std::string data = input.text();
-    if (!is_inside(head, data.size(), receive, target)) return;
+    if (!is_inside(head, data.size(), receive, target, false)) return;
     std::vector<char> into(target);
     std::memcpy(into.data() + head.offset, data.data(), data.size());
 }
 
 std::vector<std::string> seeds()
 {
-    return {seed(MessageHead{1, 1, 0, 1000, 0, 1}) + "data",
-            seed(MessageHead{1, 1, 690, 1000, 0, 1}) + "ten bytes.",
-            seed(MessageHead{1, MessageHead::goodbye, 0, 0, 0, 0})};
+    return {seed(MessageHead{1, 1, 0, 0, 1000, 0, 1}) + "data",
+            seed(MessageHead{1, 1, 690, 0, 1000, 0, 1}) + "ten bytes.",
+            seed(MessageHead{1, MessageHead::goodbye, 0, 0, 0, 0, 0})};
 }
 
 }  // namespace

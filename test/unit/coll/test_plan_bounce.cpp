@@ -70,6 +70,14 @@ bool is_stage_in(const Op& op) { return is_copy(op, Place::bounce, Place::receiv
 bool is_stage_out(const Op& op) { return op.kind == Op::Kind::copy && op.to == Place::bounce; }
 bool is_put(const Op& op, Level level) { return op.kind == Op::Kind::put && op.level == level; }
 
+// The bytes that an operation moves, by their place in the receive buffers.
+Extent home_of(const Team& team, int rank, const Op& op)
+{
+    if (!is_stage_out(op)) return target_of(op);
+    const std::size_t own = team.shards[static_cast<std::size_t>(rank)].offset;
+    return {op.slice.source + (op.from == Place::send ? own : 0), op.slice.length};
+}
+
 bool less(const Extent& a, const Extent& b)
 {
     return std::tie(a.offset, a.length) < std::tie(b.offset, b.length);
@@ -77,11 +85,11 @@ bool less(const Extent& a, const Extent& b)
 
 using Extents = std::vector<Extent>;
 
-Extents extents_of(const Plan& plan, const std::function<bool(const Op&)>& is_one)
+Extents extents_of(const Team& team, int rank, const std::function<bool(const Op&)>& is_one)
 {
     Extents extents;
-    for (const Op& op : plan.ops) {
-        if (is_one(op)) extents.push_back(target_of(op));
+    for (const Op& op : plan_of(team, rank).ops) {
+        if (is_one(op)) extents.push_back(home_of(team, rank, op));
     }
     std::sort(extents.begin(), extents.end(), less);
     return extents;
@@ -114,12 +122,12 @@ std::string fault_of_copies(const Team& team, int rank)
 {
     const bool has_rail = team.topology.nodes() > 1;
     const Extents own = own_chunks(team, rank);
-    if (extents_of(plan_of(team, rank), is_stage_out) != (has_rail ? own : Extents{}))
+    if (extents_of(team, rank, is_stage_out) != (has_rail ? own : Extents{}))
         return "not the own shard alone and once is copied to the bounce buffer";
-    if (extents_of(plan_of(team, rank), is_stage_in) != extents_put_to(team, rank))
+    if (extents_of(team, rank, is_stage_in) != extents_put_to(team, rank))
         return "not each chunk that enters is copied from the bounce buffer once";
     const auto is_from_send = [](const Op& op) { return is_copy(op, Place::send, Place::receive); };
-    if (extents_of(plan_of(team, rank), is_from_send) != (team.in_place ? Extents{} : own))
+    if (extents_of(team, rank, is_from_send) != (team.in_place ? Extents{} : own))
         return "the own shard is not copied to the receive buffer as ever";
     return "";
 }
@@ -131,9 +139,9 @@ bool copies_are(const char* text, Route route, std::size_t out, std::size_t in)
     for (const bool in_place : {false, true}) {
         const auto ranks = machine(text).size();
         const Team team = team_of(text, 10, 4, route, in_place, std::vector<bool>(ranks, true));
-        for (const Plan& plan : team.plans) {
-            if (extents_of(plan, is_stage_out).size() != out) return false;
-            if (extents_of(plan, is_stage_in).size() != in) return false;
+        for (int r = 0; r < team.topology.size(); r++) {
+            if (extents_of(team, r, is_stage_out).size() != out) return false;
+            if (extents_of(team, r, is_stage_in).size() != in) return false;
         }
     }
     return true;
@@ -193,7 +201,7 @@ std::string fault_of_dependencies(const Team& team, const Plan& plan, int rank, 
         });
     };
     const auto stages_out = [&](const Op& o) {
-        return is_stage_out(o) && target_of(o) == target_of(op);
+        return is_stage_out(o) && home_of(team, rank, o) == target_of(op);
     };
     const auto stages_in = [&](const Op& o) {
         return is_stage_in(o) && target_of(o) == target_of(op);

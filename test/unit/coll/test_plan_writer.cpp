@@ -8,10 +8,23 @@ namespace {
 
 using namespace hier;
 
-// Rank 1 has the bytes 10 to 19 of every receive buffer.
+// Rank 1 has the bytes 10 to 19 of every receive buffer. In its bounce buffer these come behind 100
+// others.
+const BounceLayout& layout()
+{
+    static const BounceLayout all = [] {
+        BounceLayout made;
+        made.add({1000, 100});
+        made.add({10, 10});
+        made.add({30, 10});
+        return made;
+    }();
+    return all;
+}
 PlanWriter writer_with(bool in_place, bool bounce)
 {
-    return PlanWriter(1, {.own = {10, 10}, .in_place = in_place, .bounce = bounce}, 3);
+    return PlanWriter(
+        1, {.own = {10, 10}, .in_place = in_place, .bounce = bounce ? &layout() : nullptr}, 3);
 }
 constexpr Extent own_part{12, 4};
 constexpr Extent foreign{30, 4};
@@ -31,6 +44,20 @@ const char* puts_are_counted_by_pair()
     return plan.ops[other_peer].count == 1 ? nullptr : "all peers together";
 }
 
+// At a peer with a bounce buffer a put goes behind the one before.
+const char* puts_are_packed_by_pair()
+{
+    PlanWriter writer = writer_with(false, false);
+    const auto first = writer.put(Level::rail, 0, own_part, true);
+    const auto other_peer = writer.put(Level::rail, 2, foreign, false);
+    const auto second = writer.put(Level::rail, 0, foreign, false);
+    const Plan plan = std::move(writer).take();
+    if (plan.ops[first].packed != 0 || plan.ops[other_peer].packed != 0) return "not at the start";
+    return plan.ops[second].packed == own_part.length ? nullptr : "not behind the first";
+}
+
+void test_packed(void**) { hier::test::expect_no_reason(puts_are_packed_by_pair()); }
+
 void test_counts(void**) { hier::test::expect_no_reason(puts_are_counted_by_pair()); }
 
 struct Source {
@@ -46,7 +73,8 @@ Source source_of(bool in_place, bool bounce, Level level, bool is_own)
     return {op.from, op.slice.source};
 }
 
-// A chunk has its home offset in every buffer but the send buffer.
+// A chunk has its home offset in the receive buffer. The send buffer holds the own block alone, and
+// the bounce buffer is packed.
 void test_sources(void**)
 {
     const auto expect = [](const Source& source, Place from, std::size_t at) {
@@ -60,9 +88,9 @@ void test_sources(void**)
     }
     expect(source_of(false, true, Level::node, true), Place::send, 2);
     expect(source_of(false, true, Level::node, false), Place::receive, 30);
-    expect(source_of(false, true, Level::rail, true), Place::bounce, 12);
-    expect(source_of(true, true, Level::rail, true), Place::bounce, 12);
-    expect(source_of(false, true, Level::rail, false), Place::bounce, 30);
+    expect(source_of(false, true, Level::rail, true), Place::bounce, 102);
+    expect(source_of(true, true, Level::rail, true), Place::bounce, 102);
+    expect(source_of(false, true, Level::rail, false), Place::bounce, 110);
 }
 
 const char* puts_wait_for_what_holds_them()
@@ -93,7 +121,7 @@ const char* a_chunk_is_copied_out_once()
     const auto first = writer.copy_out(Place::send, own_part);
     if (writer.copy_out(Place::send, own_part) != first) return "it is copied twice";
     if (writer.copy_out(Place::receive, foreign) == first) return "another chunk is not copied";
-    if (writer.target_of(first) != own_part) return "it is not at its home";
+    if (writer.target_of(first) != Extent{102, 4}) return "it is not at its place";
     const Plan plan = std::move(writer).take();
     const Op& op = plan.ops[first];
     if (op.kind != Op::Kind::copy || op.to != Place::bounce || op.peer != 1) return "no such copy";
@@ -107,9 +135,8 @@ void test_copies_out(void**) { hier::test::expect_no_reason(a_chunk_is_copied_ou
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_holds),
+        cmocka_unit_test(test_counts),     cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_sources),    cmocka_unit_test(test_holds),
         cmocka_unit_test(test_copies_out),
     };
     return hier::test::run_cases(argc, argv, "plan_writer", tests);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "hier/hier.h"
-#include "memory/host_memory.hpp"
+#include "memory/staging_pool.hpp"
 #include "test/support/gpu_rank.hpp"
 #include "test/support/reachable.hpp"
 #include "test/support/team_rank.hpp"
@@ -103,13 +103,11 @@ void test_copy_that_does_not_end(void**)
 void test_memory_of_a_copy_that_does_not_end(void**)
 {
     expect_no_reason(run_alone(1, [](Process& p) -> std::string {
-        auto bounce = std::make_unique<HostMemory>();
-        if (bounce->reserve(0, bytes) == nullptr) return "no bounce buffer";
+        if (StagingPool::instance().borrow(0, bytes).data == nullptr) return "no bounce buffer";
         const auto pinned = hip_sim_live("pinned") + hip_sim_live("registrations");
         Process::hang_next_copy();
         (void)p.copy();
         free_pinned(p.pinned);
-        bounce.reset();
         hier_finalize();
         if (hip_sim_live("pinned") + hip_sim_live("registrations") != pinned)
             return "it was given back";

@@ -94,6 +94,20 @@ void test_there_is_an_end(void**)
     }));
 }
 
+// What staging borrows counts as kept. Beyond the limit there is none.
+void test_staging_has_a_limit(void**)
+{
+    expect_no_reason(run_on_devices([]() -> std::string {
+        const std::byte* const like = device_memory(64);
+        void* const first = hier_memory_borrow(like, HIER_MAX_LENT);
+        if (first == nullptr || hier_memory_borrow(like, HIER_MAX_LENT) == nullptr)
+            return "not two of the largest";
+        if (hier_memory_borrow(like, 1) != nullptr) return "more than the limit";
+        hier_memory_give_back(first);
+        return hier_memory_borrow(like, 1) == first ? "" : "not what is given back";
+    }));
+}
+
 // Each call of the runtime fails in turn. A block that exists already is not freed, because that
 // could mean to wait. It is used the next time.
 void test_failing_calls(void**)
@@ -126,6 +140,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_the_device_of_the_memory),
         cmocka_unit_test(test_the_length),
         cmocka_unit_test(test_there_is_an_end),
+        cmocka_unit_test(test_staging_has_a_limit),
         cmocka_unit_test(test_failing_calls),
     };
     return hier::test::run_cases(argc, argv, "lent_memory", tests);

@@ -53,6 +53,7 @@ public:
             receive_[at(self_.rank()) + i] = value_of(self_.rank(), i);
         const Region all{receive_.data(), receive_.size()};
         Binding binding{call, all, all};
+        binding.total = receive_.size();
         binding.publish = true;
         return transport_->begin(binding);
     }
@@ -269,7 +270,9 @@ void test_mismatch(void**)
                                                                           : "it does not begin";
         std::vector<std::byte> large(1 << 20);
         const Region all{large.data(), large.size()};
-        if (failed(me.transport().begin({1, all, all})) ||
+        Binding binding{1, all, all};
+        binding.total = large.size();
+        if (failed(me.transport().begin(binding)) ||
             failed(me.transport().announce(Op::every_peer)))
             return "the large one does not begin";
         Status status = Status::in_progress;

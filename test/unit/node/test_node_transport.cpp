@@ -102,7 +102,9 @@ struct Ignore final : Completions {
 Status enter(Transport& transport, const ForkedRank& self, std::vector<std::byte>& buffer)
 {
     const Region all{buffer.data(), buffer.size()};
-    if (failed(transport.begin({1, all, all, 0})) || failed(transport.announce(Op::every_peer)))
+    Binding binding{1, all, all};
+    binding.total = buffer.size();
+    if (failed(transport.begin(binding)) || failed(transport.announce(Op::every_peer)))
         return Status::bad_argument;
     Status status = Status::in_progress;
     for (int peer = 0; peer < self.size() && !failed(status); peer++) {

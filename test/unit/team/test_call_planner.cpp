@@ -17,10 +17,13 @@ using namespace hier::test;
 std::vector<std::string> lines;
 void collect(int, const char* line) { lines.emplace_back(line); }
 
+constexpr std::size_t MiB = 1 << 20;
+
 int chosen = 0;       // calls of choose()
 int planned = 0;      // calls of plan()
 std::size_t ops = 0;  // of each plan
 std::size_t slow_below = 0;
+std::size_t bundles_below = 0;
 
 class Counting final : public Collective {
 public:
@@ -32,7 +35,9 @@ public:
     bool eligible(std::size_t bytes) const override { return bytes % 2 == 0; }
     Choice choose(std::size_t bytes, const Constraints&) const override
     {
-        return {.chunk = bytes, .depth = ++chosen};
+        return {.route = bytes < bundles_below ? Route::bundles : Route::direct,
+                .chunk = bytes,
+                .depth = ++chosen};
     }
     Plan plan(const PlanInput&) const override
     {
@@ -43,6 +48,10 @@ public:
         op.peer = Op::every_peer;
         plan.ops.assign(ops, op);
         return plan;
+    }
+    StagedBlocks staged_blocks(Route route) const override
+    {
+        return {4, route == Route::bundles ? std::size_t{8} : std::size_t{2}};
     }
     Cost cost(std::size_t bytes, const Constraints& constraints) const override
     {
@@ -87,8 +96,12 @@ const char* a_size_keeps_its_choice()
     Call call{};
     call.bytes = 4;
     const Choice first = planner.choose(call);
-    ProgramKey key{
-        .collective = 0, .bytes = 4, .in_place = false, .has_bounce = false, .is_on_device = false};
+    ProgramKey key{.collective = 0,
+                   .bytes = 4,
+                   .stride = 4,
+                   .in_place = false,
+                   .has_bounce = false,
+                   .is_on_device = false};
     const Program* program = planner.prepare(key, first).program.get();
     if (planner.choose(call).depth != first.depth || chosen != 1) return "it is chosen again";
     if (planner.prepare(key, first).program.get() != program) return "it is planned again";
@@ -122,6 +135,7 @@ std::size_t kept_of(std::size_t programs, std::size_t ops_of_each)
     const auto prepare = [&](std::size_t i) {
         (void)planner.prepare({.collective = 0,
                                .bytes = 2 * i,
+                               .stride = 2 * i,
                                .in_place = false,
                                .has_bounce = false,
                                .is_on_device = false},
@@ -148,6 +162,55 @@ void test_memory_of_programs_is_bounded(void**)
     assert_int_equal(kept_of(5, 4 * third), 1);  // larger than the bound
 }
 
+// What a part of a block of `bytes` bytes may have at most, so that the staging of 64 MiB holds it.
+std::size_t part_of(std::size_t bytes, bool uses_devices, bool bounces_devices)
+{
+    TeamSetup setup = setup_of("3");
+    setup.config.staging_window = 64 * MiB;
+    setup.uses_devices = uses_devices;
+    setup.bounces_devices = bounces_devices;
+    return CallPlanner(setup, 0, collectives).part_bytes(0, bytes);
+}
+
+void test_parts(void**)
+{
+    // The result of all four blocks, or two in a bounce buffer, or no limit.
+    assert_int_equal(part_of(16 * MiB, false, false), 16 * MiB);
+    assert_int_equal(part_of(17 * MiB, false, false), 17 * MiB / 2);
+    assert_int_equal(part_of(32 * MiB, true, true), 32 * MiB);
+    assert_int_equal(part_of(99 * MiB, true, true), 99 * MiB / 4);
+    assert_int_equal(part_of(1024 * MiB, true, false), 1024 * MiB);
+    bundles_below = 20 * MiB;  // these have eight
+    assert_int_equal(part_of(48 * MiB, true, true), 24 * MiB);
+    assert_int_equal(part_of(36 * MiB, true, true), 36 * MiB / 5 / 4096 * 4096 + 4096);
+    bundles_below = 0;
+}
+
+// All parts but the last are equal, end between two pages, and fit into the window.
+const char* parts_are_cut_badly()
+{
+    for (std::size_t bytes = 16 * MiB + 1; bytes < 5000 * MiB; bytes += bytes / 7) {
+        const std::size_t part = part_of(bytes, false, false);
+        if (part % 4096 != 0 || part > 16 * MiB) return "too large, or within a page";
+        if (part < 8 * MiB) return "smaller than need be";
+    }
+    return nullptr;
+}
+
+void test_equal_parts(void**) { expect_no_reason(parts_are_cut_badly()); }
+
+// A part has at least 256 KiB, whatever the number of blocks, or all of a smaller window.
+void test_small_windows(void**)
+{
+    TeamSetup setup = setup_of("3");
+    setup.config.staging_window = 512 << 10;
+    assert_int_equal(CallPlanner(setup, 0, collectives).part_bytes(0, MiB), 256 << 10);
+    setup.config.staging_window = 64 << 10;
+    assert_int_equal(CallPlanner(setup, 0, collectives).part_bytes(0, MiB), 64 << 10);
+    setup.config.staging_window = 4096;
+    assert_int_equal(CallPlanner(setup, 0, collectives).part_bytes(0, 10000), 4096);
+}
+
 std::size_t lines_of(int rank)
 {
     lines.clear();
@@ -158,6 +221,7 @@ std::size_t lines_of(int rank)
         for (std::size_t bytes = 2; bytes <= 4 * Programs::max_kept; bytes += 2) {
             const ProgramKey key{.collective = 0,
                                  .bytes = bytes,
+                                 .stride = bytes,
                                  .in_place = false,
                                  .has_bounce = false,
                                  .is_on_device = false};
@@ -184,11 +248,10 @@ int collect_logs(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_calls),
-        cmocka_unit_test(test_choice_of_a_size),
-        cmocka_unit_test(test_min_bytes),
-        cmocka_unit_test(test_memory_of_programs_is_bounded),
-        cmocka_unit_test(test_the_user_is_told_once_a_size),
+        cmocka_unit_test(test_known_calls),   cmocka_unit_test(test_choice_of_a_size),
+        cmocka_unit_test(test_min_bytes),     cmocka_unit_test(test_memory_of_programs_is_bounded),
+        cmocka_unit_test(test_parts),         cmocka_unit_test(test_equal_parts),
+        cmocka_unit_test(test_small_windows), cmocka_unit_test(test_the_user_is_told_once_a_size),
     };
     return hier::test::run_cases(argc, argv, "call_planner", tests, collect_logs);
 }

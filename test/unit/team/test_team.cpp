@@ -66,6 +66,30 @@ void test_eager_calls(void**)
     run_calls(1 << 20);
 }
 
+// Large calls are moved in parts that leave gaps in the receive buffers.
+void test_calls_in_parts(void**)
+{
+    for (const auto& shape : shapes) {
+        for (const int inter : {HIER_INTER_DIRECT, HIER_INTER_RING, HIER_INTER_BUNDLES}) {
+            expect_no_reason(keep(first_fault(run_ranks(shape[0], [&](ForkedRank& self) {
+                hier_config config = config_for_tests();
+                config.ranks_per_node = shape[1];
+                config.inter = inter;
+                config.chunk_bytes = 5000;
+                TeamRank team(self, config);
+                std::string wrong;
+                for (const std::size_t part : {100u, 4096u, 70001u}) {
+                    for (int place = 0; place < 2 && wrong.empty(); place++)
+                        if (team.call_in_parts(10001, part, wrong) != HIER_OK)
+                            wrong = "a part failed: " + ForkedRank::log_lines();
+                }
+                team.end();
+                return wrong;
+            }))));
+        }
+    }
+}
+
 void pass_sizes_that_differ(int ranks_per_node, std::size_t eager_bytes,
                             Where where = Where::current())
 {
@@ -254,6 +278,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_least_bytes_are_equal),
         cmocka_unit_test(test_eager_calls),
+        cmocka_unit_test(test_calls_in_parts),
         cmocka_unit_test(test_sizes_that_differ),
         cmocka_unit_test(test_teams_that_come_and_go),
         cmocka_unit_test(test_description),

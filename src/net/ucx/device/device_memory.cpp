@@ -52,8 +52,7 @@ bool DeviceMemory::take(const Binding& binding, UcxMemory& receive, std::vector<
 
 void DeviceMemory::begin(const Binding& binding)
 {
-    needs_flush_ = binding.bounce.base == nullptr &&
-                   binding.receive.memory.kind == MemoryKind::device &&
+    needs_flush_ = !binding.has_bounce() && binding.receive.memory.kind == MemoryKind::device &&
                    buffers_->flush_kind() != gpu::RdmaFlush::none;
     if (needs_flush_) buffers_->flush().begin();
 }

@@ -33,9 +33,9 @@ bool GdrBuffers::take(const Binding& binding, UcxMemory& receive, std::vector<st
     const bool sends_other_memory =
         is_on_device(binding.send) && !contains(binding.receive, binding.send);
     if (is_hopeless_ || is_managed(binding.receive) || is_managed(binding.send)) return false;
-    if (sends_other_memory && !enter(binding.send, send_, send_key_)) return false;
+    if (sends_other_memory && !enter(binding.send.whole(), send_, send_key_)) return false;
     if (!is_on_device(binding.receive)) return true;
-    if (!enter(binding.receive, receive, key)) return false;
+    if (!enter(binding.receive.whole(), receive, key)) return false;
     try {
         prepare_flush(binding.receive.memory.device);
         return true;

@@ -24,9 +24,9 @@ bool CallBuffers::register_sources(const Binding& binding, bool is_passed_on)
     const std::size_t max = is_passed_on ? binding.receive.length : binding.send.length;
     if (is_tcp(lane_.worker->choice()) || max <= always_copied) return true;
     const std::lock_guard lock(lane_.worker->mutex());
-    const char* cause = is_passed_on ? enter(receive_, binding.receive) : nullptr;
+    const char* cause = is_passed_on ? enter(receive_, binding.receive.whole()) : nullptr;
     const bool is_entered = is_passed_on && contains(binding.receive, binding.send);
-    if (cause == nullptr && !is_entered) cause = enter(send_, binding.send);
+    if (cause == nullptr && !is_entered) cause = enter(send_, binding.send.whole());
     return cause == nullptr || give_up(cause);
 }
 
@@ -55,7 +55,7 @@ const char* CallBuffers::why_out_of_reach(const Binding& binding)
     const bool has_device = is_of_device(receive.memory) || is_of_device(send.memory);
     if (has_device && !device_.take(binding, receive_, key_)) return "";
     const char* cause = nullptr;
-    if (!is_of_device(receive.memory)) cause = enter(receive_, receive);
+    if (!is_of_device(receive.memory)) cause = enter(receive_, receive.whole());
     if (cause == nullptr && !is_of_device(receive.memory)) {
         const ucs_status_t status = receive_.pack_key(key_);
         if (status != UCS_OK) cause = ucs_status_string(status);
@@ -63,7 +63,8 @@ const char* CallBuffers::why_out_of_reach(const Binding& binding)
     // UCX registers by itself what it sends. Memory that it cannot register (read-only memory, say)
     // would then be an error. Over TCP it registers nothing.
     const bool is_apart = !contains(receive, send) && !is_of_device(send.memory);
-    if (cause == nullptr && is_apart && !is_tcp(lane_.worker->choice())) cause = enter(send_, send);
+    if (cause == nullptr && is_apart && !is_tcp(lane_.worker->choice()))
+        cause = enter(send_, send.whole());
     return cause;
 }
 
@@ -84,7 +85,7 @@ Status CallBuffers::announce()
     const Binding& binding = lane_.binding;
     const Region& into = binding.rail_target();
     ucs_status_t status = UCS_OK;
-    if (binding.bounce.base != nullptr) {
+    if (binding.has_bounce()) {
         const QuietUcx quiet;
         status =
             receive_.map(lane_.worker->context(), into.base, into.length, UCS_MEMORY_TYPE_HOST);
@@ -92,30 +93,45 @@ Status CallBuffers::announce()
     }
     device_.begin(binding);
     if (status == UCS_OK && key_.size() > Announcement::max_key) status = UCS_ERR_EXCEEDS_LIMIT;
-    if (status == UCS_OK) {
-        renew(into);
-        return Status::ok;
+    if (status != UCS_OK) {
+        log(HIER_LOG_ERROR, "UCX cannot register the receive buffer (%zu bytes): %s", into.length,
+            ucs_status_string(status));
+        return Status::transport_error;
     }
-    log(HIER_LOG_ERROR, "UCX cannot register the receive buffer (%zu bytes): %s", into.length,
-        ucs_status_string(status));
-    return Status::transport_error;
+    if (!binding.has_bounce()) {
+        renew(announcement_, into.base);
+    } else if (by_peer_.empty()) {
+        by_peer_.resize(lane_.peers.size());
+    }
+    return Status::ok;
+}
+
+const Announcement& CallBuffers::announcement(std::size_t peer)
+{
+    const Binding& binding = lane_.binding;
+    if (!binding.has_bounce()) return announcement_;
+    renew(by_peer_[peer], binding.bounce.base + binding.place_of(peer));
+    return by_peer_[peer];
 }
 
 // A new version, unless peers know this one.
-void CallBuffers::renew(const Region& into)
+void CallBuffers::renew(Announcement& a, const std::byte* to)
 {
-    const auto address = reinterpret_cast<std::uint64_t>(into.base);
-    Announcement& a = announcement_;
-    const bool is_known = a.version > 0 && a.address == address && a.length == into.length &&
-                          announced_id_ == into.memory.id && a.key_bytes == key_.size() &&
+    const Binding& binding = lane_.binding;
+    const auto address = reinterpret_cast<std::uint64_t>(to);
+    const std::uint64_t is_bounce = binding.has_bounce() ? 1 : 0;
+    const std::uint64_t id = binding.rail_target().memory.id;
+    const bool is_known = a.version > 0 && a.address == address && a.total == binding.total &&
+                          (is_bounce == 1 || announced_id_ == id) && a.key_bytes == key_.size() &&
                           std::memcmp(a.key.data(), key_.data(), key_.size()) == 0;
     if (is_known) return;
     a.address = address;
-    a.length = into.length;
+    a.total = binding.total;
+    a.is_bounce = is_bounce;
     a.key_bytes = key_.size();
     std::memcpy(a.key.data(), key_.data(), key_.size());
-    a.version++;
-    announced_id_ = into.memory.id;
+    a.version = ++last_version_;
+    if (is_bounce == 0) announced_id_ = id;
 }
 
 }  // namespace hier

@@ -28,22 +28,25 @@ public:
     // Under the worker's mutex, as the rest. Announces where peers write in the collective of the lane's
     // binding.
     Status announce();
-    const Announcement& announcement() const { return announcement_; }
+    // For this peer. It stays as it is until the next collective.
+    const Announcement& announcement(std::size_t peer);
     void reset();
 
 private:
     const char* why_out_of_reach(const Binding& binding);
     bool give_up(const char* cause);
     const char* enter(UcxMemory& memory, const Region& region);
-    void renew(const Region& into);
+    void renew(Announcement& announcement, const std::byte* address);
 
     LaneState& lane_;
     DeviceMemory& device_;
-    UcxMemory receive_;           // or the bounce buffer
-    UcxMemory send_;              // where it is no part of the receive buffer
-    bool has_told_ = false;       // of the host's memory that could not be registered
-    std::vector<std::byte> key_;  // of the receive buffer
-    Announcement announcement_{};
+    UcxMemory receive_;                  // or the bounce buffer
+    UcxMemory send_;                     // where it is no part of the receive buffer
+    bool has_told_ = false;              // of the host's memory that could not be registered
+    std::vector<std::byte> key_;         // of the receive buffer
+    Announcement announcement_{};        // of the receive buffer
+    std::vector<Announcement> by_peer_;  // of places in a bounce buffer; made for the first one
+    std::uint64_t last_version_ = 0;
     std::uint64_t announced_id_ = 0;  // of device memory: whose announcement that is
     std::shared_ptr<const void> kept_;
 };

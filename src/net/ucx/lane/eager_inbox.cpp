@@ -23,16 +23,18 @@ void EagerInbox::take_message(const MessageHead& head, const std::byte* data, st
     if (head.sequence > current) return keep_early(head, data, bytes);
     if (bytes == 0) return;
     const Region& into = binding.rail_target();
-    if (!binding.eager || !is_inside(head, bytes, binding.receive.length, into.length)) {
+    const std::size_t place = binding.place_of(head.from);
+    const bool is_bounce = binding.has_bounce();
+    if (!binding.eager || !is_inside(head, bytes, binding.total, into.length - place, is_bounce)) {
         if (failed(lane_.own_failure)) return;
         log(HIER_LOG_ERROR,
             "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "
             "%u",
-            binding.receive.length, static_cast<std::size_t>(head.total), head.from);
+            binding.total, static_cast<std::size_t>(head.total), head.from);
         lane_.own_failure = Status::mismatch;
         return;
     }
-    std::memcpy(into.base + head.offset, data, bytes);
+    std::memcpy(into.base + place + head.target(is_bounce), data, bytes);
     std::atomic_ref(peer.got).store(Signal::encode(head.sequence, head.count),
                                     std::memory_order_release);
 }

@@ -33,11 +33,13 @@ struct LanePeer {
     std::uint64_t told = 0;    // version of our announcement that the peer has
     std::uint64_t known = 0;   // version of the peer's announcement that buffer_key is for
     UcxRemoteKey buffer_key;
-    std::uint64_t buffer = 0;        // address of the peer's buffer, of that version
-    std::uint64_t buffer_bytes = 0;  // its length
-    std::uint64_t last_signal = 0;   // sent to the peer
-    std::uint64_t parts = 0;         // the same: RailSlot::parts
-    std::uint64_t seen_ready = 0;    // of our slot for it: LaneState::read()
+    // Of that version. In a bounce buffer `buffer` is the place of this rank.
+    std::uint64_t buffer = 0;
+    bool is_bounce = false;
+    std::uint64_t total = 0;        // bytes of the call's result
+    std::uint64_t last_signal = 0;  // sent to the peer
+    std::uint64_t parts = 0;        // the same: RailSlot::parts
+    std::uint64_t seen_ready = 0;   // of our slot for it: LaneState::read()
     std::uint64_t seen_arrivals = 0;
     std::uint64_t called = 0;  // highest eager call that the peer is in
     std::uint64_t got = 0;     // Signal: of its messages

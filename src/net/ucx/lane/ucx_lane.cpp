@@ -125,7 +125,7 @@ Status UcxLane::announce(int peer)
 Status UcxLane::let_in(int peer_index)
 {
     LanePeer& peer = state_.peer(peer_index);
-    const Announcement& announcement = buffers_.announcement();
+    const Announcement& announcement = buffers_.announcement(static_cast<std::size_t>(peer_index));
     Flight& flight = flights_.take(peer_index, Flight::no_op);
     flight.signal_to = peer.board + offsetof(RailSlot, ready);
     flight.signal = state_.binding.sequence;
@@ -167,11 +167,11 @@ Status UcxLane::announced(int peer_index)
         const Status status = take_announcement(peer_index);
         if (failed(status)) return status;
     }
-    if (peer.buffer_bytes == binding.receive.length) return Status::ok;
+    if (peer.total == binding.total) return Status::ok;
     log(HIER_LOG_ERROR,
         "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "
         "%d",
-        binding.receive.length, static_cast<std::size_t>(peer.buffer_bytes), peer_index);
+        binding.total, static_cast<std::size_t>(peer.total), peer_index);
     return Status::mismatch;
 }
 
@@ -195,7 +195,8 @@ Status UcxLane::take_announcement(int peer_index)
     }
     peer.known = theirs.version;
     peer.buffer = theirs.address;
-    peer.buffer_bytes = theirs.length;
+    peer.is_bounce = theirs.is_bounce != 0;
+    peer.total = theirs.total;
     return Status::ok;
 }
 
@@ -206,16 +207,18 @@ Status UcxLane::put(const Transfer& transfer)
     const Binding& binding = state_.binding;
     const std::byte* from = binding.at(transfer.from, transfer.slice.source);
     if (binding.eager) {
-        return flights_.send_message(transfer.peer, transfer.op,
-                                     {.offset = transfer.slice.target, .count = transfer.count},
-                                     from, transfer.slice.length);
+        return flights_.send_message(
+            transfer.peer, transfer.op,
+            {.offset = transfer.slice.target, .packed = transfer.packed, .count = transfer.count},
+            from, transfer.slice.length);
     }
     Flight& flight = flights_.take(transfer.peer, transfer.op);
     flight.signal_to = peer.board + offsetof(RailSlot, arrivals);
     flight.signal = peer.last_signal = Signal::encode(binding.sequence, transfer.count);
     const bool is_on_device = binding.region(transfer.from).memory.kind == MemoryKind::device;
     if (is_on_device) flight.data_type = device_.type();
-    const std::uint64_t to = peer.buffer + transfer.slice.target;
+    const std::uint64_t to =
+        peer.buffer + (peer.is_bounce ? transfer.packed : transfer.slice.target);
     return flights_.launch(flight, from, transfer.slice.length, to, peer.buffer_key);
 }
 
@@ -307,7 +310,7 @@ bool UcxLane::have_parts_come()
 bool UcxLane::may_write(int peer, std::uint32_t count)
 {
     const Binding& binding = state_.binding;
-    if (state_.peer(peer).let_in < binding.sequence || binding.bounce.base != nullptr) return false;
+    if (state_.peer(peer).let_in < binding.sequence || binding.has_bounce()) return false;
     RailSlot& slot = state_.slot(peer);
     const bool writes_no_more =
         RailBoard::read(slot.stopped) != 0 || RailBoard::read(slot.goodbye) != 0;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A call on its way through the team.
+ *
+ * A large call goes part by part, and all ranks cut it alike: each part moves the same bytes of every block.
+ *
+ *     block of rank 0          block of rank 1          block of rank 2
+ *     |part 0|part 1|part 2|   |part 0|part 1|part 2|   |part 0|part 1|part 2|
+ *
+ *     begin   part 0: pack, start, test ..., unpack   part 1: pack, start, test ..., unpack   ...   end
+ *
+ * So a rank that stages its buffers needs memory for a part alone. Its bytes have the same places as in a
+ * buffer without gaps, because other ranks write there. Hence the memory for the result is as long as the
+ * result, but only the pages of the part that runs are there. */
+#ifndef MCA_COLL_HIER_RUN_H
+#define MCA_COLL_HIER_RUN_H
+
+#include "coll_hier_call.h"
+#include "coll_hier_staging.h"
+
+BEGIN_C_DECLS
+
+/* A buffer as the team sees it. */
+typedef struct {
+    hier_buffer all;
+    mca_coll_hier_staging_t staging;
+    /* Part by part, by the CPU: one stream for each block, or one for all if there is one part. NULL: all is packed
+     * before the first part, and unpacked after the last one; or nothing is staged. */
+    mca_coll_hier_stream_t* streams;
+    size_t stream_count;
+} mca_coll_hier_place_t;
+
+typedef struct {
+    const mca_coll_hier_call_t* call;
+    size_t part;         /* bytes of each block that a part moves; the last part may move less */
+    size_t first, bytes; /* of the part that runs */
+    mca_coll_hier_place_t send, receive; /* `send` is not used in place */
+    hier_request* request;
+} mca_coll_hier_run_t;
+
+/* coll_hier_run.c */
+/* Finds or borrows the memory that the team works on. */
+int mca_coll_hier_begin_run(mca_coll_hier_run_t* run, const mca_coll_hier_call_t* call);
+bool mca_coll_hier_has_parts(const mca_coll_hier_run_t* run);
+/* Starts the next part. Returns a code of MPI if this rank cannot pack its bytes. Else `*code` is what hier_start
+ * has returned. */
+int mca_coll_hier_start_part(mca_coll_hier_run_t* run, int* code);
+/* The part has ended well. */
+int mca_coll_hier_end_part(mca_coll_hier_run_t* run);
+/* `rc`: how the run has ended. After an error the memory stays lent. */
+int mca_coll_hier_end_run(mca_coll_hier_run_t* run, int rc);
+
+/* coll_hier_place.c */
+int mca_coll_hier_place_receive(mca_coll_hier_run_t* run);
+int mca_coll_hier_place_send(mca_coll_hier_run_t* run);
+void mca_coll_hier_leave_place(mca_coll_hier_place_t* place, bool has_failed);
+
+END_C_DECLS
+#endif
