@@ -151,14 +151,16 @@ inline void types_come_and_go(Caller& caller)
     constexpr int n = 24000;
     for (int round = 0; round < 12; ++round) {
         session.phase("types come and go, %d", round);
-        const int width = 1 << (round % 4);
-        Layout layout = round % 3 == 2 ? Layout::indexed({{n / 2, 4 * round}, {n / 2, 4 * n}}, i)
-                                       : Layout::vector(n / width, width, width + 1 + round, i);
-        const Exchange exchange(caller, layout, 1, Kind::device, round);
-        exchange.run(MPI_COMM_WORLD);
-        exchange.check();
-        MPI_Type_set_attr(layout.type, key, nullptr);
-        MPI_Type_free(&layout.type);
+        {
+            const int width = 1 << (round % 4);
+            const Layout layout = round % 3 == 2
+                                      ? Layout::indexed({{n / 2, 4 * round}, {n / 2, 4 * n}}, i)
+                                      : Layout::vector(n / width, width, width + 1 + round, i);
+            const Exchange exchange(caller, layout, 1, Kind::device, round);
+            exchange.run(MPI_COMM_WORLD);
+            exchange.check();
+            MPI_Type_set_attr(layout.type, key, nullptr);
+        }  // frees the type
         session.check(deleted_attributes == round + 1, "%d attributes of %d types are gone",
                       deleted_attributes, round + 1);
     }
