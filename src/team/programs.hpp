@@ -32,8 +32,8 @@ struct PreparedProgram {
 class Programs {
 public:
     static constexpr std::size_t max_kept = 64;
-    // Of all programs together. A larger one is kept until the next one is made. On 8,192 nodes of
-    // one rank a program has some 4 MiB.
+    // The memory of all programs together. A larger one is kept until the next one is made. On
+    // 8,192 nodes of one rank a program has some 4 MiB.
     static constexpr std::size_t max_bytes = 64 << 20;
 
     // How calls of this size travelled, if one of their programs is still kept.

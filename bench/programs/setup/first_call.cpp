@@ -29,7 +29,7 @@ struct Seconds {
     double first, second;
 };
 
-// Of the slowest rank.
+// The figures are those of the slowest rank.
 Seconds time_calls(MPI_Comm comm, std::size_t bytes)
 {
     int size = 0;

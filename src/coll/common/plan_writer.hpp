@@ -21,8 +21,8 @@ public:
     struct Buffers {
         Extent own;     // home of the rank's own block. The send buffer holds this block alone
         bool in_place;  // the own block is in the receive buffer already
-        // Of the bounce buffer, where the rank's network reaches nothing else. It outlives the
-        // writer.
+        // The places in the bounce buffer. nullptr: there is none, because the network reaches the
+        // rank's buffers. It outlives the writer.
         const BounceLayout* bounce;
     };
 

@@ -18,7 +18,7 @@ namespace hier {
 
 struct LanePeer {
     ucp_ep_h endpoint = nullptr;  // none until a route first needs the peer
-    // Who may write on whose board. The order of the words is drawn in wireup.hpp.
+    // These say which rank may write on the other's board. wireup.hpp draws their order.
     bool has_greeted = false;      // the peer has an endpoint to us
     bool is_welcome = false;       // it may write on our board, and says goodbye
     bool has_welcomed_us = false;  // we may write on its board ...
@@ -33,7 +33,7 @@ struct LanePeer {
     std::uint64_t told = 0;    // version of our announcement that the peer has
     std::uint64_t known = 0;   // version of the peer's announcement that buffer_key is for
     UcxRemoteKey buffer_key;
-    // Of that version. In a bounce buffer `buffer` is the place of this rank.
+    // The rest belongs to the same version. In a bounce buffer `buffer` is the place of this rank.
     std::uint64_t buffer = 0;
     bool is_bounce = false;
     std::uint64_t total = 0;        // bytes of the call's result
