@@ -90,7 +90,9 @@ public:
         }
         MPI_Type_create_struct(static_cast<int>(parts.size()), lengths.data(), places.data(),
                                types.data(), &layout.type);
-        return resized(layout.lower, layout.extent(), layout);
+        Layout result = resized(layout.lower, layout.extent(), layout);
+        MPI_Type_free(&layout.type);
+        return result;
     }
 
     static Layout resized(std::ptrdiff_t lower, std::ptrdiff_t extent, const Layout& inner)
