@@ -58,6 +58,26 @@ AC_DEFUN([HIER_CXX20], [
     AC_SUBST([HIER_CXX_STANDARD])
 ])
 
+# HIER_PRECOMPILED_HEADERS
+# PRECOMPILED_FLAGS: the options that include base/precompiled.hpp, where CXX is g++. g++ finds a precompiled header by the
+# name of the header. clang++ wants other options.
+AC_DEFUN([HIER_PRECOMPILED_HEADERS], [
+    AC_ARG_ENABLE([precompiled-headers],
+        [AS_HELP_STRING([--disable-precompiled-headers], [read the standard headers again for each file, as with clang++])],
+        [], [enable_precompiled_headers=yes])
+    AC_LANG_PUSH([C++])
+    AC_PREPROC_IFELSE([AC_LANG_SOURCE([[
+#ifdef __clang__
+#error clang
+#endif
+]])], [], [enable_precompiled_headers=no])
+    AC_LANG_POP([C++])
+    PRECOMPILED_FLAGS=
+    AS_IF([test "$enable_precompiled_headers" = yes], [PRECOMPILED_FLAGS="-include base/precompiled.hpp"])
+    AC_SUBST([PRECOMPILED_FLAGS])
+    AM_CONDITIONAL([PRECOMPILED_HEADERS], [test "$enable_precompiled_headers" = yes])
+])
+
 # HIER_SANITIZERS
 # Flags for the unit, model and simulated GPU tests and the libraries that they link. The component stays as it is:
 # mpirun's processes would have to preload the runtime of the sanitizer.

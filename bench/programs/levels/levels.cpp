@@ -23,8 +23,10 @@ std::string cut_hosts(const bench::Control& cut, int ranks_per_node)
 {
     const int now = cut.read().value_or(0);
     if (ranks_per_node == 0 && now != 0) {
-        return std::string(cut_name) + " is " + std::to_string(now) + ": say --ranks-per-node " +
-               std::to_string(now) + " instead";
+        const std::string number = std::to_string(now);
+        std::string is_cut = cut_name;
+        is_cut.append(" is ").append(number).append(": say --ranks-per-node ").append(number);
+        return is_cut.append(" instead");
     }
     if (ranks_per_node > 0 && !cut.write(ranks_per_node)) {
         return "--ranks-per-node: there is no " + std::string(cut_name) +
