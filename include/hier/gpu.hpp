@@ -53,6 +53,8 @@ public:
     virtual int devices() const = 0;  // > 0
     virtual int current_device() const = 0;
     virtual std::string pci_address(int device) const = 0;  // 0000:1b:00.0; empty: unknown
+    // Do the processes that share the device get it in turns, rather than together?
+    virtual bool gives_turns(int device) const = 0;
 
     // Tells in which memory `address` lies. Host memory that the runtime does not know is no error.
     virtual Status inspect(const void* address, Allocation& allocation) const = 0;
@@ -96,7 +98,7 @@ public:
 // function returns nullptr if there is no device, and `reason` says why. If the runtime did not say
 // whether there is a device, `is_broken` is set, and a later call may have an answer. `log` takes
 // later messages.
-inline constexpr const char* entry_point = "hier_gpu_open_9";
+inline constexpr const char* entry_point = "hier_gpu_open_10";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);
 

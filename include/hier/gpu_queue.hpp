@@ -25,6 +25,10 @@ struct Copy {
     std::size_t from_pitch = 0;
     // A copy of one row inside the queue's device that will probably be asked for again.
     bool recurs = false;
+    // No other copy of its lane is expected meanwhile. Then the queue asks its stream for the end of
+    // the copy, which takes the CPU longer than a mark, but costs the device nothing. All copies of
+    // a lane in one call of start() say the same.
+    bool is_alone = false;
 
     static constexpr int inside = 0;  // a device, or between a device and the host
     // To and from a bounce buffer. Such copies are many and small, and the network waits for them.

@@ -47,7 +47,8 @@ struct PeerRecord {
     std::int32_t first_pu;
     std::int32_t pid;         // in the node's process-id namespace
     std::int32_t cpus;        // cores of its host that the job may run on
-    std::int32_t has_device;  // 1: it uses a GPU runtime
+    std::int16_t devices;     // that its GPU runtime has; 0: it uses none
+    std::int16_t gpu_turns;   // 1: processes that share its GPU get it in turns
     std::uint64_t token;      // of the process, by chance
     std::uint64_t words;      // where the process lets others of its node try CMA
 };

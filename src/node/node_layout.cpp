@@ -27,6 +27,17 @@ std::size_t round_up(std::size_t bytes, std::size_t unit)
 
 std::size_t round_down_to_lines(std::size_t bytes) { return bytes / cache_line * cache_line; }
 
+// A turn at a GPU takes as long as copies of some 100 KiB, so larger blocks are published too, from
+// halves of 4 MiB in all. A block has a header.
+std::size_t wanted_half(const NodeNeeds& needs)
+{
+    constexpr std::size_t largest = 512 << 10, least = 64 << 10, all = 4 << 20;
+    if (!needs.share_gpus) return roomy_half;
+    if (!needs.gpu_turns) return roomy_half + page;
+    const std::size_t share = all / 2 / static_cast<std::size_t>(needs.ranks);
+    return std::clamp(round_up(share, page), least, largest) + page;
+}
+
 CellShape wanted_cells(const NodeNeeds& needs)
 {
     if (!needs.has_cma || needs.have_devices) return large_cells;
@@ -76,11 +87,11 @@ NodeLayout::NodeLayout(const NodeNeeds& needs) : ranks(needs.ranks)
     if (needs.have_devices && is_roomy)
         device_cell_rings = add_rings<DeviceCellEntry>(end, count, device_cells_per_peer, is_roomy);
     if (needs.has_areas) {
-        const bool publishes = !needs.have_devices;
+        const bool publishes = needs.publishes();
         cell_rings = add_rings<CellEntry>(end, count, is_roomy ? 16 : 8, is_roomy);
         cells = wanted_cells(needs);
         if (is_roomy) {
-            half = publishes ? roomy_half : 0;
+            half = publishes ? wanted_half(needs) : 0;
         } else {
             const std::size_t left = needs.max_bytes - std::min(end + page, needs.max_bytes);
             fit_area(*this, std::max(left / count, min_area), publishes);

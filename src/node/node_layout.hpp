@@ -59,6 +59,8 @@ struct RingTable {
 struct NodeNeeds {
     int ranks = 1;
     bool have_devices = false;  // any rank uses a GPU runtime
+    bool share_gpus = false;    // several ranks use the same GPU
+    bool gpu_turns = false;     // such ranks get it in turns
     bool share_cores = false;   // the host has more ranks than cores
     bool has_cma = false;
     bool has_areas = true;  // cells, and published blocks
@@ -66,6 +68,8 @@ struct NodeNeeds {
     // from some 300 ranks on it does not. Tests pack the words of few ranks.
     int max_roomy = 64;
     std::size_t max_bytes = 4 << 20;
+
+    bool publishes() const { return has_areas && (!have_devices || share_gpus); }
 };
 
 struct NodeLayout {

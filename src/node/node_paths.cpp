@@ -31,7 +31,7 @@ void add_host_paths(NodePaths& paths, const NodeContext& context, const NodeRank
     if (needs.has_areas) {
         context.segment->place_area(ranks.numa);
         paths.cells = std::make_unique<ShmCells>(context);
-        if (!needs.have_devices) paths.publish = std::make_unique<NodePublish>(context);
+        if (needs.publishes()) paths.publish = std::make_unique<NodePublish>(context);
     }
     paths.choice = PathChoice(needs.ranks, needs.has_cma, needs.has_areas, needs.have_devices,
                               max_through_cells);
@@ -67,6 +67,8 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
         std::make_unique<ReceiveOffer>(context, *paths.device_cells, tables, paths.cma != nullptr);
     paths.buffers = std::make_unique<PeerBuffers>(context, *paths.device_cells, tables);
     paths.engines = std::make_unique<CopyEngines>(context, paths.buffers.get());
+    if (paths.publish)
+        paths.device_publish = std::make_unique<DevicePublish>(context, *paths.publish);
     paths.name = "copy engines, " + paths.name;
 }
 

@@ -8,6 +8,7 @@
 
 #include "node/device/cells/device_cells.hpp"
 #include "node/device/copy_engines.hpp"
+#include "node/device/device_publish.hpp"
 #include "node/device/peer_buffers.hpp"
 #include "node/device/receive_offer.hpp"
 #include "node/host/cma_path.hpp"
@@ -23,6 +24,8 @@ namespace hier {
 struct NodeRanks {
     std::vector<CmaTarget> processes;  // by node rank
     bool have_devices = false;         // any rank uses a GPU runtime
+    bool share_gpus = false;           // several ranks use the same GPU; only on a single node
+    bool gpu_turns = false;            // such ranks get it in turns
     bool share_cores = false;          // the host has more ranks than cores
     int numa = -1;                     // the NUMA node for this rank's cells; -1: anywhere
 };
@@ -32,6 +35,7 @@ struct NodePaths {
     std::unique_ptr<CmaPath> cma;
     std::unique_ptr<ShmCells> cells;
     std::unique_ptr<NodePublish> publish;
+    std::unique_ptr<DevicePublish> device_publish;  // in its place, if ranks share GPUs
     // These exist if any rank uses a GPU. A rank that is alone on its node has engines only.
     std::unique_ptr<DeviceCells> device_cells;
     std::unique_ptr<ReceiveOffer> offer;

@@ -51,6 +51,8 @@ public:
     {
         NodeNeeds needs{.ranks = group_.size(),
                         .have_devices = ranks_.have_devices,
+                        .share_gpus = ranks_.share_gpus,
+                        .gpu_turns = ranks_.gpu_turns,
                         .share_cores = ranks_.share_cores,
                         .has_areas = attempt.has_areas};
         std::unique_ptr<NodeSegment> segment;

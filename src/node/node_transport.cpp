@@ -23,7 +23,11 @@ NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, const N
         context_.offers.resize(static_cast<std::size_t>(group.size()));
         offered_in_.resize(context_.offers.size());
     }
-    if (paths_.publish) published_.push_back(paths_.publish.get());
+    if (paths_.device_publish) {  // the engines choose the device of the call
+        published_ = {paths_.engines.get(), paths_.device_publish.get()};
+    } else if (paths_.publish) {
+        published_.push_back(paths_.publish.get());
+    }
     if (paths_.engines) others_.push_back(paths_.engines.get());
     if (paths_.cma) others_.push_back(paths_.cma.get());
     if (paths_.cells) others_.push_back(paths_.cells.get());
@@ -125,7 +129,9 @@ Status NodeTransport::take_offer(int peer, std::uint64_t sequence)
 
 Status NodeTransport::put(const Transfer& transfer)
 {
-    if (is_published()) return paths_.publish->put(transfer);
+    if (is_published())
+        return paths_.device_publish ? paths_.device_publish->put(transfer)
+                                     : paths_.publish->put(transfer);
     if (!segment_) return Status::bad_argument;
     const bool is_from_device =
         paths_.engines && is_of_device(context_.binding.region(transfer.from).memory);
@@ -153,7 +159,8 @@ Status NodeTransport::copy(const Transfer& transfer)
     const Binding& binding = context_.binding;
     if (paths_.engines && (is_of_device(binding.region(transfer.from).memory) ||
                            is_of_device(binding.region(transfer.to).memory)))
-        return paths_.engines->copy(transfer);
+        return is_published() ? paths_.device_publish->copy(transfer)
+                              : paths_.engines->copy(transfer);
     std::memcpy(binding.at(transfer.to, transfer.slice.target), context_.source(transfer),
                 transfer.slice.length);
     return Status::ok;
@@ -166,7 +173,9 @@ void NodeTransport::submit(Completions& completions)
 
 std::uint32_t NodeTransport::arrived(int peer)
 {
-    if (is_published()) return paths_.publish->arrived(peer);
+    if (is_published())
+        return paths_.device_publish ? paths_.device_publish->arrived(peer)
+                                     : paths_.publish->arrived(peer);
     std::uint32_t count = 0;
     for (const NodePath* path : active_) count += path->arrived(peer);
     return count;
@@ -184,7 +193,9 @@ Status NodeTransport::progress(Completions& completions)
 {
     Status status = paths_.engines ? paths_.engines->progress(completions) : Status::ok;
     if (!failed(status) && context_.has_failed() && !context_.raised) status = Status::peer_failed;
-    if (is_published()) return failed(status) ? status : paths_.publish->progress(completions);
+    if (is_published() && !failed(status))
+        return paths_.device_publish ? paths_.device_publish->progress(completions)
+                                     : paths_.publish->progress(completions);
     for (NodePath* path : active_) {
         if (failed(status)) break;
         if (path != paths_.engines.get()) status = path->progress(completions);
@@ -239,7 +250,8 @@ void NodeTransport::raise(Status status)
 void NodeTransport::stop()
 {
     const bool may_go_on = (paths_.engines && paths_.engines->has_hung()) ||
-                           (paths_.device_cells && paths_.device_cells->has_hung());
+                           (paths_.device_cells && paths_.device_cells->has_hung()) ||
+                           (paths_.device_publish && paths_.device_publish->has_hung());
     if (segment_ && !may_go_on)
         segment_->slot(segment_->rank()).stopped.store(1, std::memory_order_release);
 }

@@ -32,9 +32,10 @@ PeerRecord own_record()
     self.words = target.words;
     const gpu::Runtime* runtime = gpu::runtime();
     if (runtime == nullptr) return self;
-    self.has_device = 1;
+    self.devices = static_cast<std::int16_t>(runtime->devices());
     const int used = gpu::used_device();
     const int device = used >= 0 ? used : runtime->current_device();
+    self.gpu_turns = runtime->gives_turns(device) ? 1 : 0;
     self.gpu = position_of_pci(runtime->pci_address(device));
     return self;
 }

@@ -27,6 +27,7 @@ struct RateRecord {
     std::int32_t stages;       // 1: its network does not reach device memory
     std::int32_t in_order;     // 1: its network delivers in order
     std::uint64_t publish;     // Rates::publish_space
+    std::int64_t turns;        // 1: processes that share its GPU get it in turns
     enum Source : std::int32_t { stated, told, assumed };
 };
 static_assert(std::is_trivially_copyable_v<RateRecord>);

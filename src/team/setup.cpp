@@ -3,6 +3,7 @@
 #include <exception>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -28,14 +29,34 @@ bool shares_cores(const Records& records, const PeerRecord& self)
            }) > self.cpus;
 }
 
+// Must some ranks of the node use the same GPU? Several ranks name the same one, and none of them
+// sees as many as there are ranks. A rank that has not chosen yet names the runtime's default.
+bool share_gpus(std::span<const int> members, const Records& records)
+{
+    std::set<std::int64_t> named;
+    int fewest = std::numeric_limits<int>::max(), most = 0;
+    for (const int member : members) {
+        const PeerRecord& record = records[static_cast<std::size_t>(member)];
+        named.insert(record.gpu.pci);
+        fewest = std::min<int>(fewest, record.devices);
+        most = std::max<int>(most, record.devices);
+    }
+    const auto ranks = static_cast<int>(members.size());
+    return fewest > 0 && most < ranks && static_cast<int>(named.size()) < ranks;
+}
+
 NodeRanks node_ranks(const Topology& topology, const Records& records, int rank)
 {
     NodeRanks ranks;
     ranks.numa = memory_node(records[static_cast<std::size_t>(rank)]);
-    for (const int member : topology.ranks_on(topology.node_of(rank))) {
+    const auto members = topology.ranks_on(topology.node_of(rank));
+    // On several nodes blocks come from the network too, and each would take copies of its own.
+    ranks.share_gpus = topology.nodes() == 1 && share_gpus(members, records);
+    for (const int member : members) {
         const PeerRecord& record = records[static_cast<std::size_t>(member)];
         ranks.processes.push_back({record.pid, record.token, record.words});
-        ranks.have_devices = ranks.have_devices || record.has_device != 0;
+        ranks.have_devices = ranks.have_devices || record.devices > 0;
+        ranks.gpu_turns = ranks.gpu_turns || record.gpu_turns != 0;
         ranks.share_cores = ranks.share_cores || shares_cores(records, record);
     }
     return ranks;
@@ -64,8 +85,9 @@ const NetworkTraits& network_of(const TeamSetup& setup)
 
 TeamRates measure(const TeamSetup& setup, const Group& team, const PeerRecord& self)
 {
-    RateRecord own = own_rates(setup.config, self.has_device != 0, network_of(setup));
+    RateRecord own = own_rates(setup.config, self.devices > 0, network_of(setup));
     own.publish = setup.node->publish_space();
+    own.turns = self.gpu_turns;
     const auto records = team.collect(own);
     require_sound(team, records, "its rates");
     return team_rates(records, setup.topology);

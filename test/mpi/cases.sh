@@ -40,6 +40,7 @@
 #   gdr        all or odd: UCX says on these ranks that it knows device memory; the CPU reaches this memory
 #   refuses    what the simulated CUDA cannot do (CUDA_SIM_REFUSES)
 #   gpu_links  the value of CUDA_SIM_LINKS; direct: each pair of simulated CUDA devices has a link of its own
+#   devices    how many GPUs there are [16]. With fewer than ranks, ranks share GPUs.
 #   modules    where hier looks for its GPU modules (HIER_GPU_MODULES)
 #   leaves     the kind of GPU object that may be alive when a process ends, or anything [none]
 #
@@ -180,7 +181,8 @@ fuzz threads-3-by-2 4 ranks=3 node_size=2 -- fuzz --expect hier --threads 2
 fuzz gpu 2 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier
 fuzz gpu-gdr 1 ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" \
     -- gpu_fuzz --expect hier
-fuzz gpu-cuda 2 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
+fuzz gpu-shared 1 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier
+fuzz gpu-cuda 1 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
 fuzz gpu-cuda-gdr 1 ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- gpu_fuzz --expect hier
 case_ fuzz-notices-a-wrong-bit ranks=2 status=error says="alone: fuzz --seed 3 --case 17" \
@@ -239,6 +241,18 @@ case_ gpu-cuda-without-peers ranks=3 gpu=20 runtime=cuda mca="coll_hier_gpu_peer
     -- gpu --expect hier --meetings 5 --large 1 --mappings 0
 case_ gpu-cuda-links-one-by-one ranks=3 gpu=20 runtime=cuda gpu_links=direct mca="coll_hier_verbose 1" \
     says="GPUs are linked one by one: copies to all peers at once" -- gpu --expect hier --meetings 1 --large 1
+# Ranks that share GPUs publish small blocks.
+case_ gpu-shared-4-by-0 ranks=4 gpu=20 devices=1 -- gpu --expect hier --meetings 12 --large 1
+case_ gpu-shared-5-by-0 ranks=5 gpu=20 devices=2 -- gpu --expect hier --meetings 5 --large 1
+case_ gpu-shared-datatypes ranks=3 gpu=2 devices=1 -- gpu_datatypes --expect hier --one-node 1
+case_ gpu-shared-late ranks=3 gpu=20 devices=1 -- gpu_late --expect hier
+case_ gpu-shared-lifetime ranks=3 gpu=20 devices=1 -- gpu_lifetime --expect hier
+case_ gpu-shared-faults ranks=3 gpu=5 devices=1 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --step 3
+case_ gpu-cuda-shared-4-by-0 ranks=4 gpu=20 devices=1 runtime=cuda mca="coll_hier_verbose 1" \
+    says="16 bytes a rank: published inside the node" -- gpu --expect hier --meetings 5 --large 1
+case_ gpu-cuda-shared-in-turns ranks=4 gpu=20 devices=1 runtime=cuda refuses=mps mca="coll_hier_verbose 1" \
+    says="262144 bytes a rank: published inside the node" directory=bench \
+    -- allgather --sizes 1,16,4k,65537,256k,1m --iterations 5 --validate all --memory device --in-place
 case_ gpu-cuda-gdr ranks=4 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1" says="UCX tcp on [^,]*, device memory directly" \
     -- gpu --expect hier --meetings 5 --large 1 --gdr 1

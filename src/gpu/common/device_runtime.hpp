@@ -18,6 +18,7 @@ public:
     int devices() const override { return devices_; }
     int current_device() const override;
     std::string pci_address(int device) const override;
+    bool gives_turns(int device) const override { return platform_gives_turns(device); }
     Status inspect(const void* address, Allocation& allocation) const override;
     bool is_there(const std::byte* base, std::uint64_t id, int device) const override;
     bool export_memory(const Allocation& allocation, IpcHandle& handle) const override;

@@ -19,6 +19,9 @@ extern const bool platform_needs_acquire;
 
 extern const Platform platform;
 
+// See Runtime::gives_turns().
+bool platform_gives_turns(int device);
+
 // False: the platform cannot be used, and `cause` says why.
 bool platform_open(const char*& cause);
 // A pointer that the runtime does not know is one to host memory.

@@ -56,6 +56,11 @@ hipError_t StreamMarks::add(std::uint64_t ticket, std::size_t stream, hipStream_
     return error;
 }
 
+void StreamMarks::add_end(std::uint64_t ticket, std::size_t stream, hipStream_t handle)
+{
+    marks_.push_back({ticket, stream, handle, 0, {}, false, true});
+}
+
 hipError_t StreamMarks::take_event(Mark& mark)
 {
     std::vector<Event>& spare = spare_events_[mark.is_barrier ? 1 : 0];
@@ -75,12 +80,12 @@ hipError_t StreamMarks::look(const Mark& mark)
 {
     // A stream that has failed stores no more words, so the stream is asked now and then.
     constexpr unsigned looks_per_query = 4096;
-    if (words_ != nullptr) {
+    if (words_ != nullptr && !mark.is_end) {
         if (words_[mark.stream].load(std::memory_order_acquire) >= mark.value) return hipSuccess;
         if (++looks_ % looks_per_query != 0) return hipErrorNotReady;
     }
     const CapturePass pass;
-    return words_ != nullptr ? hipStreamQuery(mark.handle) : hipEventQuery(mark.event.get());
+    return mark.event ? hipEventQuery(mark.event.get()) : hipStreamQuery(mark.handle);
 }
 
 hipError_t StreamMarks::look(std::uint64_t ticket)

@@ -40,6 +40,9 @@ public:
     // belong to this stream. A barrier is a mark without copies.
     hipError_t add(std::uint64_t ticket, std::size_t stream, hipStream_t handle,
                    std::vector<Word>& words, bool is_barrier);
+    // A mark that costs the device nothing: the end of all that the stream has been given, and will
+    // have been given when look() asks.
+    void add_end(std::uint64_t ticket, std::size_t stream, hipStream_t handle);
     // Looks at the marks of this ticket, and drops those that are reached. hipErrorNotReady: there
     // are others. Any other error is that of a copy.
     hipError_t look(std::uint64_t ticket);
@@ -53,6 +56,7 @@ private:
         std::uint64_t value;  // the stream's word has it when the copies are done
         Event event;          // if the device stores no words
         bool is_barrier;
+        bool is_end = false;  // see add_end()
     };
 
     hipError_t take_event(Mark& mark);

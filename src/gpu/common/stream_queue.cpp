@@ -129,9 +129,14 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
         // A call without copies is a barrier: one mark, in stream 0.
         if (s.copies.empty() && !(copies.empty() && i == 0)) continue;
         const bool is_started = i == stream_of(Copy::inside) && (is_ahead || start_prepared());
+        const bool is_alone = !s.copies.empty() && s.copies[0].is_alone && s.words.empty();
         hipError_t error = is_started ? hipSuccess : copy_all(s.handle, s.copies);
         s.copies.clear();
         if (error != hipSuccess) return failed_start("starting copies", error);
+        if (is_alone) {
+            marks_.add_end(ticket, i, s.handle);
+            continue;
+        }
         error = marks_.add(ticket, i, s.handle, s.words, copies.empty());
         if (error != hipSuccess) return failed_start("marking the end of copies", error);
     }

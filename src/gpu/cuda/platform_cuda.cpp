@@ -233,6 +233,15 @@ std::uint64_t context_of(int device)
 
 std::uint64_t current_context() { return number_of(nullptr); }
 
+// Only MPS lets processes use a device together.
+bool platform_gives_turns(int device)
+{
+    constexpr auto mps_enabled = static_cast<CUdevice_attribute>(133);  // since CUDA 12.4
+    int has_mps = 0;
+    return driver.device_get_attribute(&has_mps, mps_enabled, device) != CUDA_SUCCESS ||
+           has_mps == 0;
+}
+
 hipError_t platform_try(hipStream_t, WaitLimit, TrialMemory&) { return hipSuccess; }
 
 // Writes must be ordered for the owner alone, because only the owner's kernels and copy engines

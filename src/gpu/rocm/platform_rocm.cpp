@@ -18,6 +18,9 @@ const bool platform_needs_acquire = true;
 
 bool platform_open(const char*&) { return true; }
 
+// The queues of several processes run side by side.
+bool platform_gives_turns(int) { return false; }
+
 hipError_t inspect_pointer(const void* address, Allocation& allocation)
 {
     hipPointerAttribute_t attributes{};

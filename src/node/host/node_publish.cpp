@@ -26,8 +26,16 @@ Status NodePublish::begin()
 
 Status NodePublish::put(const Transfer& transfer)
 {
-    const Slice slice = transfer.slice;
-    const Binding& binding = context_.binding;
+    std::byte* bytes = nullptr;
+    const Status status = place(transfer.slice, bytes);
+    if (failed(status)) return status;
+    std::memcpy(bytes, context_.source(transfer), transfer.slice.length);
+    show();
+    return Status::ok;
+}
+
+Status NodePublish::place(const Slice& slice, std::byte*& bytes)
+{
     Half& to = half(rank_);
     const std::size_t next = after(written_, slice.length);
     if (slice.length > space_ || next > space_) {
@@ -39,11 +47,16 @@ Status NodePublish::put(const Transfer& transfer)
     const Block block{slice.target, slice.length};
     std::byte* const at = blocks_of(to) + written_;
     std::memcpy(at, &block, sizeof block);
-    std::memcpy(at + sizeof block, context_.source(transfer), slice.length);
-    if (blocks_ == 0) to.total = binding.total;
+    if (blocks_ == 0) to.total = context_.binding.total;
     written_ = next;
-    to.signal.store(Signal::encode(binding.sequence, ++blocks_), std::memory_order_release);
+    bytes = at + sizeof block;
     return Status::ok;
+}
+
+void NodePublish::show()
+{
+    half(rank_).signal.store(Signal::encode(context_.binding.sequence, ++blocks_),
+                             std::memory_order_release);
 }
 
 Status NodePublish::entered(int peer) const
@@ -59,23 +72,38 @@ Status NodePublish::entered(int peer) const
     return Status::mismatch;
 }
 
+Status NodePublish::read(int peer, Half& from, std::size_t at, Arrived& block) const
+{
+    Block told{};
+    if (fits(at, sizeof told, space_)) std::memcpy(&told, blocks_of(from) + at, sizeof told);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
+    const char* const fault = fault_of_block(at + sizeof told, told.offset, told.length, space_,
+                                             context_.binding.receive.length);
+    if (fault != nullptr) {
+        if (entered(peer) != Status::mismatch)  // else the cause has been logged
+            log(HIER_LOG_ERROR, "node rank %d published %s", peer, fault);
+        return Status::mismatch;
+    }
+    block = {blocks_of(from) + at + sizeof told, told.offset, told.length};
+    return Status::ok;
+}
+
+Status NodePublish::first(int rank, Arrived& block) const
+{
+    Half& from = half(rank);
+    const std::uint64_t word = from.signal.load(std::memory_order_acquire);
+    if (Signal::count(word, context_.binding.sequence) == 0) return Status::in_progress;
+    return read(rank, from, 0, block);
+}
+
 Status NodePublish::copy_out(int peer, Half& from, std::uint32_t blocks, std::size_t& copied)
 {
     Reader& in = incoming_[index(peer)];
     while (in.blocks < blocks && copied < bytes_per_pass) {
-        const Region& into = context_.binding.receive;
-        Block block{};
-        if (fits(in.at, sizeof block, space_))
-            std::memcpy(&block, blocks_of(from) + in.at, sizeof block);
-        std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
-        const char* const fault =
-            fault_of_block(in.at + sizeof block, block.offset, block.length, space_, into.length);
-        if (fault != nullptr) {
-            if (entered(peer) != Status::mismatch)  // else the cause has been logged
-                log(HIER_LOG_ERROR, "node rank %d published %s", peer, fault);
-            return Status::mismatch;
-        }
-        std::memcpy(into.base + block.offset, blocks_of(from) + in.at + sizeof block, block.length);
+        Arrived block{};
+        const Status status = read(peer, from, in.at, block);
+        if (failed(status)) return status;
+        std::memcpy(context_.binding.receive.base + block.offset, block.bytes, block.length);
         copied += block.length;
         in.at = after(in.at, block.length);
         in.blocks++;

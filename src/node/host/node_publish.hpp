@@ -42,9 +42,19 @@ public:
     Status begin() override;
     // Lets all other ranks read the slice. The put is done when this returns.
     Status put(const Transfer& transfer) override;
+    // The same in two halves. Sets `bytes` to where the bytes of the slice go; show() follows when
+    // they are there.
+    Status place(const Slice& slice, std::byte*& bytes);
+    void show();
     // Has the peer published a block in this call? mismatch: its buffer has another size.
     Status entered(int peer) const;
     std::uint32_t arrived(int peer) const override { return incoming_[index(peer)].blocks; }
+    struct Arrived {
+        const std::byte* bytes;
+        std::size_t offset, length;  // in the receive buffers; it has been checked
+    };
+    // The first block of a rank in this call. in_progress: it has not arrived.
+    Status first(int rank, Arrived& block) const;
     // Copies blocks out that have arrived, up to a limit in one pass.
     Status progress(Completions& completions) override;
     bool idle() override { return true; }
@@ -82,6 +92,8 @@ private:
     {
         return reinterpret_cast<std::byte*>(&half) + sizeof(Half);
     }
+    // The block of `peer` whose header is at `at` in its half.
+    Status read(int peer, Half& from, std::size_t at, Arrived& block) const;
     Status copy_out(int peer, Half& from, std::uint32_t blocks, std::size_t& copied);
 
     const NodeContext& context_;

@@ -55,7 +55,7 @@ std::vector<std::string> seeds()
     PeerRecord other = record;
     other.node_key = 2;
     other.gpu.pci = 0x1b00;
-    other.has_device = 1;
+    other.devices = 1;
     return {std::string(1, '\0') + seed(record) + seed(record) + seed(other) + seed(other),
             std::string(1, '\1') + seed(record) + seed(other) + seed(record)};
 }

@@ -29,6 +29,7 @@ bool completes_copies(const void* memory);
 //   mapping      memory of peers
 //   graphs       graphs
 //   addresses    host addresses for registered host memory, as under WSL
+//   mps          processes use a device together
 //   unprepared   copies of up to 4 MiB inside a device, in cudaMalloc's memory, without a graph
 bool refuses(const char* what);
 

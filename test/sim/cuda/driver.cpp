@@ -99,6 +99,11 @@ CUresult cuDeviceGetCount(int*) { return CUDA_ERROR_NO_DEVICE; }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice)
 {
+    constexpr auto mps_enabled = static_cast<CUdevice_attribute>(133);
+    if (attribute == mps_enabled) {
+        *value = cuda_sim::refuses("mps") ? 0 : 1;
+        return CUDA_SUCCESS;
+    }
     if (attribute != CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS &&
         attribute != CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM)
         cuda_sim::give_up("this attribute of a device");

@@ -78,6 +78,26 @@ void test_the_least_publish_counts(void**)
     assert_int_equal(team_rates(records, two_nodes()).rates.publish_space, 0);
 }
 
+// Ranks on a GPU of their own publish nothing in device memory. Others do, and larger blocks if the
+// GPU is given in turns.
+void test_publishing_on_shared_gpus(void**)
+{
+    for (const int ranks : {2, 4, 8}) {
+        const std::vector<int> one_node(static_cast<std::size_t>(ranks), 0);
+        const Topology node(one_node);
+        std::vector<RateRecord> records(static_cast<std::size_t>(ranks), record("a", giga, true));
+        const Rates alone = team_rates(records, node).rates;
+        assert_int_equal(alone.publish_space, 0);
+        for (RateRecord& r : records) r.publish = 100000;
+        const Rates shared = team_rates(records, node).rates;
+        assert_true(shared.detour > 0 && shared.small_bytes == (ranks == 2   ? 0
+                                                                : ranks == 4 ? 8 << 10
+                                                                             : 32 << 10));
+        records[1].turns = 1;
+        assert_true(team_rates(records, node).rates.small_bytes >= 100000);
+    }
+}
+
 void test_devices_of_the_poorest_node(void**)
 {
     std::vector<RateRecord> records{record("a", giga), record("b", giga), record("a", giga),
@@ -160,6 +180,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_the_slowest_counts),
         cmocka_unit_test(test_the_least_memory_counts),
         cmocka_unit_test(test_the_least_publish_counts),
+        cmocka_unit_test(test_publishing_on_shared_gpus),
         cmocka_unit_test(test_devices_of_the_poorest_node),
         cmocka_unit_test(test_several_devices_a_rank),
         cmocka_unit_test(test_gpus_only_where_all_use_them),

@@ -193,7 +193,7 @@ void test_wrong_records(void**)
     assert_null(fault_of(good));
     PeerRecord bad[4] = {good, good, good, good};
     bad[0].pid = 0;
-    bad[1].has_device = 2;
+    bad[1].devices = -1;
     bad[2].gpu.root_port = -2;
     bad[3].gpu.pci = INT64_MIN;
     for (const PeerRecord& record : bad) assert_non_null(fault_of(record));

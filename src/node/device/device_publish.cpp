@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node/device/device_publish.hpp"
+
+#include <cstring>
+
+#include "gpu/runtime.hpp"
+
+namespace hier {
+
+DevicePublish::DevicePublish(NodeContext& context, NodePublish& published)
+    : context_(context), published_(published)
+{
+}
+
+Status DevicePublish::begin()
+{
+    out_.reset();
+    in_.reset();
+    own_.reset();
+    has_landed_ = false;
+    return published_.begin();
+}
+
+// Copies to memory that the runtime does not know are right too, but slow.
+Status DevicePublish::start(std::optional<Started>& started, std::uint32_t op)
+{
+    (void)context_.segment->register_with(context_.device);
+    std::uint64_t ticket = 0;
+    const Status status = context_.queue->start(copies_, {}, ticket);
+    has_hung_ = has_hung_ || status == Status::timed_out;
+    if (failed(status)) return status;
+    started = {ticket, op};
+    return Status::in_progress;
+}
+
+Status DevicePublish::reached(const std::optional<Started>& started)
+{
+    if (!started) return Status::ok;
+    const Status status = context_.queue->reached(started->ticket);
+    has_hung_ = has_hung_ || status == Status::timed_out;
+    return status;
+}
+
+Status DevicePublish::put(const Transfer& transfer)
+{
+    if (!is_of_device(context_.binding.region(transfer.from).memory))
+        return published_.put(transfer);
+    std::byte* bytes = nullptr;
+    const Status status = published_.place(transfer.slice, bytes);
+    if (failed(status)) return status;
+    copies_ = {{.to = bytes,
+                .from = context_.source(transfer),
+                .bytes = transfer.slice.length,
+                .lane = gpu::Copy::to_host,
+                .is_alone = true}};
+    return start(out_, transfer.op);
+}
+
+Status DevicePublish::copy(const Transfer& transfer)
+{
+    own_ = transfer.op;
+    return Status::in_progress;
+}
+
+Status DevicePublish::end_put(Completions& completions)
+{
+    const Status status = reached(out_);
+    if (!out_ || status == Status::in_progress) return status;
+    const std::uint32_t op = out_->op;
+    out_.reset();
+    if (!failed(status)) published_.show();
+    completions.complete(op, status);
+    return status;
+}
+
+// A block joins the rows before it if it has the same length and lies the same pitches further on.
+void DevicePublish::add_to_rows(const NodePublish::Arrived& block)
+{
+    std::byte* const to = context_.binding.receive.base + block.offset;
+    const auto distance = [](const void* from, const void* at) {
+        return static_cast<const std::byte*>(at) - static_cast<const std::byte*>(from);
+    };
+    if (!copies_.empty() && copies_.back().bytes == block.length) {
+        gpu::Copy& rows = copies_.back();
+        const auto count = static_cast<std::ptrdiff_t>(rows.rows);
+        const auto least = static_cast<std::ptrdiff_t>(block.length);
+        const std::ptrdiff_t to_pitch = distance(rows.to, to) / count;
+        const std::ptrdiff_t from_pitch = distance(rows.from, block.bytes) / count;
+        const bool is_regular = to_pitch * count == distance(rows.to, to) &&
+                                from_pitch * count == distance(rows.from, block.bytes) &&
+                                to_pitch >= least && from_pitch >= least;
+        if (is_regular &&
+            (count == 1 || (static_cast<std::size_t>(to_pitch) == rows.to_pitch &&
+                            static_cast<std::size_t>(from_pitch) == rows.from_pitch))) {
+            rows.rows++;
+            rows.to_pitch = static_cast<std::size_t>(to_pitch);
+            rows.from_pitch = static_cast<std::size_t>(from_pitch);
+            return;
+        }
+    }
+    copies_.push_back({.to = to,
+                       .from = block.bytes,
+                       .bytes = block.length,
+                       .lane = gpu::Copy::from_host,
+                       .is_alone = true});
+}
+
+// Starts when the blocks of all ranks are there.
+Status DevicePublish::copy_in()
+{
+    copies_.clear();
+    for (int rank = 0; rank < context_.size(); rank++) {
+        NodePublish::Arrived block{};
+        const Status status = published_.first(rank, block);
+        if (status != Status::ok) return status;
+        add_to_rows(block);
+    }
+    return start(in_, 0);
+}
+
+Status DevicePublish::copy_own_to_host()
+{
+    NodePublish::Arrived block{};
+    const Status status = published_.first(context_.rank(), block);
+    if (status == Status::ok)
+        std::memcpy(context_.binding.receive.base + block.offset, block.bytes, block.length);
+    return status;
+}
+
+std::uint32_t DevicePublish::arrived(int peer) const
+{
+    if (!receives_on_device()) return published_.arrived(peer);
+    return has_landed_ ? 1 : 0;
+}
+
+Status DevicePublish::progress(Completions& completions)
+{
+    Status status = end_put(completions);
+    if (failed(status) || context_.raised) return failed(status) ? status : Status::ok;
+    if (!receives_on_device()) {
+        status = published_.progress(completions);
+        if (own_ && !failed(status)) status = copy_own_to_host();
+    } else if (!has_landed_) {
+        status = in_ ? reached(in_) : copy_in();
+        has_landed_ = status == Status::ok;
+    }
+    if (own_ && status == Status::ok) {
+        completions.complete(*own_, status);
+        own_.reset();
+    }
+    return failed(status) ? status : Status::ok;
+}
+
+bool DevicePublish::idle()
+{
+    return reached(out_) != Status::in_progress && reached(in_) != Status::in_progress &&
+           !has_hung_;
+}
+
+}  // namespace hier

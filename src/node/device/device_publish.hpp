@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Small blocks in device memory, between ranks that share GPUs. They take two copies per rank,
+// however many ranks there are: the own block out to the published half (node_publish.hpp), and the
+// blocks of all ranks in from their halves, as the rows of one copy.
+//
+//   rank 0's memory  --copy-->  half of rank 0  |
+//   rank 1's memory  --copy-->  half of rank 1  |--one copy of rows-->  receive buffer
+//   ...                                         |
+//
+// Copy engines take a copy for each peer, and ranks that share a GPU wait for each other's. Without
+// MPS the driver even gives the processes turns of about 0.3 ms, but it makes neither of these two
+// copies wait for one. The own block comes in with the others, because a copy inside the device
+// would wait. Buffers may also be host memory, on any rank.
+//
+// Each rank puts one block in a call. On a node of G ranks a rank moves S bytes out of its device
+// and G*S in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "hier/gpu.hpp"
+#include "node/host/node_publish.hpp"
+#include "node/node_path.hpp"
+
+namespace hier {
+
+class DevicePublish final : public NodePath {
+public:
+    DevicePublish(NodeContext& context, NodePublish& published);
+
+    // CopyEngines has chosen the device of the call.
+    Status begin() override;
+    Status put(const Transfer& transfer) override;
+    // Of the own block into the receive buffer.
+    Status copy(const Transfer& transfer);
+    std::uint32_t arrived(int peer) const override;
+    Status progress(Completions& completions) override;
+    bool idle() override;
+    void end() override {}
+    // Has a copy exceeded its bound? It may go on for ever.
+    bool has_hung() const { return has_hung_; }
+
+private:
+    // Copies that were started together.
+    struct Started {
+        std::uint64_t ticket;
+        std::uint32_t op;  // of the put
+    };
+
+    bool receives_on_device() const { return is_of_device(context_.binding.receive.memory); }
+    Status start(std::optional<Started>& started, std::uint32_t op);
+    // ok: the copies are done, or there were none.
+    Status reached(const std::optional<Started>& started);
+    void add_to_rows(const NodePublish::Arrived& block);
+    Status end_put(Completions& completions);
+    Status copy_in();
+    Status copy_own_to_host();
+
+    NodeContext& context_;
+    NodePublish& published_;
+    std::optional<Started> out_, in_;
+    std::optional<std::uint32_t> own_;  // the copy of the own block
+    bool has_landed_ = false;           // all blocks are in the receive buffer
+    bool has_hung_ = false;
+    std::vector<gpu::Copy> copies_;  // about to be started
+};
+
+}  // namespace hier
