@@ -249,7 +249,7 @@ case_ gpu-shared-late ranks=3 gpu=20 devices=1 -- gpu_late --expect hier
 case_ gpu-shared-lifetime ranks=3 gpu=20 devices=1 -- gpu_lifetime --expect hier
 case_ gpu-shared-faults ranks=3 gpu=5 devices=1 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --step 3
 case_ gpu-cuda-shared-4-by-0 ranks=4 gpu=20 devices=1 runtime=cuda mca="coll_hier_verbose 1" \
-    says="16 bytes a rank: published inside the node" -- gpu --expect hier --meetings 5 --large 1
+    says="4097 bytes a rank: published inside the node" -- gpu --expect hier --meetings 5 --large 1
 case_ gpu-cuda-shared-in-turns ranks=4 gpu=20 devices=1 runtime=cuda refuses=mps mca="coll_hier_verbose 1" \
     says="262144 bytes a rank: published inside the node" directory=bench \
     -- allgather --sizes 1,16,4k,65537,256k,1m --iterations 5 --validate all --memory device --in-place
