@@ -34,11 +34,10 @@ constexpr double device_memory = 1000 * giga;
 constexpr double device_detour = 20e-6;
 constexpr double device_stage = 25 * giga;  // PCIe 4 x16
 
-// Blocks in device memory, published between ranks that share GPUs: two copies, and about as much
-// again for each further rank, because one device serves all. Measured on an H100 with 2, 4 and 8
-// ranks, 16 B.
+// A published block in device memory, if ranks share GPUs: the model then expects 10 us and 5 us more
+// for each rank. Measured on an H100, 16 B: 24 to 26, 33 to 38 and 53 to 56 us with 2, 4 and 8 ranks.
 constexpr double device_publish_latency = 10e-6;
-// The fallback module with staging, on the same GPU: this and so much more for each rank.
+// The fallback module with staging, on the same GPU under MPS: this and so much more for each rank.
 constexpr double shared_detour = 11e-6, shared_detour_rank = 7e-6;
 
 // UCX takes an interface that does not tell its rate for one of 100 Mbit/s.
@@ -113,7 +112,6 @@ RateRecord slowest_of(std::span<const RateRecord> records)
         slowest.max_bytes = std::min(slowest.max_bytes, r.max_bytes);
         slowest.stages = std::max(slowest.stages, r.stages);
         slowest.publish = std::min(slowest.publish, r.publish);
-        slowest.turns = std::max(slowest.turns, r.turns);
         if (r.nic < slowest.nic) {
             slowest.nic = r.nic;
             slowest.nic_is = r.nic_is;
@@ -157,10 +155,13 @@ Rates rates_of(const RateRecord& slowest, bool has_devices)
 
 // The largest block that ranks on shared GPUs publish. Copy engines take the same time for any
 // block up to 1 MiB: that of a turn, or, without turns, what the ranks' copies cost each other. Then
-// publishing wins with 4 and 8 ranks on an H100 under MPS, us at 16 B, 8 KiB, 32 KiB and 64 KiB:
+// they take 21 us with 2 ranks, 46 to 50 with 4, and 127 to 153 with 8. Published blocks take, in us,
+// on an H100 under MPS:
 //
-//     4 ranks, published    38  45   -   -       8 ranks, published    56  68 104 148
-//              engines      47  47  47  44                engines     127 130 130 139
+//                16 B   4 KiB   16 KiB   32 KiB   64 KiB
+//     2 ranks      24
+//     4 ranks      38      43       50
+//     8 ranks      56      62       79      104      148
 std::size_t largest_on_shared_gpus(int ranks, bool get_turns)
 {
     if (get_turns) return std::numeric_limits<std::size_t>::max();
@@ -168,9 +169,9 @@ std::size_t largest_on_shared_gpus(int ranks, bool get_turns)
 }
 
 // Only a node whose ranks share GPUs publishes device memory.
-void suit_shared_gpus(Rates& rates, const RateRecord& slowest, int ranks)
+void suit_shared_gpus(Rates& rates, int ranks, bool get_turns)
 {
-    rates.small_bytes = largest_on_shared_gpus(ranks, slowest.turns != 0);
+    rates.small_bytes = largest_on_shared_gpus(ranks, get_turns);
     rates.publish_latency = device_publish_latency;
     rates.detour = shared_detour + ranks * shared_detour_rank;
 }
@@ -183,9 +184,7 @@ const char* fault_of(const RateRecord& record)
     if (record.lanes < 1 || record.lanes > max_lanes) return "a number of network devices";
     if (record.nic_is < RateRecord::stated || record.nic_is > RateRecord::assumed)
         return "a source of its rate";
-    for (const std::int64_t flag :
-         {std::int64_t{record.uses_device}, std::int64_t{record.stages},
-          std::int64_t{record.in_order}, record.turns}) {
+    for (const std::int32_t flag : {record.uses_device, record.stages, record.in_order}) {
         if (flag != 0 && flag != 1) return "neither yes nor no";
     }
     for (const double figure : {record.nic, record.nic_latency, record.nic_issue, record.message,
@@ -195,7 +194,7 @@ const char* fault_of(const RateRecord& record)
     return record.nic > 0 ? nullptr : "a rate of 0";
 }
 
-TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology)
+TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology, bool gpu_turns)
 {
     // The memory of buffers may differ from rank to rank and from call to call. The choice must
     // not. So a team whose ranks all use GPUs gets what suits GPU memory.
@@ -213,7 +212,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     team.rates = rates_of(slowest, has_devices);
     Rates& rates = team.rates;
     if (has_devices && slowest.publish > 0 && topology.size() > 1)
-        suit_shared_gpus(rates, slowest, topology.size());
+        suit_shared_gpus(rates, topology.size(), gpu_turns);
     rates.nics = network_devices_of_a_node(records, topology);
     if (topology.nodes() > 1) {
         const int devices = rates.nics * rates.lanes;

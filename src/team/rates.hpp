@@ -27,7 +27,6 @@ struct RateRecord {
     std::int32_t stages;       // 1: its network does not reach device memory
     std::int32_t in_order;     // 1: its network delivers in order
     std::uint64_t publish;     // Rates::publish_space
-    std::int64_t turns;        // 1: processes that share its GPU get it in turns
     enum Source : std::int32_t { stated, told, assumed };
 };
 static_assert(std::is_trivially_copyable_v<RateRecord>);
@@ -44,6 +43,8 @@ struct TeamRates {
     bool bounces_devices = false;  // the network of such a rank does not reach its GPU's memory
     std::string text;              // the rates and their sources
 };
-TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology);
+// `gpu_turns`: ranks that share a GPU get it in turns.
+TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology,
+                     bool gpu_turns = false);
 
 }  // namespace hier

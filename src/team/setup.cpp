@@ -83,14 +83,13 @@ const NetworkTraits& network_of(const TeamSetup& setup)
     return setup.rail ? setup.rail->traits() : none;
 }
 
-TeamRates measure(const TeamSetup& setup, const Group& team, const PeerRecord& self)
+TeamRates measure(const TeamSetup& setup, const Group& team, const PeerRecord& self, bool gpu_turns)
 {
     RateRecord own = own_rates(setup.config, self.devices > 0, network_of(setup));
     own.publish = setup.node->publish_space();
-    own.turns = self.gpu_turns;
     const auto records = team.collect(own);
     require_sound(team, records, "its rates");
-    return team_rates(records, setup.topology);
+    return team_rates(records, setup.topology, gpu_turns);
 }
 
 std::string describe(const TeamSetup& setup, const Records& records, int rank,
@@ -177,7 +176,7 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
     make_levels(setup, groups, records, rank, make_network);
     // The depth may differ from rank to rank. 0 stays 0.
     setup.config.depth = std::min(setup.config.depth, network_of(setup).max_in_flight);
-    const TeamRates rates = measure(setup, team, self);
+    const TeamRates rates = measure(setup, team, self, groups.ranks.gpu_turns);
     if (!rates.may_be_eager) setup.config.eager_bytes = 0;
     setup.max_bytes = rates.max_bytes;
     setup.uses_devices = rates.uses_devices;
