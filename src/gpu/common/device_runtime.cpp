@@ -155,11 +155,11 @@ Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
 
 extern "C" __attribute__((visibility("default"))) hier::gpu::Runtime*
 hier_gpu_open_10(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
-                bool& is_broken);
+                 bool& is_broken);
 
 extern "C" hier::gpu::Runtime* hier_gpu_open_10(void (*log)(int level, const char* line),
-                                               char* reason, std::size_t reason_bytes,
-                                               bool& is_broken)
+                                                char* reason, std::size_t reason_bytes,
+                                                bool& is_broken)
 {
     using namespace hier::gpu;
     // Lives as long as the process, because others may still use the runtime at exit.

@@ -236,7 +236,8 @@ std::uint64_t current_context() { return number_of(nullptr); }
 // Only MPS lets processes use a device together.
 bool platform_gives_turns(int device)
 {
-    constexpr auto mps_enabled = static_cast<CUdevice_attribute>(133);  // since CUDA 12.4
+    // CU_DEVICE_ATTRIBUTE_MPS_ENABLED, which older headers lack.
+    constexpr auto mps_enabled = static_cast<CUdevice_attribute>(133);
     int has_mps = 0;
     return driver.device_get_attribute(&has_mps, mps_enabled, device) != CUDA_SUCCESS ||
            has_mps == 0;

@@ -191,11 +191,12 @@ void test_wrong_records(void**)
     PeerRecord good = on(1, -1, -1, -1);
     good.pid = 12;
     assert_null(fault_of(good));
-    PeerRecord bad[4] = {good, good, good, good};
+    PeerRecord bad[5] = {good, good, good, good, good};
     bad[0].pid = 0;
     bad[1].devices = -1;
     bad[2].gpu.root_port = -2;
     bad[3].gpu.pci = INT64_MIN;
+    bad[4].gpu_turns = 2;
     for (const PeerRecord& record : bad) assert_non_null(fault_of(record));
 }
 
