@@ -173,7 +173,7 @@ PeerVmmSegments::Window* PeerVmmSegments::find_window(std::uint64_t process, std
         windows_.splice(windows_.begin(), windows_, w);
         return &*w;
     }
-    close_oldest();
+    make_room();
     std::byte* const base = gpu::runtime()->vmm().reserve_addresses(window_bytes);
     if (base == nullptr) return nullptr;
     return &windows_.emplace_front(Window{process, start, device, base, 0, false, {}});
@@ -189,8 +189,11 @@ PeerVmmSegments::Iterator PeerVmmSegments::close(Iterator window)
     return windows_.erase(window);
 }
 
-void PeerVmmSegments::close_oldest()
+// Closes windows that hold nothing any more, and if there are too many others, the oldest of these.
+void PeerVmmSegments::make_room()
 {
+    for (Iterator w = windows_.begin(); w != windows_.end();)
+        w = w->users == 0 && w->mapped.empty() ? close(w) : std::next(w);
     for (Iterator w = windows_.end(); windows_.size() >= max_windows && w != windows_.begin();) {
         --w;
         if (w->users == 0) w = close(w);

@@ -77,7 +77,7 @@ private:
     void drop(std::uint64_t process, const ExportEntry& entry);
     Window* find_window(std::uint64_t process, std::uint64_t start, int device);
     Iterator close(Iterator window);
-    void close_oldest();
+    void make_room();
 
     std::mutex mutex_;
     std::map<std::uint64_t, Segments> processes_;

@@ -114,6 +114,31 @@ void test_bound(void**)
     }));
 }
 
+// The owner unmaps what lies in a window. The next window takes its place.
+void test_an_empty_window(void**)
+{
+    expect_no_reason(run(2, "0", [](ForkedRank& self) -> std::string {
+        Direct pair(self);
+        std::byte* const base = pair.is_owner ? reserve(5 * step) : nullptr;
+        std::byte* const places[] = {base, base + 2 * step, base + 4 * step};
+        for (std::byte* const place : places) {
+            if (pair.is_owner) map_segment(place, 1);
+            if (!pair.acquire(place, segment_bytes)) return "not there";
+            pair.release();
+            const bool is_held = !pair.is_owner && hip_sim_live("reservations") != 1;
+            pair.meet();
+            if (is_held) return "the empty window is still reserved";
+            if (pair.is_owner) {
+                unmap_segment(place);
+                VmmExports::instance().look_after();
+            }
+            pair.meet();
+            pair.take_in();
+        }
+        return "";
+    }));
+}
+
 // A call still uses the segments when they are offered again.
 void test_offered_anew_while_in_use(void**)
 {
@@ -272,6 +297,7 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_an_empty_window),
         cmocka_unit_test(test_offered_anew_while_in_use),
         cmocka_unit_test(test_another_segment),
         cmocka_unit_test(test_no_table),
