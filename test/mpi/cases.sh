@@ -54,6 +54,9 @@
 #
 #   directory  where the build tree has the program [test/mpi]. Programs in bench print no verdict of their own.
 #
+# The cases are in two series. The cases of the series `beside` run beside those of the series `main`, because they wait
+# most of the time or do little.
+#
 # Most programs take --expect: who must have served the calls (hier, fallback or none).
 #
 # One start of mpirun costs as much as hundreds of calls. So each program tries many things at once.
@@ -64,23 +67,26 @@ inter=(direct ring bundles)
 intra=(cma shm auto)
 
 # with_algorithms NAME KEY=VALUE... -- PROGRAM...: a case for each of the nine pairs of algorithms, between nodes and
-# inside them. One of the nine cases is in the default set, each time another one. run --all has all of them.
+# inside them. One of the nine cases is in the default set, each time another one. run --all has all of them. With
+# one_is=all the default set has none.
 turn=0
 with_algorithms() {
     local name=$1 way set
     shift
     for way in {0..8}; do
-        ((way == turn % 9)) && set=default || set=all
+        ((way == turn % 9)) && set=${one_is:-default} || set=all
         case_ "$name-${inter[way % 3]}-${intra[way / 3]}" set="$set" \
             mca="coll_hier_inter ${inter[way % 3]} coll_hier_intra ${intra[way / 3]}" "$@"
     done
     ((++turn))
 }
 
+series=main
+
 # ---- Host memory
 
 # Ranks 1 to 9 on 1 to 4 nodes. All virtual nodes but the last one have the same size. 5, 6 and 9 ranks on 4 nodes are not
-# possible in this way, so these cases have a layout.
+# possible in this way, so these cases have a layout. The default set has every second of them.
 for ranks in 1 2 3 4 5 6 7 8 9; do
     for nodes in 1 2 3 4; do
         ((nodes <= ranks)) || continue
@@ -91,17 +97,23 @@ for ranks in 1 2 3 4 5 6 7 8 9; do
                 for (i = 0; i < n; i++) printf "%s%d", i ? "," : "", int(r / n) + (i < r % n) }')
             where=(layout="$uneven")
         fi
-        with_algorithms "exact-$ranks-on-$nodes" "${where[@]}" -- exact --expect hier --seed "$ranks$nodes"
+        one_is=$( (((ranks + nodes) % 2)) && echo all) with_algorithms "exact-$ranks-on-$nodes" "${where[@]}" \
+            -- exact --expect hier --seed "$ranks$nodes"
     done
 done
 
-# Uneven nodes, and every order of ranks.
+# Uneven nodes, and every order of ranks. The default set has all orders with few ranks, and some with more.
 turn=0
 for layout in 3,1 2,3,1 4,1,2; do
     for order in block cyclic reversed shuffled map-by-node; do
+        one_is=default
+        case $layout-$order in
+            2,3,1-block | 2,3,1-reversed | 2,3,1-map* | 4,1,2-block | 4,1,2-cyclic | 4,1,2-shuffled) one_is=all ;;
+        esac
         with_algorithms "exact-{$layout}-$order" layout="$layout" order="$order" -- exact --expect hier
     done
 done
+one_is=default
 
 # Chunks that do not divide a shard, one in flight at a time.
 case_ exact-small-chunks ranks=5 node_size=2 mca="coll_hier_chunk_bytes 65536 coll_hier_depth 1" -- exact --expect hier
@@ -160,30 +172,30 @@ case_ connections-ring ranks=8 node_size=1 mca="coll_hier_inter ring" -- connect
 case_ connections-direct ranks=8 node_size=1 mca="coll_hier_inter direct" -- connections --expect hier --sockets 5 --more 1
 case_ setup-cost-8-by-4 ranks=8 node_size=4 -- setup_cost --expect hier
 
-# Random cases. The second argument is the share of all random cases, in percent. --case runs one of them alone.
+# Random cases. The second argument is the share of all random cases, in thousandths. --case runs one of them alone.
 fuzz() { # fuzz NAME SHARE KEY=VALUE... -- PROGRAM ARGUMENT...
-    local name=fuzz-$1 cases=$((${fuzz_cases:?} * $2 / 100))
+    local name=fuzz-$1 cases=$((${fuzz_cases:?} * $2 / 1000))
     shift 2
     case_ "$name" limit=$((100 + cases / 10)) "$@" --called "$name" --seed "${fuzz_seed:?}" --cases "$cases"
 }
 
-fuzz 4-by-0 18 ranks=4 -- fuzz --expect hier
-fuzz 4-by-2 14 ranks=4 node_size=2 -- fuzz --expect hier
-fuzz "{3,1}" 8 layout=3,1 -- fuzz --expect hier
-fuzz 5-by-1 6 ranks=5 node_size=1 -- fuzz --expect hier
-fuzz shm 10 ranks=3 mca="coll_hier_intra shm" -- fuzz --expect hier
-fuzz ring 8 ranks=3 node_size=1 mca="coll_hier_inter ring" -- fuzz --expect hier
-fuzz bundles 6 ranks=4 node_size=2 mca="coll_hier_inter bundles" -- fuzz --expect hier
-fuzz small-chunks 4 ranks=4 node_size=2 mca="coll_hier_chunk_bytes 5000 coll_hier_depth 1" -- fuzz --expect hier
-fuzz chosen 6 ranks=4 node_size=2 mca="coll_hier_min_bytes 0" -- fuzz
-fuzz threads 10 ranks=2 -- fuzz --expect hier --threads 3
-fuzz threads-3-by-2 4 ranks=3 node_size=2 -- fuzz --expect hier --threads 2
-fuzz gpu 2 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier
-fuzz gpu-gdr 1 ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" \
+fuzz 4-by-0 200 ranks=4 -- fuzz --expect hier
+fuzz 4-by-2 150 ranks=4 node_size=2 -- fuzz --expect hier
+fuzz "{3,1}" 80 layout=3,1 -- fuzz --expect hier
+fuzz 5-by-1 60 ranks=5 node_size=1 -- fuzz --expect hier
+fuzz shm 110 ranks=3 mca="coll_hier_intra shm" -- fuzz --expect hier
+fuzz ring 80 ranks=3 node_size=1 mca="coll_hier_inter ring" -- fuzz --expect hier
+fuzz bundles 60 ranks=4 node_size=2 mca="coll_hier_inter bundles" -- fuzz --expect hier
+fuzz small-chunks 40 ranks=4 node_size=2 mca="coll_hier_chunk_bytes 5000 coll_hier_depth 1" -- fuzz --expect hier
+fuzz chosen 60 ranks=4 node_size=2 mca="coll_hier_min_bytes 0" -- fuzz
+fuzz threads 100 ranks=2 -- fuzz --expect hier --threads 3
+fuzz threads-3-by-2 35 ranks=3 node_size=2 -- fuzz --expect hier --threads 2
+fuzz gpu 9 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier
+fuzz gpu-gdr 4 ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" \
     -- gpu_fuzz --expect hier
-fuzz gpu-shared 1 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier
-fuzz gpu-cuda 1 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
-fuzz gpu-cuda-gdr 1 ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
+fuzz gpu-shared 4 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier
+fuzz gpu-cuda 4 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
+fuzz gpu-cuda-gdr 4 ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- gpu_fuzz --expect hier
 case_ fuzz-notices-a-wrong-bit ranks=2 status=error says="alone: fuzz --seed 3 --case 17" \
     -- fuzz --expect hier --seed 3 --cases 30 --corrupt 17
@@ -194,7 +206,7 @@ case_ fuzz-runs-a-case-alone ranks=2 status=error says="case 17, rank 0: allgath
 turn=0
 for shape in "1 0" "2 0" "3 0" "4 2" "5 2" "6 2" "7 3" "8 3"; do
     read -r ranks size <<<"$shape"
-    with_algorithms "gpu-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 \
+    one_is=$([[ $shape == [567]* ]] && echo all) with_algorithms "gpu-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 \
         -- gpu --expect hier --meetings $((ranks > 4 ? 5 : 36)) --large $((ranks < 5))
 done
 # gdr: the network reads and writes device memory, on all ranks or on the odd ones. The other ranks stage their memory.
@@ -243,7 +255,7 @@ case_ gpu-cuda-links-one-by-one ranks=3 gpu=20 runtime=cuda gpu_links=direct mca
     says="GPUs are linked one by one: copies to all peers at once" -- gpu --expect hier --meetings 1 --large 1
 # Ranks that share GPUs publish small blocks.
 case_ gpu-shared-4-by-0 ranks=4 gpu=20 devices=1 -- gpu --expect hier --meetings 12 --large 1
-case_ gpu-shared-5-by-0 ranks=5 gpu=20 devices=2 -- gpu --expect hier --meetings 5 --large 1
+case_ gpu-shared-5-by-0 set=all ranks=5 gpu=20 devices=2 -- gpu --expect hier --meetings 5 --large 1
 case_ gpu-shared-datatypes ranks=3 gpu=2 devices=1 -- gpu_datatypes --expect hier --one-node 1
 case_ gpu-shared-late ranks=3 gpu=20 devices=1 -- gpu_late --expect hier
 case_ gpu-shared-lifetime ranks=3 gpu=20 devices=1 -- gpu_lifetime --expect hier
@@ -265,13 +277,13 @@ case_ gpu-gdr-auto ranks=4 node_size=2 gpu=20 gdr=all mca="coll_hier_verbose 1" 
     says="device memory through pinned memory \(tcp is no RDMA\)" -- gpu --expect hier --meetings 1 --large 0
 # Large calls go part by part, where memory goes through bounce buffers.
 case_ gpu-parts-4-by-2 ranks=4 node_size=2 gpu=20 mca="coll_hier_staging_window 64k" -- gpu --expect hier --meetings 5 --large 1
-case_ gpu-parts-ring ranks=3 node_size=1 gpu=20 mca="coll_hier_staging_window 64k coll_hier_inter ring" \
+case_ gpu-parts-ring set=all ranks=3 node_size=1 gpu=20 mca="coll_hier_staging_window 64k coll_hier_inter ring" \
     -- gpu --expect hier --meetings 5 --large 1
-case_ gpu-parts-bundles ranks=5 node_size=2 gpu=20 mca="coll_hier_staging_window 64k coll_hier_inter bundles" \
+case_ gpu-parts-bundles set=all ranks=5 node_size=2 gpu=20 mca="coll_hier_staging_window 64k coll_hier_inter bundles" \
     -- gpu --expect hier --meetings 5 --large 1
 case_ gpu-datatypes-parts ranks=4 node_size=2 gpu=2 mca="coll_hier_staging_window 64k" -- gpu_datatypes --expect hier
 case_ gpu-kept-4-by-2 ranks=4 node_size=2 gpu=0 mca="coll_hier_staging_window 4m coll_hier_staging_kept 8m" \
-    -- gpu_kept --expect hier --mib 40 --most 8
+    -- gpu_kept --expect hier --mib 24 --most 8
 case_ gpu-kept-real-2-by-1 set=all ranks=2 node_size=1 gpu=0 -- gpu_kept --expect hier --mib 244 --most 128
 case_ gpu-slow-copies fault="device copies are slow | 2 ms for each | right results" \
     ranks=3 node_size=2 gpu=2000 -- gpu --expect hier --meetings 1 --large 0
@@ -280,25 +292,26 @@ case_ gpu-below-min ranks=3 node_size=2 gpu=20 mca="coll_hier_min_bytes 32768" \
     -- gpu --expect hier --min-bytes 32768 --meetings 5
 for shape in "1 0" "3 0" "4 2" "5 3"; do
     read -r ranks size <<<"$shape"
-    case_ "gpu-lifetime-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 -- gpu_lifetime --expect hier
-    case_ "gpu-datatypes-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=2 \
+    [[ $shape == [35]* ]] && set=all || set=default
+    case_ "gpu-lifetime-$ranks-by-$size" set="$set" ranks="$ranks" node_size="$size" gpu=20 -- gpu_lifetime --expect hier
+    case_ "gpu-datatypes-$ranks-by-$size" set="$set" ranks="$ranks" node_size="$size" gpu=2 \
         -- gpu_datatypes --expect hier --one-node $((size == 0 && ranks > 1))
 done
-case_ gpu-lifetime-shm ranks=4 node_size=2 gpu=20 mca="coll_hier_intra shm" -- gpu_lifetime --expect hier
+case_ gpu-lifetime-shm set=all ranks=4 node_size=2 gpu=20 mca="coll_hier_intra shm" -- gpu_lifetime --expect hier
 case_ gpu-datatypes-fallback ranks=3 gpu=2 mca="coll_hier_min_bytes 1000000000" -- gpu_datatypes --expect fallback
 case_ gpu-huge set=all ranks=1 gpu=0 limit=240 -- gpu_datatypes --expect fallback --huge 1
-case_ gpu-capture-2-by-0 ranks=2 gpu=20 -- gpu_capture --expect hier
+case_ gpu-capture-2-by-0 set=all ranks=2 gpu=20 -- gpu_capture --expect hier
 case_ gpu-capture-3-by-2 ranks=3 node_size=2 gpu=20 -- gpu_capture --expect hier
-case_ gpu-late-3-by-0 ranks=3 gpu=20 -- gpu_late --expect hier
+case_ gpu-late-3-by-0 set=all ranks=3 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-4-by-2 ranks=4 node_size=2 gpu=20 -- gpu_late --expect hier
 case_ gpu-late-but-one ranks=4 node_size=3 gpu=20 -- gpu_late --expect hier --early 1
-# Calls of HIP fail once on one rank: every third one, and all of them with --all. Every rank then gets an error or the
+# Calls of HIP fail once on one rank: every seventh one, and all of them with --all. Every rank then gets an error or the
 # right result.
-[[ $set_wanted == all ]] && some=() || some=(--step 3)
+[[ $set_wanted == all ]] && some=() || some=(--step 7)
 for victim in 0 2; do
-    case_ "gpu-faults-3-by-0-rank-$victim" fault="a call of the GPU runtime fails | every third one on one rank, in turn; with --all each | an error on every rank, or right results" \
+    case_ "gpu-faults-3-by-0-rank-$victim" fault="a call of the GPU runtime fails | every seventh one on one rank, in turn; with --all each | an error on every rank, or right results" \
         ranks=3 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim" "${some[@]}"
-    case_ "gpu-faults-4-by-2-rank-$victim" fault="a call of the GPU runtime fails | every third one on one rank, in turn; with --all each | an error on every rank, or right results" \
+    case_ "gpu-faults-4-by-2-rank-$victim" fault="a call of the GPU runtime fails | every seventh one on one rank, in turn; with --all each | an error on every rank, or right results" \
         ranks=4 node_size=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim "$victim" "${some[@]}"
 done
 case_ gpu-faults-typed ranks=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --typed 1 "${some[@]}"
@@ -333,6 +346,8 @@ case_ gpu-without-memory fault="no memory to stage device buffers for the fallba
 case_ gpu-hanging-copy-fallback ranks=3 gpu=5 leaves=pinned mca="coll_hier_min_bytes 1000000000 $fails_after 2" \
     says="rank 1 cannot copy its device memory for MPI_Allgather of 300007 bytes .* so the job ends" \
     status=abort never="ended without" -- gpu_unusable --expect fallback --victim 1 --hang 1
+
+series=beside
 
 # ---- Set-up: components, algorithms, devices
 
@@ -380,17 +395,17 @@ case_ devices-one-at-most ranks=4 node_size=2 says="UCX tcp on lo between nodes;
 # others. So the fallback module serves all ranks.
 no_hier="the fallback module serves its calls"
 case_ absent-on-odd-ranks fault="some ranks lack hier | coll ^hier on odd ranks | a line; the fallback module serves" \
-    ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
-case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=-1 says="$no_hier" -- exact
-case_ priority-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=20 says="rank 1 of .*priority.*$no_hier" -- exact
+    ranks=4 node_size=2 odd=OMPI_MCA_coll=^hier says="rank 1 of .* has no coll/hier.*$no_hier" -- exact --sizes 1,4097 --calls 10
+case_ switched-off-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=-1 says="$no_hier" -- exact --sizes 1,4097 --calls 10
+case_ priority-of-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_priority=20 says="rank 1 of .*priority.*$no_hier" -- exact --sizes 1,4097 --calls 10
 case_ refused-on-odd-ranks ranks=4 node_size=2 coll=- odd=OMPI_MCA_coll_hier_timeout=-1 \
-    says="rank 1 of .* has no coll/hier.*$no_hier" -- exact
+    says="rank 1 of .* has no coll/hier.*$no_hier" -- exact --sizes 1,4097 --calls 10
 case_ chunk-bytes-of-odd-ranks fault="ranks have different settings | other values on odd ranks | a line; the fallback module serves" \
     ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_chunk_bytes=5000 \
-    says="coll_hier_chunk_bytes differs between rank 0 and rank 1" -- exact
+    says="coll_hier_chunk_bytes differs between rank 0 and rank 1" -- exact --sizes 1,4097 --calls 10
 case_ empty-on-odd-ranks ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_trace= -- exact --expect hier --sizes 1,4097
 case_ min-bytes-of-odd-ranks fault="ranks have different settings | other values on odd ranks | a line; the fallback module serves" \
-    ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_min_bytes=5000 says="rank 1 of .*min_bytes.*$no_hier" -- exact
+    ranks=4 node_size=2 odd=OMPI_MCA_coll_hier_min_bytes=5000 says="rank 1 of .*min_bytes.*$no_hier" -- exact --sizes 1,4097 --calls 10
 
 # hier's TCP takes the devices that Open MPI's TCP is told to take.
 case_ devices-by-name layout=1,1 links=2 mca="coll_hier_verbose 1 btl_tcp_if_include eth1" \
@@ -570,9 +585,9 @@ case_ "rdma-devices-{1,1}" set=rdma layout=1,1 says="UCX rc on rxe0:1,rxe1:1 bet
     mca="coll_hier_verbose 1 coll_hier_chunk_bytes 16384" -- exact --expect hier --sizes 4097,262147 --calls 10
 case_ rdma-mappings set=rdma ranks=4 node_size=2 mca="$one" -- mappings --expect hier
 case_ rdma-absent set=rdma ranks=2 node_size=1 mca="$one" -- absent --expect hier --calls 5
-case_ rdma-lifetime set=rdma ranks=3 node_size=1 mca="$one" -- lifetime --expect hier --count 20
+case_ rdma-lifetime set=rdma ranks=3 node_size=1 mca="$one" -- lifetime --expect hier --count 10
 case_ rdma-threads set=rdma ranks=2 node_size=1 mca="$one" -- threads --expect hier --threads 2
-case_ rdma-gpu set=rdma ranks=2 node_size=1 gpu=20 mca="$one" -- gpu --expect hier --meetings 5
+case_ rdma-gpu set=rdma ranks=2 node_size=1 gpu=20 mca="$one" -- gpu --expect hier --meetings 2
 case_ rdma-children set=rdma ranks=2 node_size=1 mca="$one" -- children --expect hier
 case_ rdma-spawned set=rdma ranks=2 node_size=1 mca="$one" -- spawned --expect hier
 case_ rdma-stop fault="a rank stops for ever inside a call, where time may end it | SIGSTOP | an error on every other rank" \

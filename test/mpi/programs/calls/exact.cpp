@@ -41,7 +41,7 @@ public:
     // both as soon as the call is over. So a block that is read or written after the return is noticed.
     void run_in_a_row(const Group& a, const Group& b, int calls)
     {
-        constexpr std::size_t sizes[] = {64, 4097, 70001, 300007};
+        constexpr std::size_t sizes[] = {64, 4097, 70001, 150001};
         constexpr unsigned pool = 3;
         std::vector<GuardedBuffer> send;
         std::vector<GuardedBuffer> receive;
