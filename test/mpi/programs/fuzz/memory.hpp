@@ -6,6 +6,7 @@
 #include "random.hpp"
 
 #include <memory>
+#include <mpi.h>
 #include <string>
 #include <vector>
 
@@ -46,5 +47,7 @@ struct DeviceFigure {
     double slack;
 };
 std::vector<DeviceFigure> device_figures();
+// hier keeps mappings of device memory that its owner has freed. With this call all ranks make each other close them.
+void close_mappings_of_freed(MPI_Comm communicator);
 
 }  // namespace hier_test::fuzz

@@ -6,6 +6,13 @@
 
 #include <dlfcn.h>
 
+// The simulated runtimes do not have it.
+#ifdef HIER_CUDA
+#pragma weak cudaMemGetInfo
+#else
+#pragma weak hipMemGetInfo
+#endif
+
 namespace hier_test::fuzz {
 
 namespace {
@@ -55,8 +62,14 @@ std::vector<DeviceFigure> device_figures()
         reinterpret_cast<decltype(&hip_sim_live)>(dlsym(RTLD_DEFAULT, "hip_sim_live"));
     std::vector<DeviceFigure> figures;
     if (live != nullptr) {
-        for (const char* what : {"allocations", "pinned", "registrations", "mappings", "streams",
-                                 "events", "segments", "handles", "reservations"}) {
+        // hier keeps pools of these, which grow when more is wanted at once than ever before.
+        for (const char* what : {"allocations", "pinned", "streams", "events"}) {
+            figures.push_back({what, live(what), 4});
+        }
+        // Each rank maps the pools of others. Addresses stay reserved until other ones are wanted.
+        figures.push_back({"mappings", live("mappings"), 12});
+        figures.push_back({"reservations", live("reservations"), 4});
+        for (const char* what : {"registrations", "segments", "handles"}) {
             figures.push_back({what, live(what), 0});
         }
         return figures;
@@ -71,6 +84,33 @@ std::vector<DeviceFigure> device_figures()
     // All processes share the device. Each may keep up to 256 MiB mapped that its owner has freed
     // (PeerMappings::max_freed), so the figure goes up and down.
     return {{"device MiB", (total - free) >> 20, 256}};
+}
+
+// What hier does about freed memory:
+// - A rank looks at each 16th call of a communicator whether segments are gone that it has offered to others, at a few of
+//   them (VmmExports), and its peers then unmap these.
+// - A rank that opens a mapping of an allocation closes those of freed ones, from 256 MiB on (PeerMappings::max_freed).
+//   It learns of freed memory when the owner offers new memory.
+void close_mappings_of_freed(MPI_Comm communicator)
+{
+    constexpr std::size_t block = std::size_t{64} << 10;
+    constexpr std::size_t much = std::size_t{256} << 20;
+    constexpr int calls_to_look_at_all_segments = 320;
+    int ranks = 0;
+    MPI_Comm_size(communicator, &ranks);
+    const std::size_t little = block * static_cast<std::size_t>(ranks);
+    const auto use_and_free = [&](std::size_t bytes, int calls) {
+        void* memory = nullptr;
+        require_hip(hipMalloc(&memory, bytes), "hipMalloc");
+        for (int i = 0; i < calls; ++i) {
+            MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, memory, block, MPI_BYTE, communicator);
+        }
+        require_hip(hipFree(memory), "hipFree");
+    };
+    use_and_free(little, calls_to_look_at_all_segments);
+    use_and_free(much, 1);
+    use_and_free(little, 1);
+    use_and_free(little, 1);
 }
 
 }  // namespace hier_test::fuzz

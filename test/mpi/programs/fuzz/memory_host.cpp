@@ -48,4 +48,6 @@ const char* name_of_kind(unsigned) { return "host"; }
 
 std::vector<DeviceFigure> device_figures() { return {}; }
 
+void close_mappings_of_freed(MPI_Comm /*communicator*/) {}
+
 }  // namespace hier_test::fuzz

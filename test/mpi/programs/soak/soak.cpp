@@ -7,6 +7,7 @@
 //   --seed S, --largest N   as of the fuzzer; the largest is 1 MiB
 #include "growth.hpp"
 #include "test/mpi/lib/resources.hpp"
+#include "test/mpi/programs/fuzz/memory.hpp"
 #include "test/mpi/programs/fuzz/worker.hpp"
 
 #include <chrono>
@@ -30,18 +31,17 @@ public:
 
     void run()
     {
-        MPI_Comm base = MPI_COMM_NULL;
-        MPI_Comm_dup(MPI_COMM_WORLD, &base);
+        MPI_Comm_dup(MPI_COMM_WORLD, &base_);
         {
             fuzz::choose_device(session_.rank());
-            fuzz::Worker worker(base, plan_, 0);
+            fuzz::Worker worker(base_, plan_, 0);
             while (elapsed() < static_cast<double>(seconds_)) {
                 step(worker);
             }
             session_.check(worker.tally().failures == 0, "%llu of %llu cases failed",
                            worker.tally().failures, worker.tally().cases);
         }
-        MPI_Comm_free(&base);
+        MPI_Comm_free(&base_);
         for (const std::string& text : growth_.found()) {
             session_.check(false, "%s", text.c_str());
         }
@@ -75,6 +75,7 @@ private:
     {
         session_.phase("reading after %.0f s", now);
         worker.rest();
+        fuzz::close_mappings_of_freed(base_);
         MPI_Barrier(MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
         const std::vector<soak::Figure> figures = soak::measure(worker.communicators());
@@ -103,6 +104,7 @@ private:
     double every_;
     double warm_up_;
     fuzz::Plan plan_;
+    MPI_Comm base_ = MPI_COMM_NULL;
     soak::Growth growth_;
     std::uint64_t next_ = 0;
     double next_reading_ = 0;
