@@ -73,7 +73,7 @@ AC_DEFUN([HIER_PRECOMPILED_HEADERS], [
 ]])], [], [enable_precompiled_headers=no])
     AC_LANG_POP([C++])
     PRECOMPILED_FLAGS=
-    AS_IF([test "$enable_precompiled_headers" = yes], [PRECOMPILED_FLAGS="-include base/precompiled.hpp"])
+    AS_IF([test "$enable_precompiled_headers" = yes], [PRECOMPILED_FLAGS='-include base/precompiled.hpp -I$(top_srcdir)/src'])
     AC_SUBST([PRECOMPILED_FLAGS])
     AM_CONDITIONAL([PRECOMPILED_HEADERS], [test "$enable_precompiled_headers" = yes])
 ])
@@ -90,7 +90,9 @@ AC_DEFUN([HIER_SANITIZERS], [
     AS_CASE([$enable_sanitizers],
         [no], [SANITIZER_FLAGS=],
         [yes|address], [enable_sanitizers=address
-         SANITIZER_FLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all"],
+         # HIP 5's headers lack a kind of copy, so enum would complain of it. vptr opens a pipe, and so it complains
+         # wherever a test leaves no descriptors.
+         SANITIZER_FLAGS="-fsanitize=address,undefined -fno-sanitize=enum,vptr -fno-sanitize-recover=all"],
         [thread], [SANITIZER_FLAGS="-fsanitize=thread"],
         [AC_MSG_ERROR([--enable-sanitizers takes address or thread, not $enable_sanitizers])])
     AS_IF([test "$enable_sanitizers" != no], [
