@@ -47,6 +47,10 @@ mca_coll_hier_number_row_t mca_coll_hier_number_rows[] = {
      "Seconds in which no byte moves, every rank being in the call, after which hier says who "
      "waits for whom; also of one copy on a device; 0: never. See coll_hier_timeout_action",
      false, NULL},
+    {"kernels", COUNT, &self->config.kernels, 1, 0, 1, OPAL_INFO_LVL_5,
+     "1: small blocks in device memory go by a small kernel on each GPU, where hier has kernels for "
+     "it; 0: hier launches no kernels",
+     false, NULL},
     {"trace_call", COUNT, &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5,
      "Which call of each communicator coll_hier_trace records, counting from 1 those that "
      "coll/hier serves; 0: every one",

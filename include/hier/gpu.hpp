@@ -79,6 +79,8 @@ public:
     virtual bool finish_copies() const = 0;
 
     virtual std::unique_ptr<Queue> make_queue(int device, WaitLimit limit) const = 0;
+    // Are the kernels installed? A device may refuse them all the same: Queue::has_kernels().
+    virtual bool has_kernels() const = 0;
     // Does copies that a queue has failed to do. Blocks without a limit, and is slow.
     virtual Status copy_plainly(std::span<const Copy> copies) const = 0;
     // Do kernels see what peers have written only after a ticket of this rank's own queue? The
@@ -98,7 +100,7 @@ public:
 // function returns nullptr if there is no device, and `reason` says why. If the runtime did not say
 // whether there is a device, `is_broken` is set, and a later call may have an answer. `log` takes
 // later messages.
-inline constexpr const char* entry_point = "hier_gpu_open_10";
+inline constexpr const char* entry_point = "hier_gpu_open_11";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);
 

@@ -18,6 +18,9 @@ public:
 
     // nullptr: the cause has been logged.
     virtual std::byte* allocate_device(int device, std::size_t bytes) const = 0;
+    // Memory whose words kernels of other devices store while a kernel of this device reads them.
+    virtual std::byte* allocate_for_kernels(int device, std::size_t bytes) const = 0;
+    // Of either kind.
     virtual void free_device(int device, std::byte* memory) const = 0;
     // Host memory that all devices reach. `device` is any device that is in use.
     virtual std::byte* allocate_pinned(int device, std::size_t bytes) const = 0;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "hier/gpu_exchange.hpp"
 #include "hier/status.hpp"
 
 namespace hier::gpu {
@@ -73,6 +74,12 @@ public:
     // more.
     virtual Status wait(std::uint64_t ticket) = 0;
     virtual bool stores_words() const = 0;
+
+    // Can exchange() be used? The first call loads the kernels, which takes some ms.
+    virtual bool has_kernels() = 0;
+    // Launches the kernel of hier/gpu_exchange.hpp. All its memory is reached by the queue's device.
+    // No kernel waits for another one of this process. in_progress: too many run; ask again later.
+    virtual Status exchange(Exchange& arguments, std::uint64_t& ticket) = 0;
 };
 
 }  // namespace hier::gpu

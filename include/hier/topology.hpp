@@ -45,12 +45,13 @@ struct PeerRecord {
     std::int32_t package;    // with all cores of the rank; -1: none, or not bound
     std::int32_t numa;
     std::int32_t first_pu;
-    std::int32_t pid;        // in the node's process-id namespace
-    std::int32_t cpus;       // cores of its host that the job may run on
-    std::int16_t devices;    // that its GPU runtime has; 0: it uses none
-    std::int16_t gpu_turns;  // 1: processes that share its GPU get it in turns
-    std::uint64_t token;     // of the process, by chance
-    std::uint64_t words;     // where the process lets others of its node try CMA
+    std::int32_t pid;         // in the node's process-id namespace
+    std::int32_t cpus;        // cores of its host that the job may run on
+    std::int16_t devices;     // that its GPU runtime has; 0: it uses none
+    std::int8_t gpu_turns;    // 1: processes that share its GPU get it in turns
+    std::int8_t has_kernels;  // 1: it may launch kernels
+    std::uint64_t token;      // of the process, by chance
+    std::uint64_t words;      // where the process lets others of its node try CMA
 };
 static_assert(std::has_unique_object_representations_v<PeerRecord>);
 // nullptr, or what is wrong with a record. No rank of this program sends such a one.

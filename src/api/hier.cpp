@@ -91,6 +91,7 @@ void hier_init(const hier_config* config)
                             .fails = config->timeout_action == HIER_TIMEOUT_FAIL});
     hier::StagingBudget::instance().set_limit(config->staging_kept);
     hier::gpu::let_peers_write(config->gpu_peers != HIER_GPU_PEERS_OFF);
+    hier::gpu::let_kernels_run(config->kernels != 0);
 }
 
 int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap, hier_team** team)

@@ -140,7 +140,8 @@ Attempt open_module(const Module& module, bool only_loaded)
     if (a.runtime == nullptr) {
         log(HIER_LOG_DEBUG, "%s is not used: %s", module.file, a.reason.c_str());
     } else {
-        log(HIER_LOG_DEBUG, "GPU memory by %s", a.runtime->name());
+        log(HIER_LOG_DEBUG, "GPU memory by %s, %s kernels", a.runtime->name(),
+            a.runtime->has_kernels() ? "with" : "without");
     }
     return a;
 }

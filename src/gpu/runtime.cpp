@@ -27,6 +27,7 @@ std::atomic<bool> found_broken{false};
 // may have been torn down earlier, as ROCm from 6.2 on does.
 std::map<int, std::unique_ptr<Queue>>& queues = *new std::map<int, std::unique_ptr<Queue>>;
 std::atomic<bool> may_peers_write{true};
+std::atomic<bool> may_kernels_run{true};
 WaitLimit wait_limit;  // under the mutex
 
 unsigned long long libraries_loaded()
@@ -93,6 +94,13 @@ void limit_waits(WaitLimit limit)
 }
 
 void let_peers_write(bool may) { may_peers_write = may; }
+
+void let_kernels_run(bool may) { may_kernels_run = may; }
+
+bool may_use_kernels()
+{
+    return may_kernels_run.load(std::memory_order_relaxed) && peers_may_write();
+}
 
 bool peers_may_write() { return may_peers_write.load(std::memory_order_relaxed); }
 

@@ -42,6 +42,10 @@ void limit_waits(WaitLimit limit);
 // May other ranks of the node write into this rank's device memory? The default is yes.
 void let_peers_write(bool may);
 bool peers_may_write();
+// May hier launch kernels? These write into the peers' device memory, so peers_may_write() has to be
+// true as well.
+void let_kernels_run(bool may);
+bool may_use_kernels();
 // Blocks, up to the limit of limit_waits(). All copies read or write memory of the same device.
 Status copy_now(std::span<const Copy> copies);
 

@@ -28,12 +28,12 @@ std::size_t round_up(std::size_t bytes, std::size_t unit)
 std::size_t round_down_to_lines(std::size_t bytes) { return bytes / cache_line * cache_line; }
 
 // A turn at a GPU takes as long as copies of some 100 KiB, so larger blocks are published too, from
-// halves of 4 MiB in all. A block has a header.
+// halves of 4 MiB in all. So are blocks that usually go by kernels. A block has a header.
 std::size_t wanted_half(const NodeNeeds& needs)
 {
     constexpr std::size_t largest = 512 << 10, least = 64 << 10, all = 4 << 20;
-    if (!needs.share_gpus) return roomy_half;
-    if (!needs.gpu_turns) return roomy_half + page;
+    if (!needs.share_gpus && !needs.have_kernels) return roomy_half;
+    if (!needs.gpu_turns && !needs.have_kernels) return roomy_half + page;
     const std::size_t share = all / 2 / static_cast<std::size_t>(needs.ranks);
     return std::clamp(round_up(share, page), least, largest) + page;
 }

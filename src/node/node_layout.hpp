@@ -61,6 +61,7 @@ struct NodeNeeds {
     bool have_devices = false;  // any rank uses a GPU runtime
     bool share_gpus = false;    // several ranks use the same GPU
     bool gpu_turns = false;     // such ranks get it in turns
+    bool have_kernels = false;  // all ranks have
     bool share_cores = false;   // the host has more ranks than cores
     bool has_cma = false;
     bool has_areas = true;  // cells, and published blocks
@@ -69,7 +70,7 @@ struct NodeNeeds {
     int max_roomy = 64;
     std::size_t max_bytes = 4 << 20;
 
-    bool publishes() const { return has_areas && (!have_devices || share_gpus); }
+    bool publishes() const { return has_areas && (!have_devices || share_gpus || have_kernels); }
 };
 
 struct NodeLayout {

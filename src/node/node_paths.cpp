@@ -59,7 +59,8 @@ PeerTables open_tables(const Group& group)
     return tables;
 }
 
-void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group)
+void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group,
+                      const NodeNeeds& needs)
 {
     const PeerTables tables = open_tables(group);
     paths.device_cells = std::make_unique<DeviceCells>(context);
@@ -68,8 +69,13 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
     paths.buffers = std::make_unique<PeerBuffers>(context, *paths.device_cells, tables);
     paths.engines = std::make_unique<CopyEngines>(context, paths.buffers.get());
     if (paths.publish)
-        paths.device_publish = std::make_unique<DevicePublish>(context, *paths.publish);
-    paths.name = "copy engines, " + paths.name;
+        paths.device_publish = std::make_unique<DevicePublish>(
+            context, *paths.publish,
+            needs.have_kernels ? std::make_unique<KernelExchange>(context, needs.share_gpus)
+                               : nullptr);
+    paths.name =
+        (needs.have_kernels ? "kernels for small blocks, copy engines, " : "copy engines, ") +
+        paths.name;
 }
 
 }  // namespace
@@ -84,7 +90,7 @@ NodePaths make_node_paths(NodeContext& context, const Group& group, const NodeRa
         return paths;
     }
     add_host_paths(paths, context, ranks, needs);
-    if (ranks.have_devices) add_device_paths(paths, context, group);
+    if (ranks.have_devices) add_device_paths(paths, context, group, needs);
     return paths;
 }
 

@@ -26,6 +26,7 @@ struct NodeRanks {
     bool have_devices = false;         // any rank uses a GPU runtime
     bool share_gpus = false;           // several ranks use the same GPU; only on a single node
     bool gpu_turns = false;            // such ranks get it in turns
+    bool have_kernels = false;         // all ranks have; only on a single node
     bool share_cores = false;          // the host has more ranks than cores
     int numa = -1;                     // the NUMA node for this rank's cells; -1: anywhere
 };
@@ -35,7 +36,8 @@ struct NodePaths {
     std::unique_ptr<CmaPath> cma;
     std::unique_ptr<ShmCells> cells;
     std::unique_ptr<NodePublish> publish;
-    std::unique_ptr<DevicePublish> device_publish;  // in its place, if ranks share GPUs
+    // In its place, if ranks share GPUs or have kernels.
+    std::unique_ptr<DevicePublish> device_publish;
     // These exist if any rank uses a GPU. A rank that is alone on its node has engines only.
     std::unique_ptr<DeviceCells> device_cells;
     std::unique_ptr<ReceiveOffer> offer;

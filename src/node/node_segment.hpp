@@ -24,6 +24,8 @@ struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> heartbeat;  // a Signal
     std::atomic<std::uint64_t> stopped;    // not 0: has failed, and writes into no buffer any more
     NodeOffer offer;
+    std::atomic<std::uint64_t> exchange;  // a Signal of KernelExchange
+    ExchangeOffer exchange_offer;
 };
 
 class NodeSegment {

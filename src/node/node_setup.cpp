@@ -53,6 +53,7 @@ public:
                         .have_devices = ranks_.have_devices,
                         .share_gpus = ranks_.share_gpus,
                         .gpu_turns = ranks_.gpu_turns,
+                        .have_kernels = ranks_.have_kernels,
                         .share_cores = ranks_.share_cores,
                         .has_areas = attempt.has_areas};
         std::unique_ptr<NodeSegment> segment;

@@ -245,6 +245,7 @@ void NodeTransport::raise(Status status)
         std::atomic_thread_fence(std::memory_order_seq_cst);  // see announce()
     }
     for (NodePath* path : others_) path->raise();
+    if (paths_.device_publish) paths_.device_publish->raise();
 }
 
 void NodeTransport::stop()

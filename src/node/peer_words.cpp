@@ -32,6 +32,13 @@ const char* fault_of(const NodeOffer& offer, std::size_t lent)
     return nullptr;
 }
 
+const char* fault_of_zone(const ExportedMemory& zone, std::size_t bytes)
+{
+    if (zone.owner <= 0 || !is_range(zone.base, zone.length))
+        return "an allocation that cannot be one";
+    return zone.length < bytes ? "too little memory for its zone" : nullptr;
+}
+
 const char* fault_of(const CellHeader& header, std::size_t cell_bytes, std::size_t receive)
 {
     if (!fits(header.offset, header.length, receive)) return beyond;

@@ -48,6 +48,13 @@ struct NodeOffer {
     std::uint64_t vmm_digest;  // for by_segments; a VmmDigest
 };
 
+// What a rank says of its part in a call that may go by kernels (kernel_exchange.hpp).
+struct ExchangeOffer {
+    std::uint64_t total;           // bytes of the call's result
+    std::uint64_t target, length;  // of its block, in the receive buffers
+    ExportedMemory zone;
+};
+
 // In front of the bytes of a cell of shared memory (shm_cells.hpp): a part of a put.
 struct CellHeader {
     std::uint64_t offset;  // in the receive buffer
@@ -58,6 +65,7 @@ struct CellHeader {
 
 // `lent`: bytes of the cells that a rank lends.
 const char* fault_of(const NodeOffer& offer, std::size_t lent);
+const char* fault_of_zone(const ExportedMemory& zone, std::size_t bytes);
 // `receive`: bytes of the receive buffer.
 const char* fault_of(const CellHeader& header, std::size_t cell_bytes, std::size_t receive);
 const char* fault_of(const DeviceCellEntry& entry, std::size_t cell_bytes, std::size_t receive);

@@ -43,8 +43,11 @@ struct TeamRates {
     bool bounces_devices = false;  // the network of such a rank does not reach its GPU's memory
     std::string text;              // the rates and their sources
 };
-// `gpu_turns`: ranks that share a GPU get it in turns.
+// How the ranks of a node use their GPUs; the names are those of NodeRanks.
+struct NodeGpus {
+    bool share_gpus = false, gpu_turns = false, have_kernels = false;
+};
 TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology,
-                     bool gpu_turns = false);
+                     const NodeGpus& gpus = {});
 
 }  // namespace hier

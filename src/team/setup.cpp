@@ -52,13 +52,17 @@ NodeRanks node_ranks(const Topology& topology, const Records& records, int rank)
     const auto members = topology.ranks_on(topology.node_of(rank));
     // On several nodes blocks come from the network too, and each would take copies of its own.
     ranks.share_gpus = topology.nodes() == 1 && share_gpus(members, records);
+    ranks.have_kernels = topology.nodes() == 1 && members.size() <= gpu::Exchange::max_ranks;
     for (const int member : members) {
         const PeerRecord& record = records[static_cast<std::size_t>(member)];
+        ranks.have_kernels = ranks.have_kernels && record.has_kernels != 0;
         ranks.processes.push_back({record.pid, record.token, record.words});
         ranks.have_devices = ranks.have_devices || record.devices > 0;
         ranks.gpu_turns = ranks.gpu_turns || record.gpu_turns != 0;
         ranks.share_cores = ranks.share_cores || shares_cores(records, record);
     }
+    // In turns a kernel would wait for a rank that has none.
+    ranks.have_kernels = ranks.have_kernels && !(ranks.share_gpus && ranks.gpu_turns);
     return ranks;
 }
 
@@ -83,13 +87,15 @@ const NetworkTraits& network_of(const TeamSetup& setup)
     return setup.rail ? setup.rail->traits() : none;
 }
 
-TeamRates measure(const TeamSetup& setup, const Group& team, const PeerRecord& self, bool gpu_turns)
+TeamRates measure(const TeamSetup& setup, const Group& team, const PeerRecord& self,
+                  const NodeRanks& node)
 {
     RateRecord own = own_rates(setup.config, self.devices > 0, network_of(setup));
     own.publish = setup.node->publish_space();
     const auto records = team.collect(own);
     require_sound(team, records, "its rates");
-    return team_rates(records, setup.topology, gpu_turns);
+    return team_rates(records, setup.topology,
+                      {node.share_gpus, node.gpu_turns, node.have_kernels});
 }
 
 std::string describe(const TeamSetup& setup, const Records& records, int rank,
@@ -176,7 +182,7 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
     make_levels(setup, groups, records, rank, make_network);
     // The depth may differ from rank to rank. 0 stays 0.
     setup.config.depth = std::min(setup.config.depth, network_of(setup).max_in_flight);
-    const TeamRates rates = measure(setup, team, self, groups.ranks.gpu_turns);
+    const TeamRates rates = measure(setup, team, self, groups.ranks);
     if (!rates.may_be_eager) setup.config.eager_bytes = 0;
     setup.max_bytes = rates.max_bytes;
     setup.uses_devices = rates.uses_devices;

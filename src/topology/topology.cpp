@@ -67,7 +67,9 @@ const char* fault_of(const PeerRecord& record)
     const Position& gpu = record.gpu;
     if (record.pid <= 0) return "a process id that is none";
     if (record.devices < 0) return "a negative number of GPUs";
-    if (record.gpu_turns != 0 && record.gpu_turns != 1) return "neither yes nor no of turns";
+    for (const std::int8_t flag : {record.gpu_turns, record.has_kernels}) {
+        if (flag != 0 && flag != 1) return "neither yes nor no";
+    }
     if (gpu.pci < -1 || record.cpus < -1) return "a number below -1";
     for (const std::int32_t number : {gpu.package, gpu.numa, gpu.host_bridge, gpu.root_port,
                                       record.package, record.numa, record.first_pu}) {

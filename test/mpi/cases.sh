@@ -41,6 +41,7 @@
 #   refuses    what the simulated CUDA cannot do (CUDA_SIM_REFUSES)
 #   gpu_links  the value of CUDA_SIM_LINKS; direct: each pair of simulated CUDA devices has a link of its own
 #   devices    how many GPUs there are [16]. With fewer than ranks, ranks share GPUs.
+#   kernels    1: the GPU module finds kernels
 #   modules    where hier looks for its GPU modules (HIER_GPU_MODULES)
 #   leaves     the kind of GPU object that may be alive when a process ends, or anything [none]
 #
@@ -179,7 +180,7 @@ fuzz() { # fuzz NAME SHARE KEY=VALUE... -- PROGRAM ARGUMENT...
     case_ "$name" limit=$((100 + cases / 10)) "$@" --called "$name" --seed "${fuzz_seed:?}" --cases "$cases"
 }
 
-fuzz 4-by-0 200 ranks=4 -- fuzz --expect hier
+fuzz 4-by-0 197 ranks=4 -- fuzz --expect hier
 fuzz 4-by-2 150 ranks=4 node_size=2 -- fuzz --expect hier
 fuzz "{3,1}" 80 layout=3,1 -- fuzz --expect hier
 fuzz 5-by-1 60 ranks=5 node_size=1 -- fuzz --expect hier
@@ -194,6 +195,7 @@ fuzz gpu 9 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier
 fuzz gpu-gdr 4 ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" \
     -- gpu_fuzz --expect hier
 fuzz gpu-shared 4 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier
+fuzz gpu-kernels 3 ranks=3 gpu=20 devices=2 kernels=1 -- gpu_fuzz --expect hier
 fuzz gpu-cuda 4 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
 fuzz gpu-cuda-gdr 4 ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- gpu_fuzz --expect hier
@@ -265,6 +267,22 @@ case_ gpu-cuda-shared-4-by-0 ranks=4 gpu=20 devices=1 runtime=cuda mca="coll_hie
 case_ gpu-cuda-shared-in-turns ranks=4 gpu=20 devices=1 runtime=cuda refuses=mps mca="coll_hier_verbose 1" \
     says="262144 bytes a rank: published inside the node" directory=bench \
     -- allgather --sizes 1,16,4k,65537,256k,1m --iterations 5 --validate all --memory device --in-place
+# Small blocks by kernels.
+case_ gpu-kernels-3-by-0 ranks=3 gpu=20 kernels=1 -- gpu --expect hier --meetings 5 --large 1
+case_ gpu-kernels-shared-4-by-0 ranks=4 gpu=20 devices=1 kernels=1 mca="coll_hier_verbose 1" \
+    says="kernels for small blocks" -- gpu --expect hier --meetings 12 --large 1
+case_ gpu-kernels-datatypes ranks=3 gpu=2 kernels=1 -- gpu_datatypes --expect hier --one-node 1
+case_ gpu-kernels-late ranks=3 gpu=20 devices=1 kernels=1 -- gpu_late --expect hier
+case_ gpu-kernels-lifetime ranks=3 gpu=20 kernels=1 -- gpu_lifetime --expect hier
+case_ gpu-kernels-faults ranks=3 gpu=5 devices=1 kernels=1 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --step 3
+case_ gpu-kernels-off ranks=3 gpu=20 kernels=0 mca="coll_hier_kernels 0 coll_hier_verbose 1" never="kernels for small blocks" \
+    -- gpu --expect hier --meetings 1 --large 0
+case_ gpu-kernels-bench directory=bench ranks=4 gpu=20 kernels=1 devices=2 \
+    -- allgather --sizes 1,7,16,4k,65537,128k --iterations 5 --validate all --memory device
+case_ gpu-cuda-kernels-4-by-0 ranks=4 gpu=20 devices=1 runtime=cuda kernels=1 mca="coll_hier_verbose 1" \
+    says="kernels for small blocks" -- gpu --expect hier --meetings 5 --large 1
+case_ gpu-cuda-kernels-refused ranks=3 gpu=20 runtime=cuda kernels=1 refuses=kernels mca="coll_hier_verbose 1" \
+    says="refuses the kernels of" -- gpu --expect hier --meetings 5 --large 1
 case_ gpu-cuda-gdr ranks=4 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1" says="UCX tcp on [^,]*, device memory directly" \
     -- gpu --expect hier --meetings 5 --large 1 --gdr 1
@@ -477,7 +495,7 @@ case_ levels-notices-other-nodes directory=bench ranks=4 node_size=2 status=erro
 for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
     "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_nics 0" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
     "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan" "coll_hier_gpu_direct sideways" \
-    "coll_hier_priority high" "coll_hier_eager_bytes 1e3" "coll_hier_ranks_per_node 2x" "coll_hier_depth 2k" \
+    "coll_hier_kernels 2" "coll_hier_priority high" "coll_hier_eager_bytes 1e3" "coll_hier_ranks_per_node 2x" "coll_hier_depth 2k" \
     "coll_hier_chunk_bytes 9999999999g" "coll_hier_timeout_action never"; do
     read -r variable value <<<"$bad"
     case_ "refused-${variable#coll_hier_}-$value" fault="a variable out of range | bad values | refused with variable, value and range" \

@@ -149,6 +149,15 @@ hipError_t hipMalloc(void** memory, std::size_t bytes)
                    [&] { return allocate_device(memory, bytes, Kind::device); });
 }
 
+hipError_t hipExtMallocWithFlags(void** memory, std::size_t bytes, unsigned flags)
+{
+    return counted(forbidden_by_capture, no_memory, [&] {
+        if (flags != hipDeviceMallocFinegrained)
+            give_up("hipExtMallocWithFlags with flags 0x%x is not simulated", flags);
+        return allocate_device(memory, bytes, Kind::device);
+    });
+}
+
 // The memory can be used at once, which is more than HIP promises.
 hipError_t hipMallocAsync(void** memory, std::size_t bytes, hipStream_t stream)
 {

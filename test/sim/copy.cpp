@@ -9,6 +9,7 @@
 #include "calls.hpp"
 #include "hip_sim.h"
 #include "memory.hpp"
+#include "place.hpp"
 #include "stream.hpp"
 
 using namespace hip_sim;
@@ -17,14 +18,6 @@ namespace {
 
 constexpr int no_cu =
     1024;  // hipMemcpyDeviceToDeviceNoCU, which the header of HIP 5.2 does not have
-
-struct Place {
-    std::byte* at = nullptr;
-    bool is_pageable = false;
-    bool may_be_host = false;
-    bool may_be_device = false;
-    bool is_of_peer = false;
-};
 
 // Do so many bytes from the block's base lie in this block, or in segments that follow one another?
 bool is_covered(Block block, std::size_t bytes)
@@ -40,8 +33,9 @@ bool is_covered(Block block, std::size_t bytes)
     return block.may_be_copied;
 }
 
-// False: the bytes lie neither in one block nor outside of all blocks.
-bool locate(const void* address, std::size_t bytes, Place& place)
+}  // namespace
+
+bool hip_sim::locate(const void* address, std::size_t bytes, Place& place)
 {
     if (address == nullptr) return false;
     const auto* const first = static_cast<const std::byte*>(address);
@@ -55,6 +49,8 @@ bool locate(const void* address, std::size_t bytes, Place& place)
              block->is_on_device() || block->kind == Kind::managed, block->kind == Kind::mapped};
     return is_covered(*block, offset + bytes);
 }
+
+namespace {
 
 // HIP's copies of rows ask the memory of the first byte whether it has all rows. It is not known
 // what all drivers do with rows that end in other memory, so the product never asks for that.

@@ -46,6 +46,16 @@ hipError_t hipSetDevice(int device)
     });
 }
 
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int)
+{
+    return counted(broken, [&] {
+        if (attribute != hipDeviceAttributeMultiprocessorCount)
+            give_up("the attribute %d of devices is not simulated", static_cast<int>(attribute));
+        *value = 120;
+        return hipSuccess;
+    });
+}
+
 hipError_t hipDeviceGetPCIBusId(char* address, int length, int device)
 {
     return counted(broken, [&] {

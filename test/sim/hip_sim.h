@@ -26,6 +26,8 @@ uint64_t hip_sim_copies(void);
 void hip_sim_fail_copy_at(uint64_t copy);
 /* How many of these copies were of the kind hipMemcpyDeviceToDeviceNoCU. */
 uint64_t hip_sim_forced_copies(void);
+/* Kernels that this process has launched (hipModuleLaunchKernel). */
+uint64_t hip_sim_kernels(void);
 /* The bytes that all copies have moved between device memory and host memory. */
 uint64_t hip_sim_host_bytes(void);
 

@@ -17,6 +17,16 @@ std::byte* DeviceMemoryRuntime::allocate_device(int device, std::size_t bytes) c
     return error == hipSuccess ? static_cast<std::byte*>(memory) : nullptr;
 }
 
+std::byte* DeviceMemoryRuntime::allocate_for_kernels(int device, std::size_t bytes) const
+{
+    void* memory = nullptr;
+    const DeviceScope scope(device);
+    hipError_t error = scope.error();
+    if (error == hipSuccess) error = allocate_coherent(&memory, bytes);
+    if (error != hipSuccess) (void)failed_with(error, "allocating device memory for kernels");
+    return error == hipSuccess ? static_cast<std::byte*>(memory) : nullptr;
+}
+
 void DeviceMemoryRuntime::free_device(int device, std::byte* memory) const
 {
     if (!StreamQueue::finish_all()) return;

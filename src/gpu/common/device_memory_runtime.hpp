@@ -8,6 +8,7 @@ namespace hier::gpu {
 class DeviceMemoryRuntime final : public MemoryRuntime {
 public:
     std::byte* allocate_device(int device, std::size_t bytes) const override;
+    std::byte* allocate_for_kernels(int device, std::size_t bytes) const override;
     void free_device(int device, std::byte* memory) const override;
     std::byte* allocate_pinned(int device, std::size_t bytes) const override;
     void free_pinned(int device, std::byte* memory) const override;

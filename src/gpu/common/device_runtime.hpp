@@ -5,6 +5,7 @@
 
 #include "gpu/common/device_memory_runtime.hpp"
 #include "gpu/common/device_vmm_runtime.hpp"
+#include "gpu/common/kernels.hpp"
 #include "gpu/common/platform.hpp"
 
 namespace hier::gpu {
@@ -28,6 +29,7 @@ public:
     const VmmRuntime& vmm() const override { return vmm_; }
     bool finish_copies() const override;
     std::unique_ptr<Queue> make_queue(int device, WaitLimit limit) const override;
+    bool has_kernels() const override { return are_kernels_installed(); }
     Status copy_plainly(std::span<const Copy> copies) const override;
     bool needs_acquire() const override { return platform_needs_acquire; }
     Contexts leave_contexts() const override { return take_contexts(); }

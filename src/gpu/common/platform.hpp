@@ -69,6 +69,11 @@ using TrialMemory = std::unique_ptr<void, void (*)(void*)>;
 // the trial. Free it late, because hipFree waits for the application's kernels.
 hipError_t platform_try(hipStream_t stream, WaitLimit limit, TrialMemory& used);
 
+unsigned compute_units_of(int device);
+
+// Device memory for words that other devices store while a kernel reads them.
+hipError_t allocate_coherent(void** memory, std::size_t bytes);
+
 // The number of the stream that takes the copies of a lane, from 0.
 std::size_t stream_of(int lane);
 

@@ -61,6 +61,17 @@ void StreamMarks::add_end(std::uint64_t ticket, std::size_t stream, hipStream_t 
     marks_.push_back({ticket, stream, handle, 0, {}, false, true});
 }
 
+std::uint64_t* StreamMarks::next_word(std::size_t stream, std::uint64_t& value) const
+{
+    value = values_[stream] + 1;
+    return reinterpret_cast<std::uint64_t*>(words_ != nullptr ? &words_[stream] : nullptr);
+}
+
+void StreamMarks::add_stored(std::uint64_t ticket, std::size_t stream, hipStream_t handle)
+{
+    marks_.push_back({ticket, stream, handle, ++values_[stream], {}, false});
+}
+
 hipError_t StreamMarks::take_event(Mark& mark)
 {
     std::vector<Event>& spare = spare_events_[mark.is_barrier ? 1 : 0];
@@ -107,6 +118,12 @@ bool StreamMarks::has(std::uint64_t ticket) const
 {
     return std::any_of(marks_.begin(), marks_.end(),
                        [&](const Mark& mark) { return mark.ticket == ticket; });
+}
+
+bool StreamMarks::is_marked(std::size_t stream) const
+{
+    return std::any_of(marks_.begin(), marks_.end(),
+                       [&](const Mark& mark) { return mark.stream == stream; });
 }
 
 }  // namespace hier::gpu

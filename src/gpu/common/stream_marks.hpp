@@ -23,7 +23,9 @@ using Event = std::unique_ptr<hipEvent_t, EventDestroy>;
 
 class StreamMarks {
 public:
-    static constexpr std::size_t max_streams = 64;
+    static constexpr std::size_t max_streams = 72;
+    static constexpr std::size_t first_of_kernels =
+        64;  // each of the rest takes one kernel at a time
 
     // For the streams of the current device.
     hipError_t open(int device);
@@ -43,10 +45,16 @@ public:
     // A mark that costs the device nothing: the end of all that the stream has been given, and will
     // have been given when look() asks.
     void add_end(std::uint64_t ticket, std::size_t stream, hipStream_t handle);
+    // Where a kernel of this stream stores `value` when it ends. nullptr: the device stores no words.
+    std::uint64_t* next_word(std::size_t stream, std::uint64_t& value) const;
+    // The mark that this kernel leaves. It has been launched.
+    void add_stored(std::uint64_t ticket, std::size_t stream, hipStream_t handle);
     // Looks at the marks of this ticket, and drops those that are reached. hipErrorNotReady: there
     // are others. Any other error is that of a copy.
     hipError_t look(std::uint64_t ticket);
     bool has(std::uint64_t ticket) const;
+    // Has the stream a mark that has not been seen to be reached?
+    bool is_marked(std::size_t stream) const;
 
 private:
     struct Mark {

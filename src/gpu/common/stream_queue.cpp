@@ -52,6 +52,7 @@ StreamQueue::~StreamQueue()
         if (s.handle != nullptr) (void)hipStreamDestroy(s.handle);
     }
     prepared_.reset();
+    kernels_.unload();
     tried_with_.reset();
     marks_.close();
 }
@@ -61,6 +62,7 @@ void StreamQueue::abandon()
 {
     marks_.abandon();
     (void)prepared_.release();
+    kernels_.abandon();
     (void)tried_with_.release();
 }
 
@@ -94,28 +96,34 @@ Status StreamQueue::failed_start(const char* what, hipError_t error)
     return finish_locked() ? status : failure_;
 }
 
+// Can the queue start anything?
+Status StreamQueue::check(const DeviceScope& scope)
+{
+    if (failed(failure_)) return failure_;
+    if (scope.error() != hipSuccess) return failed_start("switching to the device", scope.error());
+    if (current_context() == context_) return Status::ok;
+    report(HIER_LOG_ERROR,
+           "%s: device %d has been reset, and nothing of what was set up there is left",
+           platform_name, device_);
+    return failure_ = Status::transport_error;
+}
+
 Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> words,
                           std::uint64_t& ticket)
 {
     const std::lock_guard lock(mutex_);
-    if (failed(failure_)) return failure_;
     const DeviceScope scope(device_);
-    if (scope.error() != hipSuccess) return failed_start("switching to the device", scope.error());
-    if (current_context() != context_) {
-        report(HIER_LOG_ERROR,
-               "%s: device %d has been reset, and nothing of what was set up there is left",
-               platform_name, device_);
-        return failure_ = Status::transport_error;
-    }
+    const Status status = check(scope);
+    if (failed(status)) return status;
     forget();
     for (const Copy& c : copies) {
-        const std::size_t stream = std::min(stream_of(c.lane), StreamMarks::max_streams - 1);
+        const std::size_t stream = std::min(stream_of(c.lane), StreamMarks::first_of_kernels - 1);
         const hipError_t error = open(stream);
         if (error != hipSuccess) return failed_start("no stream for copies", error);
         streams_[stream].copies.push_back(c);
     }
     for (const Word& w : words)
-        streams_[std::min(stream_of(w.lane), StreamMarks::max_streams - 1)].words.push_back(w);
+        streams_[std::min(stream_of(w.lane), StreamMarks::first_of_kernels - 1)].words.push_back(w);
     // Allocates before the first copy starts, because every copy that starts needs a mark.
     marks_.reserve(streams_.size());
     for (Stream& s : streams_) s.words.reserve(s.words.size() + 1);
@@ -152,6 +160,46 @@ bool StreamQueue::start_prepared()
     const Stream& s = streams_[stream];
     return s.copies.size() == 1 && s.copies[0].recurs && s.copies[0].bytes <= max_bytes &&
            prepared_->start(s.handle, s.copies[0]);
+}
+
+bool StreamQueue::has_kernels()
+{
+    const std::lock_guard lock(mutex_);
+    const DeviceScope scope(device_);
+    return !failed(check(scope)) && kernels_.load(device_);
+}
+
+hipError_t StreamQueue::launch(Exchange& arguments, std::size_t stream)
+{
+    const hipError_t error = open(stream);
+    if (error != hipSuccess) return error;
+    Stream& s = streams_[stream];
+    marks_.reserve(streams_.size());
+    arguments.done = marks_.next_word(stream, arguments.done_value);
+    ++last_ticket_;
+    const hipError_t launched = kernels_.launch(s.handle, arguments);
+    if (launched != hipSuccess) return launched;
+    if (arguments.done == nullptr)
+        return marks_.add(last_ticket_, stream, s.handle, s.words, false);
+    marks_.add_stored(last_ticket_, stream, s.handle);
+    return hipSuccess;
+}
+
+// Kernels wait for kernels of other processes, and these may start theirs in another order. So each
+// kernel has a stream of its own.
+Status StreamQueue::exchange(Exchange& arguments, std::uint64_t& ticket)
+{
+    const std::lock_guard lock(mutex_);
+    const DeviceScope scope(device_);
+    const Status status = check(scope);
+    if (failed(status)) return status;
+    std::size_t stream = StreamMarks::first_of_kernels;
+    while (stream < StreamMarks::max_streams && marks_.is_marked(stream)) stream++;
+    if (stream == StreamMarks::max_streams) return Status::in_progress;
+    forget();
+    const hipError_t error = launch(arguments, stream);
+    ticket = last_ticket_;
+    return error == hipSuccess ? Status::ok : failed_start("starting a kernel", error);
 }
 
 Status StreamQueue::reached(std::uint64_t ticket)

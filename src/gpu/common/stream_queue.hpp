@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "gpu/common/kernels.hpp"
 #include "gpu/common/platform.hpp"
 #include "gpu/common/stream_marks.hpp"
 
@@ -25,6 +26,8 @@ public:
     Status reached(std::uint64_t ticket) override;
     Status wait(std::uint64_t ticket) override;
     bool stores_words() const override { return marks_.are_words(); }
+    bool has_kernels() override;
+    Status exchange(Exchange& arguments, std::uint64_t& ticket) override;
 
 private:
     struct Stream {
@@ -33,7 +36,9 @@ private:
         std::vector<Word> words;
     };
 
+    Status check(const DeviceScope& scope);
     hipError_t open(std::size_t stream);
+    hipError_t launch(Exchange& arguments, std::size_t stream);
     void forget();
     bool start_prepared();
     Status failed_start(const char* what, hipError_t error);
@@ -55,7 +60,8 @@ private:
     std::uint64_t context_ = 0;
     TrialMemory tried_with_{nullptr, nullptr};  // of platform_try()
     std::unique_ptr<PreparedCopy> prepared_;    // for copies inside the device
-    bool is_stuck_ = false;                     // a wait for a copy has failed
+    Kernels kernels_;
+    bool is_stuck_ = false;  // a wait for a copy has failed
     std::mutex mutex_;
     std::vector<Stream> streams_;
     StreamMarks marks_;

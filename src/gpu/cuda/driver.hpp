@@ -36,6 +36,11 @@ struct Driver {
     CUresult (*memory_retain)(CUmemGenericAllocationHandle*, void*);
     CUresult (*memory_set_access)(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t);
     CUresult (*memory_unmap)(CUdeviceptr, std::size_t);
+    CUresult (*kernel_launch)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
+                              unsigned, unsigned, CUstream, void**, void**);
+    CUresult (*module_get_function)(CUfunction*, CUmodule, const char*);
+    CUresult (*module_load)(CUmodule*, const char*);
+    CUresult (*module_unload)(CUmodule);
     CUresult (*pointer_get_attributes)(unsigned, CUpointer_attribute*, void**, CUdeviceptr);
     CUresult (*pointer_set_attribute)(const void*, CUpointer_attribute, CUdeviceptr);
     CUresult (*stream_query)(CUstream);
@@ -50,8 +55,10 @@ inline hipError_t runtime_error(CUresult result)
     return result == CUDA_SUCCESS ? hipSuccess : static_cast<hipError_t>(result);
 }
 
+using hipFunction_t = CUfunction;
 using hipMemAccessDesc = CUmemAccessDesc;
 using hipMemGenericAllocationHandle_t = CUmemGenericAllocationHandle;
+using hipModule_t = CUmodule;
 using hipStreamCaptureMode = CUstreamCaptureMode;
 constexpr auto hipMemAccessFlagsProtReadWrite = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
 constexpr auto hipMemHandleTypePosixFileDescriptor = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
@@ -106,6 +113,28 @@ inline hipError_t hipMemSetAccess(void* at, std::size_t bytes, const hipMemAcces
 inline hipError_t hipMemUnmap(void* at, std::size_t bytes)
 {
     return runtime_error(driver.memory_unmap(reinterpret_cast<CUdeviceptr>(at), bytes));
+}
+inline hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t module,
+                                       const char* name)
+{
+    return runtime_error(driver.module_get_function(function, module, name));
+}
+inline hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned blocks_x,
+                                        unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
+                                        unsigned threads_y, unsigned threads_z, unsigned shared,
+                                        hipStream_t stream, void** arguments, void** extra)
+{
+    return runtime_error(driver.kernel_launch(function, blocks_x, blocks_y, blocks_z, threads_x,
+                                              threads_y, threads_z, shared, stream, arguments,
+                                              extra));
+}
+inline hipError_t hipModuleLoad(hipModule_t* module, const char* file)
+{
+    return runtime_error(driver.module_load(module, file));
+}
+inline hipError_t hipModuleUnload(hipModule_t module)
+{
+    return runtime_error(driver.module_unload(module));
 }
 // The runtime has these too. But there a thread without a context gets one on device 0, which takes
 // 0.1 s and half a GB.

@@ -111,6 +111,10 @@ bool platform_open(const char*& cause)
            find(library, "cuPointerGetAttributes", driver.pointer_get_attributes) &&
            find(library, "cuPointerSetAttribute", driver.pointer_set_attribute) &&
            find(library, "cuEventQuery", driver.event_query) &&
+           find(library, "cuLaunchKernel", driver.kernel_launch) &&
+           find(library, "cuModuleGetFunction", driver.module_get_function) &&
+           find(library, "cuModuleLoad", driver.module_load) &&
+           find(library, "cuModuleUnload", driver.module_unload) &&
            find(library, "cuMemAddressFree", driver.memory_address_free) &&
            find(library, "cuMemAddressReserve", driver.memory_address_reserve) &&
            find(library, "cuMemExportToShareableHandle", driver.memory_export) &&
@@ -242,6 +246,16 @@ bool platform_gives_turns(int device)
     return driver.device_get_attribute(&has_mps, mps_enabled, device) != CUDA_SUCCESS ||
            has_mps == 0;
 }
+
+// With a limit of MPS this is the limited number.
+unsigned compute_units_of(int device)
+{
+    int units = 0;
+    (void)driver.device_get_attribute(&units, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    return units > 0 ? static_cast<unsigned>(units) : 1;
+}
+
+hipError_t allocate_coherent(void** memory, std::size_t bytes) { return hipMalloc(memory, bytes); }
 
 hipError_t platform_try(hipStream_t, WaitLimit, TrialMemory&) { return hipSuccess; }
 

@@ -247,6 +247,25 @@ hipError_t copy_all(hipStream_t stream, std::span<const Copy> copies)
     return hipSuccess;
 }
 
+unsigned compute_units_of(int device)
+{
+    int units = 0;
+    if (hipDeviceGetAttribute(&units, hipDeviceAttributeMultiprocessorCount, device) != hipSuccess)
+        (void)hipGetLastError();
+    return units > 0 ? static_cast<unsigned>(units) : 1;
+}
+
+// Without a flag, a kernel may read such a word from its own cache for ever.
+hipError_t allocate_coherent(void** memory, std::size_t bytes)
+{
+#ifdef hipDeviceMallocUncached
+    constexpr unsigned flags = hipDeviceMallocUncached;
+#else
+    constexpr unsigned flags = hipDeviceMallocFinegrained;
+#endif
+    return hipExtMallocWithFlags(memory, bytes, flags);
+}
+
 std::unique_ptr<PreparedCopy> make_prepared_copy() { return nullptr; }
 
 // hipStreamWriteValue is a kernel.

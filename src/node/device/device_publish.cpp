@@ -7,8 +7,9 @@
 
 namespace hier {
 
-DevicePublish::DevicePublish(NodeContext& context, NodePublish& published)
-    : context_(context), published_(published)
+DevicePublish::DevicePublish(NodeContext& context, NodePublish& published,
+                             std::unique_ptr<KernelExchange> kernels)
+    : context_(context), published_(published), kernels_(std::move(kernels))
 {
 }
 
@@ -18,6 +19,8 @@ Status DevicePublish::begin()
     in_.reset();
     own_.reset();
     has_landed_ = false;
+    waiting_.reset();
+    way_ = kernels_ ? KernelExchange::Way::open : KernelExchange::Way::copies;
     return published_.begin();
 }
 
@@ -42,6 +45,29 @@ Status DevicePublish::reached(const std::optional<Started>& started)
 }
 
 Status DevicePublish::put(const Transfer& transfer)
+{
+    if (!kernels_) return put_by_copies(transfer);
+    waiting_ = transfer;
+    kernels_->enter(transfer);
+    return Status::in_progress;
+}
+
+Status DevicePublish::choose_way(Completions& completions)
+{
+    if (!waiting_) return Status::in_progress;
+    Status status = kernels_->decide(way_);
+    if (way_ == KernelExchange::Way::kernel) {
+        status = kernels_->launch();
+        if (status == Status::in_progress) way_ = KernelExchange::Way::open;
+        return status;
+    }
+    if (failed(status) || way_ == KernelExchange::Way::open) return status;
+    status = put_by_copies(*waiting_);
+    if (status != Status::in_progress) completions.complete(waiting_->op, status);
+    return status;
+}
+
+Status DevicePublish::put_by_copies(const Transfer& transfer)
 {
     if (!is_of_device(context_.binding.region(transfer.from).memory))
         return published_.put(transfer);
@@ -129,11 +155,42 @@ Status DevicePublish::copy_own_to_host()
 
 std::uint32_t DevicePublish::arrived(int peer) const
 {
-    if (!receives_on_device()) return published_.arrived(peer);
-    return has_landed_ ? 1 : 0;
+    if (receives_on_device() || way_ == KernelExchange::Way::kernel) return has_landed_ ? 1 : 0;
+    return published_.arrived(peer);
 }
 
 Status DevicePublish::progress(Completions& completions)
+{
+    if (context_.raised && way_ != KernelExchange::Way::copies) return Status::ok;
+    if (way_ == KernelExchange::Way::open) {
+        const Status status = choose_way(completions);
+        if (failed(status)) return status;
+    }
+    switch (way_) {
+    case KernelExchange::Way::open:
+        return Status::ok;
+    case KernelExchange::Way::kernel:
+        return progress_kernel(completions);
+    case KernelExchange::Way::copies:
+        break;
+    }
+    return progress_copies(completions);
+}
+
+// The kernel copies the own block too.
+Status DevicePublish::progress_kernel(Completions& completions)
+{
+    if (has_landed_) return Status::ok;
+    const Status status = kernels_->reached();
+    if (status != Status::ok) return failed(status) ? status : Status::ok;
+    has_landed_ = true;
+    completions.complete(waiting_->op, status);
+    if (own_) completions.complete(*own_, status);
+    own_.reset();
+    return status;
+}
+
+Status DevicePublish::progress_copies(Completions& completions)
 {
     Status status = end_put(completions);
     if (failed(status) || context_.raised) return failed(status) ? status : Status::ok;
@@ -151,10 +208,17 @@ Status DevicePublish::progress(Completions& completions)
     return failed(status) ? status : Status::ok;
 }
 
+void DevicePublish::raise()
+{
+    waiting_.reset();
+    if (kernels_) kernels_->stop();
+}
+
 bool DevicePublish::idle()
 {
+    if (kernels_ && kernels_->reached() == Status::in_progress) return false;
     return reached(out_) != Status::in_progress && reached(in_) != Status::in_progress &&
-           !has_hung_;
+           !has_hung();
 }
 
 }  // namespace hier

@@ -12,15 +12,20 @@
 // copies wait for one. The own block comes in with the others, because a copy inside the device
 // would wait. Buffers may also be host memory, on any rank.
 //
+// With kernels the call goes by these, if all ranks have their buffers in device memory
+// (kernel_exchange.hpp).
+//
 // Each rank puts one block in a call. On a node of G ranks a rank moves S bytes out of its device
 // and G*S in.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "hier/gpu.hpp"
+#include "node/device/kernel_exchange.hpp"
 #include "node/host/node_publish.hpp"
 #include "node/node_path.hpp"
 
@@ -28,7 +33,9 @@ namespace hier {
 
 class DevicePublish final : public NodePath {
 public:
-    DevicePublish(NodeContext& context, NodePublish& published);
+    // `kernels`: null if there are none.
+    DevicePublish(NodeContext& context, NodePublish& published,
+                  std::unique_ptr<KernelExchange> kernels);
 
     // CopyEngines has chosen the device of the call.
     Status begin() override;
@@ -39,8 +46,9 @@ public:
     Status progress(Completions& completions) override;
     bool idle() override;
     void end() override {}
+    void raise() override;
     // Has a copy exceeded its bound? It may go on for ever.
-    bool has_hung() const { return has_hung_; }
+    bool has_hung() const { return has_hung_ || (kernels_ && kernels_->has_hung()); }
 
 private:
     // Copies that were started together.
@@ -50,6 +58,10 @@ private:
     };
 
     bool receives_on_device() const { return is_of_device(context_.binding.receive.memory); }
+    Status put_by_copies(const Transfer& transfer);
+    Status choose_way(Completions& completions);
+    Status progress_kernel(Completions& completions);
+    Status progress_copies(Completions& completions);
     Status start(std::optional<Started>& started, std::uint32_t op);
     // ok: the copies are done, or there were none.
     Status reached(const std::optional<Started>& started);
@@ -60,6 +72,9 @@ private:
 
     NodeContext& context_;
     NodePublish& published_;
+    std::unique_ptr<KernelExchange> kernels_;
+    KernelExchange::Way way_ = KernelExchange::Way::copies;
+    std::optional<Transfer> waiting_;  // the put, until the way of the call is known
     std::optional<Started> out_, in_;
     std::optional<std::uint32_t> own_;  // the copy of the own block
     bool has_landed_ = false;           // all blocks are in the receive buffer

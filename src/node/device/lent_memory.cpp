@@ -34,28 +34,38 @@ bool LentMemory::export_block(Block& block)
 
 const LentMemory::Block* LentMemory::take(int device, std::size_t bytes)
 {
-    return take(device, bytes, false);
+    return take({.device = device, .bytes = bytes});
 }
 
 const LentMemory::Block* LentMemory::take_kept(int device, std::size_t bytes)
 {
-    return take(device, bytes, true);
+    return take({.device = device, .bytes = bytes, .is_counted = true});
 }
 
-const LentMemory::Block* LentMemory::take(int device, std::size_t bytes, bool is_counted)
+const LentMemory::Block* LentMemory::take_for_kernels(int device, std::size_t bytes)
+{
+    return take({.device = device, .bytes = bytes, .is_counted = true, .is_for_kernels = true});
+}
+
+const LentMemory::Block* LentMemory::take(const Block& wanted)
 {
     const std::lock_guard lock(mutex_);
     Block* found = nullptr;
     for (Block& block : blocks_) {
-        if (block.is_lent || block.device != device || block.bytes < bytes) continue;
+        if (block.is_lent || block.device != wanted.device || block.bytes < wanted.bytes ||
+            block.is_for_kernels != wanted.is_for_kernels)
+            continue;
         if (found == nullptr || block.bytes < found->bytes) found = &block;
     }
     if (found == nullptr) {
-        if (is_counted && !StagingBudget::instance().take(bytes)) return nullptr;
-        found = &blocks_.emplace_back(Block{device, bytes, nullptr, {}, false, is_counted});
-        found->base = gpu::runtime()->memory().allocate_device(device, bytes);
+        if (wanted.is_counted && !StagingBudget::instance().take(wanted.bytes)) return nullptr;
+        found = &blocks_.emplace_back(wanted);
+        const gpu::MemoryRuntime& memory = gpu::runtime()->memory();
+        found->base = wanted.is_for_kernels
+                          ? memory.allocate_for_kernels(wanted.device, wanted.bytes)
+                          : memory.allocate_device(wanted.device, wanted.bytes);
         if (found->base == nullptr) {
-            if (is_counted) StagingBudget::instance().give_back(bytes);
+            if (wanted.is_counted) StagingBudget::instance().give_back(wanted.bytes);
             blocks_.pop_back();
             return nullptr;
         }

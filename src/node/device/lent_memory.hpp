@@ -15,12 +15,13 @@ namespace hier {
 class LentMemory {
 public:
     struct Block {
-        int device;
-        std::size_t bytes;
-        std::byte* base;
-        ExportedMemory exported;
-        bool is_lent;
-        bool is_counted;  // in the budget of staging
+        int device = -1;
+        std::size_t bytes = 0;
+        std::byte* base = nullptr;
+        ExportedMemory exported = {};
+        bool is_lent = false;
+        bool is_counted = false;      // in the budget of staging
+        bool is_for_kernels = false;  // MemoryRuntime::allocate_for_kernels()
     };
 
     static LentMemory& instance();
@@ -30,6 +31,8 @@ public:
     const Block* take(int device, std::size_t bytes);
     // The same for staging, which counts as kept (StagingBudget).
     const Block* take_kept(int device, std::size_t bytes);
+    // The same for words that kernels of other devices store.
+    const Block* take_for_kernels(int device, std::size_t bytes);
     // Call this when no peer writes into the block any more.
     void give_back(const std::byte* base);
     void clear();
@@ -38,7 +41,7 @@ public:
 
 private:
     static bool export_block(Block& block);
-    const Block* take(int device, std::size_t bytes, bool is_counted);
+    const Block* take(const Block& wanted);
 
     std::mutex mutex_;
     std::list<Block> blocks_;

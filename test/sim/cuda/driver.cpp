@@ -104,6 +104,10 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
         *value = cuda_sim::refuses("mps") ? 0 : 1;
         return CUDA_SUCCESS;
     }
+    if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) {
+        *value = 120;
+        return CUDA_SUCCESS;
+    }
     if (attribute != CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS &&
         attribute != CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM)
         cuda_sim::give_up("this attribute of a device");
@@ -212,6 +216,28 @@ CUresult cuMemSetAccess(CUdeviceptr at, std::size_t bytes, const CUmemAccessDesc
 CUresult cuMemUnmap(CUdeviceptr at, std::size_t bytes)
 {
     return result_of(hipMemUnmap(pointer(at), bytes));
+}
+
+CUresult cuModuleLoad(CUmodule* module, const char* file)
+{
+    if (cuda_sim::refuses("kernels")) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    return result_of(hipModuleLoad(reinterpret_cast<void**>(module), file));
+}
+
+CUresult cuModuleUnload(CUmodule module) { return result_of(hipModuleUnload(module)); }
+
+CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name)
+{
+    return result_of(hipModuleGetFunction(reinterpret_cast<void**>(function), module, name));
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned blocks_x, unsigned blocks_y,
+                        unsigned blocks_z, unsigned threads_x, unsigned threads_y,
+                        unsigned threads_z, unsigned shared, CUstream stream, void** arguments,
+                        void** extra)
+{
+    return result_of(hipModuleLaunchKernel(function, blocks_x, blocks_y, blocks_z, threads_x,
+                                           threads_y, threads_z, shared, stream, arguments, extra));
 }
 
 CUresult cuEventQuery(CUevent event) { return result_of(hipEventQuery(event)); }

@@ -57,6 +57,11 @@ int hipMemRelease(void*);
 int hipMemRetainAllocationHandle(void**, void*);
 int hipMemSetAccess(void*, std::size_t, const void*, std::size_t);
 int hipMemUnmap(void*, std::size_t);
+int hipModuleGetFunction(void**, void*, const char*);
+int hipModuleLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                          unsigned, void*, void**, void**);
+int hipModuleLoad(void**, const char*);
+int hipModuleUnload(void*);
 int hipMemcpy(void*, const void*, std::size_t, int);
 int hipMemcpy2DAsync(void*, std::size_t, const void*, std::size_t, std::size_t, std::size_t, int,
                      void*);

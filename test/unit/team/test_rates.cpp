@@ -93,7 +93,25 @@ void test_publishing_on_shared_gpus(void**)
         assert_true(shared.detour > 0 && shared.small_bytes == (ranks == 2   ? 0
                                                                 : ranks == 4 ? 8 << 10
                                                                              : 32 << 10));
-        assert_true(team_rates(records, node, true).rates.small_bytes >= 100000);
+        assert_true(team_rates(records, node, {.gpu_turns = true}).rates.small_bytes >= 100000);
+    }
+}
+
+// Kernels take blocks of up to 256 KiB on shared GPUs, and of 256 KiB in all on others; zones end that.
+void test_publishing_by_kernels(void**)
+{
+    for (const int ranks : {2, 8, 32}) {
+        const std::vector<int> one_node(static_cast<std::size_t>(ranks), 0);
+        const Topology node(one_node);
+        std::vector<RateRecord> records(static_cast<std::size_t>(ranks), record("a", giga, true));
+        for (RateRecord& r : records) r.publish = 512 << 10;
+        const auto blocks = static_cast<std::size_t>(ranks);
+        const Rates alone = team_rates(records, node, {.have_kernels = true}).rates;
+        assert_int_equal(alone.small_bytes, (256 << 10) / blocks);
+        const Rates shared =
+            team_rates(records, node, {.share_gpus = true, .have_kernels = true}).rates;
+        assert_int_equal(shared.small_bytes, ranks == 32 ? 64 << 10 : 256 << 10);
+        assert_true(shared.detour > alone.detour);
     }
 }
 
@@ -180,6 +198,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_the_least_memory_counts),
         cmocka_unit_test(test_the_least_publish_counts),
         cmocka_unit_test(test_publishing_on_shared_gpus),
+        cmocka_unit_test(test_publishing_by_kernels),
         cmocka_unit_test(test_devices_of_the_poorest_node),
         cmocka_unit_test(test_several_devices_a_rank),
         cmocka_unit_test(test_gpus_only_where_all_use_them),

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "gpu/common/kernels.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "gpu/common/report.hpp"
+#include "hier/hier.h"
+
+namespace hier::gpu {
+namespace {
+
+#ifdef HIER_CUDA
+constexpr const char* file_name = "hier_kernels_cuda.fatbin";
+#else
+constexpr const char* file_name = "hier_kernels_rocm.hsaco";
+#endif
+
+// Empty: there is no such file.
+const std::string& file()
+{
+    static const std::string found = [] {
+        Dl_info info{};
+        if (dladdr(reinterpret_cast<const void*>(&are_kernels_installed), &info) == 0 ||
+            info.dli_fname == nullptr)
+            return std::string();
+        const std::string module = info.dli_fname;
+        const std::string path = module.substr(0, module.rfind('/') + 1) + file_name;
+        return access(path.c_str(), R_OK) == 0 ? path : std::string();
+    }();
+    return found;
+}
+
+}  // namespace
+
+bool are_kernels_installed() { return !file().empty(); }
+
+bool Kernels::load(int device)
+{
+    if (is_tried_) return module_ != nullptr;
+    is_tried_ = true;
+    if (!are_kernels_installed()) return false;
+    hipError_t error = hipModuleLoad(&module_, file().c_str());
+    if (error == hipSuccess) {
+        error = hipModuleGetFunction(&exchange_, module_, "hier_exchange");
+        if (error != hipSuccess) unload();
+    } else {
+        module_ = nullptr;
+    }
+    if (error == hipSuccess) {
+        compute_units_ = compute_units_of(device);
+        return true;
+    }
+    report(HIER_LOG_INFO, "%s refuses the kernels of %s (%s): hier runs without kernels",
+           platform_name, file().c_str(), hipGetErrorString(error));
+    (void)hipGetLastError();
+    return false;
+}
+
+hipError_t Kernels::launch(hipStream_t stream, Exchange& arguments)
+{
+    void* list[] = {&arguments};
+    const unsigned blocks = exchange_blocks(arguments.bytes, compute_units_, arguments.sharing);
+    return hipModuleLaunchKernel(exchange_, blocks, 1, 1, exchange_threads, 1, 1, 0, stream, list,
+                                 nullptr);
+}
+
+void Kernels::unload()
+{
+    if (module_ != nullptr) (void)hipModuleUnload(module_);
+    module_ = nullptr;
+}
+
+}  // namespace hier::gpu

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The compiled kernels: a file beside the module. Without the file there are no kernels.
+#pragma once
+
+#include "gpu/common/platform.hpp"
+#include "hier/gpu_exchange.hpp"
+
+namespace hier::gpu {
+
+// Is the file there?
+bool are_kernels_installed();
+
+// The kernels of one device. Its context is current in every call.
+class Kernels {
+public:
+    // Loads them at the first call, and remembers the outcome. False: the runtime refuses them.
+    bool load(int device);
+    hipError_t launch(hipStream_t stream, Exchange& arguments);
+    void unload();
+    // The context is gone, or a kernel still runs.
+    void abandon() { module_ = nullptr; }
+
+private:
+    hipModule_t module_ = nullptr;
+    hipFunction_t exchange_ = nullptr;
+    unsigned compute_units_ = 1;
+    bool is_tried_ = false;
+};
+
+}  // namespace hier::gpu

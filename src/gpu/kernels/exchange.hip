@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernel of hier/gpu_exchange.hpp. hipcc and nvcc compile it for devices. The simulated runtimes
+// compile it for the CPU, with thread blocks of one thread that run one after another. That works,
+// because a thread block waits only for words that the same thread blocks of the peers store before
+// they wait.
+#if defined(__HIP__)
+#include <hip/hip_runtime.h>
+#endif
+
+#include "hier/gpu_exchange.hpp"
+
+#if defined(__CUDACC__)
+#define HIER_IN_PLACE __grid_constant__  // not copied before it is indexed
+#define HIER_BOUNDS __launch_bounds__(hier::gpu::exchange_threads, hier::gpu::exchange_blocks_of_unit)
+#elif defined(__HIP__)
+#define HIER_IN_PLACE
+#define HIER_BOUNDS __launch_bounds__(hier::gpu::exchange_threads)
+#else
+#define HIER_IN_PLACE
+#define HIER_BOUNDS
+#endif
+#if defined(__CUDACC__) || defined(__HIP__)
+#define HIER_LET_OTHERS_RUN()
+#define HIER_UNROLL _Pragma("unroll")
+#endif
+
+namespace {
+
+using hier::gpu::Exchange;
+
+// Two words, each of which other devices see as a whole.
+struct alignas(16) Words {
+    uint64_t first, second;
+};
+
+__device__ void store(Words* at, Words value)
+{
+#if defined(__CUDACC__)
+    asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(value.first),
+                 "l"(value.second)
+                 : "memory");
+#elif defined(__HIP__)
+    __hip_atomic_store(&at->first, value.first, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    __hip_atomic_store(&at->second, value.second, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+#else
+    __atomic_store_n(&at->first, value.first, __ATOMIC_RELAXED);
+    __atomic_store_n(&at->second, value.second, __ATOMIC_RELAXED);
+#endif
+}
+
+__device__ Words load(const Words* at)
+{
+    Words value;
+#if defined(__CUDACC__)
+    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(value.first), "=l"(value.second)
+                 : "l"(at)
+                 : "memory");
+#elif defined(__HIP__)
+    value.first = __hip_atomic_load(&at->first, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    value.second = __hip_atomic_load(&at->second, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+#else
+    value.first = __atomic_load_n(&at->first, __ATOMIC_RELAXED);
+    value.second = __atomic_load_n(&at->second, __ATOMIC_RELAXED);
+#endif
+    return value;
+}
+
+__device__ uint32_t load(const uint32_t* at)
+{
+#if defined(__HIP__)
+    return __hip_atomic_load(at, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+#elif defined(__CUDACC__)
+    return *reinterpret_cast<const volatile uint32_t*>(at);
+#else
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+#endif
+}
+
+// To the host.
+__device__ void store(uint64_t* at, uint64_t value)
+{
+#if defined(__HIP__)
+    __hip_atomic_store(at, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+#elif defined(__CUDACC__)
+    *reinterpret_cast<volatile uint64_t*>(at) = value;
+#else
+    __atomic_store_n(at, value, __ATOMIC_RELAXED);
+#endif
+}
+
+__device__ bool is_whole(const unsigned char* at, uint32_t left)
+{
+    return left >= 4 && (reinterpret_cast<uintptr_t>(at) & 3) == 0;
+}
+
+// Four bytes of a block, or what is left of it.
+__device__ uint32_t read_bytes(const unsigned char* at, uint32_t left)
+{
+    if (is_whole(at, left)) return *reinterpret_cast<const uint32_t*>(at);
+    uint32_t value = 0;
+    for (uint32_t i = 0; i < left && i < 4; i++) value |= static_cast<uint32_t>(at[i]) << 8 * i;
+    return value;
+}
+
+__device__ void write_bytes(unsigned char* at, uint32_t left, uint32_t value)
+{
+    if (is_whole(at, left)) {
+        *reinterpret_cast<uint32_t*>(at) = value;
+        return;
+    }
+    for (uint32_t i = 0; i < left && i < 4; i++) at[i] = static_cast<unsigned char>(value >> 8 * i);
+}
+
+// Eight bytes of the block, the i-th.
+__device__ void push(const Exchange& e, uint32_t i)
+{
+    const uint32_t left = e.bytes - 8 * i;
+    const uint32_t more = left > 4 ? left - 4 : 0;
+    const unsigned char* const from = e.block + 8 * i;
+    const uint32_t values[] = {read_bytes(from, left), read_bytes(from + 4, more)};
+    const uint64_t flag = static_cast<uint64_t>(e.flag) << 32;
+    const Words words = {flag | values[0], flag | values[1]};
+    for (uint32_t k = 1; k < e.ranks; k++)
+        store(reinterpret_cast<Words*>(e.to[(e.rank + k) % e.ranks]) + i, words);
+    unsigned char* const own = e.into[e.rank];
+    if (own == e.block) return;
+    write_bytes(own + 8 * i, left, values[0]);
+    write_bytes(own + 8 * i + 4, more, values[1]);
+}
+
+// Looks at the words of several peers at a time, because each look takes most of a microsecond.
+// False: the kernel has to end.
+__device__ bool take(const Exchange& e, uint32_t i)
+{
+    constexpr uint32_t together = 4;
+    constexpr unsigned looks_per_stop = 256;
+    const uint32_t left = e.bytes - 8 * i;
+    const uint32_t more = left > 4 ? left - 4 : 0;
+    for (uint32_t first = 1; first < e.ranks; first += together) {
+        const uint32_t count = e.ranks - first < together ? e.ranks - first : together;
+        Words words[together];
+        unsigned looks = 0;
+        for (bool is_there = false; !is_there;) {
+            is_there = true;
+            HIER_UNROLL
+            for (uint32_t p = 0; p < together; p++) {
+                const uint64_t* const from = e.zone + (e.rank + first + p) % e.ranks * e.stride;
+                if (p < count) words[p] = load(reinterpret_cast<const Words*>(from) + i);
+            }
+            HIER_UNROLL
+            for (uint32_t p = 0; p < together; p++) {
+                if (p < count && (words[p].first >> 32 != e.flag || words[p].second >> 32 != e.flag))
+                    is_there = false;
+            }
+            if (is_there) break;
+            if (++looks % looks_per_stop == 0 && load(&e.control->stop) != 0) return false;
+            HIER_LET_OTHERS_RUN();
+        }
+        HIER_UNROLL
+        for (uint32_t p = 0; p < together; p++) {
+            if (p >= count) continue;
+            unsigned char* const to = e.into[(e.rank + first + p) % e.ranks] + 8 * i;
+            write_bytes(to, left, static_cast<uint32_t>(words[p].first));
+            write_bytes(to + 4, more, static_cast<uint32_t>(words[p].second));
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+extern "C" __global__ void hier_exchange(const HIER_IN_PLACE Exchange e);
+
+extern "C" __global__ void HIER_BOUNDS hier_exchange(const HIER_IN_PLACE Exchange e)
+{
+    const uint32_t begin = blockIdx.x * blockDim.x + threadIdx.x;
+    const uint32_t step = gridDim.x * blockDim.x;
+    const uint32_t count = (e.bytes + 7) / 8;
+    for (uint32_t i = begin; i < count; i += step) push(e, i);
+    for (uint32_t i = begin; i < count; i += step) {
+        if (!take(e, i)) break;
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence_system();
+    if (atomicAdd(&e.control->ended, 1U) + 1 < gridDim.x) return;
+    e.control->ended = 0;
+    __threadfence_system();
+    if (e.done != nullptr) store(e.done, e.done_value);
+}

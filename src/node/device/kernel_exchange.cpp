@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node/device/kernel_exchange.hpp"
+
+#include <atomic>
+#include <utility>
+
+#include "base/log.hpp"
+#include "gpu/runtime.hpp"
+
+namespace hier {
+namespace {
+
+using gpu::Exchange;
+
+// Calls of this process that may go by kernels.
+std::atomic<int> reserved{0};
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+// The count of the word by which a rank enters a call.
+constexpr std::uint32_t encode(std::uint32_t zone, bool can) { return zone << 1 | (can ? 1 : 0); }
+
+bool clear(std::byte* zone, std::size_t bytes)
+{
+    const std::vector<std::byte> zeros(bytes);
+    const gpu::Copy copy{zone, zeros.data(), bytes, gpu::Copy::from_host};
+    return !failed(gpu::copy_now({&copy, 1}));
+}
+
+}  // namespace
+
+KernelExchange::KernelExchange(NodeContext& context, bool share_gpus)
+    : context_(context), share_gpus_(share_gpus), zones_(index(context.size()))
+{
+}
+
+KernelExchange::~KernelExchange()
+{
+    release();
+    give_back_zone();
+}
+
+bool KernelExchange::reserve()
+{
+    is_reserved_ = ++reserved <= Exchange::max_at_once;
+    if (!is_reserved_) --reserved;
+    return is_reserved_;
+}
+
+void KernelExchange::release()
+{
+    if (std::exchange(is_reserved_, false)) --reserved;
+}
+
+std::size_t KernelExchange::max_block(int ranks)
+{
+    return Exchange::max_block(static_cast<unsigned>(ranks));
+}
+
+// The mappings of the peers' zones belong to the zone's device. After a failure peers may still write
+// into the zone.
+void KernelExchange::give_back_zone()
+{
+    for (Zone& zone : zones_) {
+        if (zone.mapping != nullptr) PeerMappings::instance().release(zone.mapping);
+        zone = {};
+    }
+    const bool has_failed = context_.raised || context_.has_failed();
+    if (zone_ != nullptr && !has_failed) LentMemory::instance().give_back(zone_->base);
+    zone_ = nullptr;
+}
+
+bool KernelExchange::has_device_buffers() const
+{
+    const auto is_here = [&](const Allocation& memory) {
+        return memory.kind == MemoryKind::device && memory.device == context_.device;
+    };
+    return context_.queue != nullptr && is_here(context_.binding.region(block_.from).memory) &&
+           is_here(context_.binding.receive.memory);
+}
+
+gpu::Exchange::Control* KernelExchange::control() const
+{
+    std::byte* const at = zone_->base + Exchange::control_at(ranks());
+    return reinterpret_cast<Exchange::Control*>(at);
+}
+
+bool KernelExchange::take_zone()
+{
+    if (!context_.queue->has_kernels()) return false;
+    const std::size_t bytes = Exchange::zone_bytes(ranks());
+    zone_ = LentMemory::instance().take_for_kernels(context_.device, bytes);
+    return zone_ != nullptr && clear(zone_->base, bytes);
+}
+
+// A flag has the lower half of the sequence number. It must not come twice, so each era needs
+// a zone without old flags.
+void KernelExchange::renew_zone()
+{
+    const std::uint64_t era = context_.binding.sequence >> 32;
+    if (zone_ != nullptr && zone_->device == context_.device && zone_era_ == era) return;
+    if (refused_on_ == context_.device) return;
+    give_back_zone();
+    if (!take_zone()) {
+        give_back_zone();
+        refused_on_ = context_.device;
+        log(HIER_LOG_INFO, "device %d: small blocks go without kernels", context_.device);
+        return;
+    }
+    zone_era_ = era;
+    zone_number_++;
+    context_.segment->slot(context_.rank()).exchange_offer.zone = zone_->exported;
+}
+
+bool KernelExchange::is_ready() const
+{
+    int mapped = 0;
+    for (const Zone& zone : zones_) mapped += zone.mapping != nullptr ? 1 : 0;
+    return zone_ != nullptr && zone_->device == context_.device && mapped == context_.size() - 1 &&
+           static_cast<std::uint32_t>(context_.binding.sequence) != 0 &&
+           block_.slice.length <= max_block(context_.size());
+}
+
+void KernelExchange::enter(const Transfer& block)
+{
+    block_ = block;
+    is_running_ = false;
+    release();
+    const std::uint32_t number = zone_number_;
+    const bool may = has_device_buffers();
+    if (may) renew_zone();
+    can_ = may && number == zone_number_ && is_ready() && reserve();
+    NodeSlot& slot = context_.segment->slot(context_.rank());
+    ExchangeOffer& offer = slot.exchange_offer;
+    offer.total = context_.binding.total;
+    offer.target = block.slice.target;
+    offer.length = block.slice.length;
+    const std::uint64_t sequence = context_.binding.sequence;
+    slot.exchange.store(Signal::encode(sequence, encode(zone_number_, can_)),
+                        std::memory_order_release);
+    slot.entered.store(sequence, std::memory_order_release);
+}
+
+// A peer that announces takes this call for one of another kind. What the two say of their buffers
+// will tell why.
+Status KernelExchange::decide(Way& way)
+{
+    const std::uint64_t sequence = context_.binding.sequence;
+    way = Way::open;
+    bool can_all = can_;
+    for (int peer = 0; peer < context_.size(); peer++) {
+        const NodeSlot& slot = context_.segment->slot(peer);
+        const std::uint64_t word = slot.exchange.load(std::memory_order_acquire);
+        if (Signal::sequence(word) < sequence &&
+            slot.ready.load(std::memory_order_acquire) < sequence)
+            return Status::ok;
+        can_all = can_all && Signal::count(word, sequence) % 2 != 0;
+    }
+    if (!can_all) {
+        release();
+        map_zones();
+        way = Way::copies;
+        return Status::ok;
+    }
+    for (int peer = 0; peer < context_.size(); peer++) {
+        const Status status = check(peer);
+        if (failed(status)) return status;
+    }
+    way = Way::kernel;
+    return Status::ok;
+}
+
+// The peers have told of their zones, and write nothing else there until this rank has put its block.
+void KernelExchange::map_zones()
+{
+    if (zone_ == nullptr) return;
+    for (int peer = 0; peer < context_.size(); peer++) {
+        const NodeSlot& slot = context_.segment->slot(peer);
+        const std::uint64_t word = slot.exchange.load(std::memory_order_acquire);
+        const std::uint32_t number = Signal::count(word, context_.binding.sequence) >> 1;
+        Zone& zone = zones_[index(peer)];
+        if (peer == context_.rank() || number == 0 || number == zone.number) continue;
+        if (zone.mapping != nullptr) PeerMappings::instance().release(zone.mapping);
+        zone = {number, nullptr};
+        const ExportedMemory memory = slot.exchange_offer.zone;
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
+        if (const char* fault = fault_of_zone(memory, Exchange::zone_bytes(ranks()));
+            fault != nullptr)
+            log(HIER_LOG_ERROR, "node rank %d lends %s", peer, fault);
+        else if (failed(PeerMappings::instance().acquire(memory, zone_->device, zone.mapping)))
+            log(HIER_LOG_INFO,
+                "node rank %d's zone cannot be mapped: small blocks go without kernels", peer);
+    }
+}
+
+Status KernelExchange::check(int peer) const
+{
+    const ExchangeOffer& offer = context_.segment->slot(peer).exchange_offer;
+    const Binding& binding = context_.binding;
+    if (offer.total == binding.total && offer.length == block_.slice.length) return Status::ok;
+    log(HIER_LOG_ERROR,
+        "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank %d",
+        binding.total, static_cast<std::size_t>(offer.total), peer);
+    return Status::mismatch;
+}
+
+Status KernelExchange::launch()
+{
+    const Binding& binding = context_.binding;
+    Exchange e{};
+    e.rank = static_cast<std::uint32_t>(context_.rank());
+    e.ranks = ranks();
+    e.sharing = share_gpus_ ? e.ranks : 1;
+    e.bytes = static_cast<std::uint32_t>(block_.slice.length);
+    e.flag = static_cast<std::uint32_t>(binding.sequence);
+    e.stride = static_cast<std::uint32_t>(Exchange::words_of(e.ranks));
+    e.block = reinterpret_cast<const unsigned char*>(context_.source(block_));
+    e.zone = reinterpret_cast<std::uint64_t*>(zone_->base);
+    e.control = control();
+    for (std::uint32_t r = 0; r < e.ranks; r++) {
+        const int peer = static_cast<int>(r);
+        const std::uint64_t target = context_.segment->slot(peer).exchange_offer.target;
+        if (!fits(target, e.bytes, binding.receive.length)) {
+            log(HIER_LOG_ERROR, "node rank %d puts bytes beyond the end of the receive buffer",
+                peer);
+            return Status::mismatch;
+        }
+        e.into[r] = reinterpret_cast<unsigned char*>(binding.receive.base + target);
+        const PeerMappings::Mapping* mapping = zones_[r].mapping;
+        if (mapping != nullptr)
+            e.to[r] =
+                reinterpret_cast<std::uint64_t*>(mapping->base) + std::size_t{e.rank} * e.stride;
+    }
+    const Status status = context_.queue->exchange(e, ticket_);
+    has_hung_ = has_hung_ || status == Status::timed_out;
+    is_running_ = status == Status::ok;
+    return status;
+}
+
+Status KernelExchange::reached()
+{
+    if (!is_running_) return Status::ok;
+    const Status status = context_.queue->reached(ticket_);
+    has_hung_ = has_hung_ || status == Status::timed_out;
+    is_running_ = status == Status::in_progress;
+    if (!is_running_) release();
+    return status;
+}
+
+void KernelExchange::stop()
+{
+    static const std::uint32_t yes = 1;
+    if (reached() != Status::in_progress) return release();
+    const gpu::Copy copy{&control()->stop, &yes, sizeof yes, gpu::Copy::from_host};
+    std::uint64_t ticket = 0;
+    if (failed(context_.queue->start({&copy, 1}, {}, ticket))) has_hung_ = true;
+}
+
+}  // namespace hier

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A published call of a node by one kernel for each rank (hier/gpu_exchange.hpp), if all ranks have
+// their buffers in device memory. Otherwise the call goes by copies (device_publish.hpp).
+//
+// Each rank lends a zone of device memory to its peers. It says in its slot where the zone is, and,
+// when it enters a call, whether it can take part with a kernel:
+//
+//   - its buffers are in the memory of the zone's device, and
+//   - it has mapped the zones of all peers, and has told of its own zone before this call.
+//
+// When all peers are in the call, all ranks have read the same words, so they decide alike. The
+// first call of a team tells of the zones and goes by copies. So does a call on another device.
+//
+// A kernel waits for those of the peers, so no kernel starts before all ranks are in the call. And a
+// process whose threads have as many such calls as kernels can run at once takes part in no more.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "node/device/lent_memory.hpp"
+#include "node/device/peer_mappings.hpp"
+#include "node/node_path.hpp"
+
+namespace hier {
+
+class KernelExchange {
+public:
+    enum class Way : std::uint8_t { open, kernel, copies };
+
+    // `share_gpus`: ranks of the node use the same device.
+    KernelExchange(NodeContext& context, bool share_gpus);
+    ~KernelExchange();
+    KernelExchange(const KernelExchange&) = delete;
+    KernelExchange& operator=(const KernelExchange&) = delete;
+
+    // The largest block that a rank of so many can put.
+    static std::size_t max_block(int ranks);
+
+    // This rank is in the call with its block.
+    void enter(const Transfer& block);
+    // open: a peer is not in the call yet.
+    Status decide(Way& way);
+    // Only after decide() has said `kernel`. in_progress: not yet; call it again.
+    Status launch();
+    // in_progress: the kernel runs, or has not been launched.
+    Status reached();
+    // This rank has failed: its kernel ends without its peers' blocks.
+    void stop();
+    // Has the kernel exceeded the bound? It may go on for ever.
+    bool has_hung() const { return has_hung_; }
+
+private:
+    // Where a peer's zone is mapped.
+    struct Zone {
+        std::uint32_t number = 0;  // 0: none
+        PeerMappings::Mapping* mapping = nullptr;
+    };
+
+    std::uint32_t ranks() const { return static_cast<std::uint32_t>(context_.size()); }
+    gpu::Exchange::Control* control() const;
+    bool reserve();
+    void release();
+    bool has_device_buffers() const;
+    bool is_ready() const;
+    void renew_zone();
+    bool take_zone();
+    void give_back_zone();
+    void map_zones();
+    Status check(int peer) const;
+
+    NodeContext& context_;
+    bool share_gpus_;
+    Transfer block_{};
+    bool can_ = false;          // take part with a kernel in this call
+    bool is_reserved_ = false;  // one of the kernels that the process can run at once
+    const LentMemory::Block* zone_ = nullptr;
+    std::uint32_t zone_number_ = 0;  // of zone_; counts from 1
+    std::uint64_t zone_era_ = 0;     // upper half of the sequence numbers of the calls in this zone
+    int refused_on_ = -1;            // the device that has no zone or no kernels
+    std::vector<Zone> zones_;        // by peer
+    std::uint64_t ticket_ = 0;
+    bool is_running_ = false;
+    bool has_hung_ = false;
+};
+
+}  // namespace hier

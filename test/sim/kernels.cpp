@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Modules and kernels. Any file passes for a module, and every module has the product's kernel.
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "calls.hpp"
+#include "exchange_on_cpu.hpp"
+#include "hip_sim.h"
+#include "place.hpp"
+#include "stream.hpp"
+
+using namespace hip_sim;
+using hier::gpu::Exchange;
+
+namespace {
+
+char the_module, the_function;
+std::atomic<std::uint64_t> kernels{0};
+
+// The address by which the stream's thread reaches memory. No device reaches pageable memory.
+template <class T> void reach(T*& pointer, std::size_t bytes)
+{
+    Place place;
+    if (!locate(pointer, bytes, place) || place.is_pageable)
+        give_up("a kernel touches memory that its device does not reach: %p",
+                static_cast<const void*>(pointer));
+    pointer = reinterpret_cast<T*>(place.at);
+}
+
+void reach_all(Exchange& e)
+{
+    const bool is_in_place = e.into[e.rank] == e.block;
+    const std::size_t words = (e.bytes + 7) / 8 * 2 * sizeof(std::uint64_t);
+    for (std::uint32_t r = 0; r < e.ranks; r++) {
+        reach(e.into[r], e.bytes);
+        if (r != e.rank) reach(e.to[r], words);
+    }
+    reach(e.block, e.bytes);
+    if (is_in_place) e.into[e.rank] = const_cast<unsigned char*>(e.block);
+    reach(e.zone, Exchange::zone_bytes(e.ranks));
+    reach(e.control, sizeof *e.control);
+    if (e.done != nullptr) reach(e.done, sizeof *e.done);
+}
+
+hipError_t launch(unsigned blocks, hipStream_t stream, const Exchange& arguments)
+{
+    if (!is_stream(stream)) return hipErrorInvalidHandle;
+    totals.kernels++;
+    kernels++;
+    Exchange e = arguments;
+    reach_all(e);
+    MarkRef mark;
+    const auto run = [=](Random& random) {
+        for (unsigned block = 0; block < blocks; block++) {
+            pause_for_a_while(random);
+            run_exchange(e, block, blocks);
+        }
+        return true;
+    };
+    return enqueue(stream, {run, {}}, mark) ? hipSuccess : hipErrorInvalidHandle;
+}
+
+}  // namespace
+
+std::uint64_t hip_sim_kernels() { return kernels; }
+
+hipError_t hipModuleLoad(hipModule_t* module, const char* file)
+{
+    return counted(no_memory, [&] {
+        if (access(file, R_OK) != 0) return hipErrorFileNotFound;
+        *module = reinterpret_cast<hipModule_t>(&the_module);
+        return hipSuccess;
+    });
+}
+
+hipError_t hipModuleUnload(hipModule_t module)
+{
+    return uncounted([&] {
+        const bool is_known = module == reinterpret_cast<hipModule_t>(&the_module);
+        return is_known ? hipSuccess : hipErrorInvalidHandle;
+    });
+}
+
+hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t, const char* name)
+{
+    return counted(broken, [&] {
+        if (std::string_view(name) != "hier_exchange") return hipErrorNotFound;
+        *function = reinterpret_cast<hipFunction_t>(&the_function);
+        return hipSuccess;
+    });
+}
+
+hipError_t hipModuleLaunchKernel(hipFunction_t, unsigned blocks, unsigned, unsigned, unsigned,
+                                 unsigned, unsigned, unsigned, hipStream_t stream, void** arguments,
+                                 void**)
+{
+    return counted(broken, [&] {
+        return launch(blocks, stream, *static_cast<const Exchange*>(arguments[0]));
+    });
+}

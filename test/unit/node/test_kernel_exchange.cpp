@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Published blocks by kernels: when kernels run, any mix of memory, ranks that fail or disagree.
+#include "node/device/peer_mappings.hpp"
+#include "test/support/publisher.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr Memory with_kernels = {.has_kernels = true};
+
+// Only the first ranks find kernels, `with` of them.
+const char* run_with_kernels(int ranks, bool on_one_device,
+                             const std::function<std::string(ForkedRank&)>& body, int with = 100)
+{
+    return keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
+        const bool has = self.rank() < with;
+        setenv("HIER_GPU_MODULES", has ? HIER_TEST_KERNELS : HIER_TEST_NO_KERNELS, 1);
+        setenv("HIP_SIM_DELAY_US", "200", 1);
+        setenv("HIP_SIM_VERSION", not_sharing_version, 1);
+        setenv("OMPI_COMM_WORLD_RANK", std::to_string(self.rank()).c_str(), 1);
+        gives_success(hipSetDevice(on_one_device ? 0 : self.rank()), "hipSetDevice");
+        if (gpu::runtime() == nullptr) return std::string("no runtime");
+        return body(self);
+    })));
+}
+
+// What a call has used, as text: "kernels 1, copies 0".
+struct Used {
+    std::uint64_t kernels = hip_sim_kernels(), copies = hip_sim_copies();
+    std::string text() const
+    {
+        return "kernels " + std::to_string(hip_sim_kernels() - kernels) + ", copies " +
+               std::to_string(hip_sim_copies() - copies);
+    }
+};
+
+std::string call_uses(Publisher& rank, std::uint64_t sequence, const std::string& expected)
+{
+    const Used before;
+    const std::string wrong = rank.start_and_finish(sequence);
+    const std::string used = before.text();
+    if (!wrong.empty()) return "call " + std::to_string(sequence) + ": " + wrong;
+    if (used != expected) return "call " + std::to_string(sequence) + ": " + used;
+    return rank.fault(sequence);
+}
+
+// The first call tells of the zones and goes by copies. One copy clears the zone.
+void test_kernels_from_the_second_call_on(void**)
+{
+    for (const bool on_one_device : {true, false}) {
+        for (const int ranks : {2, 5}) {
+            expect_no_reason(
+                run_with_kernels(ranks, on_one_device, [](ForkedRank& self) -> std::string {
+                    Publisher rank(self, self.rank(), with_kernels);
+                    std::string wrong = call_uses(rank, 1, "kernels 0, copies 3");
+                    for (std::uint64_t sequence = 2; sequence < 6 && wrong.empty(); sequence++)
+                        wrong = call_uses(rank, sequence, "kernels 1, copies 0");
+                    return wrong;
+                }));
+        }
+    }
+}
+
+// Blocks of a few bytes, and those that need several thread blocks. Places are not aligned.
+void test_any_length(void**)
+{
+    for (const std::size_t bytes : {1U, 3U, 4U, 7U, 2049U, 20000U, 65536U}) {
+        expect_no_reason(run_with_kernels(3, true, [&](ForkedRank& self) -> std::string {
+            Memory memory = with_kernels;
+            memory.bytes = bytes;
+            Publisher rank(self, self.rank(), memory);
+            const std::string wrong = calls(rank, 2);
+            return wrong.empty() ? call_uses(rank, 3, "kernels 1, copies 0") : wrong;
+        }));
+    }
+}
+
+// Each rank has another kind of memory, in every turn. All in device memory: kernels, even in place.
+void test_any_memory(void**)
+{
+    constexpr Memory kinds[] = {{true, true, false, true},
+                                {false, true, false, true},
+                                {true, false, false, true},
+                                {true, true, true, true},
+                                {false, false, true, true}};
+    for (std::size_t turn = 0; turn < std::size(kinds); turn++) {
+        expect_no_reason(run_with_kernels(3, true, [&](ForkedRank& self) -> std::string {
+            const auto kind = (turn + static_cast<std::size_t>(self.rank())) % std::size(kinds);
+            Publisher rank(self, self.rank(), kinds[kind]);
+            const std::string wrong = calls(rank, 3);
+            return !wrong.empty() || hip_sim_kernels() == 0 ? wrong : "a kernel";
+        }));
+    }
+    expect_no_reason(run_with_kernels(3, false, [&](ForkedRank& self) -> std::string {
+        Publisher rank(self, 2 - self.rank(), kinds[self.rank() == 1 ? 3 : 0]);
+        const std::string wrong = calls(rank, 2);
+        return wrong.empty() ? call_uses(rank, 3, "kernels 1, copies 0") : wrong;
+    }));
+}
+
+// Rank 1 goes to another device. The call that tells of its new zone goes by copies.
+void test_another_device(void**)
+{
+    expect_no_reason(run_with_kernels(3, true, [](ForkedRank& self) -> std::string {
+        Publisher rank(self, self.rank(), with_kernels);
+        std::string wrong = calls(rank, 3);
+        if (self.rank() == 1) {
+            gives_success(hipSetDevice(2), "hipSetDevice");
+            rank.move();
+        }
+        const Used before;
+        if (wrong.empty()) wrong = rank.call(4);
+        if (wrong.empty() && hip_sim_kernels() != before.kernels) wrong = "a kernel in call 4";
+        if (wrong.empty()) wrong = call_uses(rank, 5, "kernels 1, copies 0");
+        const std::size_t mapped = PeerMappings::instance().size();
+        if (wrong.empty() && mapped != (self.rank() == 1 ? 4 : 3))
+            wrong = std::to_string(mapped) + " zones are mapped";
+        return wrong;
+    }));
+}
+
+// A process runs a few kernels at once. Calls beyond go by copies, on all ranks.
+void test_many_teams_at_once(void**)
+{
+    expect_no_reason(run_with_kernels(2, true, [](ForkedRank& self) -> std::string {
+        constexpr int teams = gpu::Exchange::max_at_once + 2;
+        std::vector<std::unique_ptr<Publisher>> all;
+        for (int team = 0; team < teams; team++) {
+            all.push_back(std::make_unique<Publisher>(self, self.rank(), with_kernels));
+            if (std::string wrong = calls(*all.back(), 2); !wrong.empty()) return wrong;
+        }
+        const Used before;
+        for (const auto& team : all)
+            if (failed(team->start(3, team->total()))) return "cannot start";
+        for (const auto& team : all)
+            if (team->finish() != Status::ok || !team->fault(3).empty()) return "wrong";
+        const std::string expected =
+            "kernels " + std::to_string(gpu::Exchange::max_at_once) + ", copies 4";
+        if (before.text() != expected) return before.text();
+        for (const auto& team : all) team->transport().end();
+        return call_uses(*all.back(), 4, "kernels 1, copies 0");
+    }));
+}
+
+// A zone that has been lent before has words with the same flags.
+void test_zone_lent_again(void**)
+{
+    expect_no_reason(run_with_kernels(3, true, [](ForkedRank& self) -> std::string {
+        std::string wrong;
+        for (int salt = 0; salt < 100 && wrong.empty(); salt += 10) {
+            Memory memory = with_kernels;
+            memory.salt = salt;
+            Publisher rank(self, self.rank(), memory);
+            wrong = calls(rank, 3);
+            rank.meet();
+        }
+        return hip_sim_live("allocations") < 30 ? wrong : "every team has a zone of its own";
+    }));
+}
+
+// The last rank finds no kernels, or no rank does. Every call goes by copies.
+void test_no_kernels(void**)
+{
+    for (const int with : {2, 0}) {
+        expect_no_reason(run_with_kernels(
+            3, true,
+            [](ForkedRank& self) -> std::string {
+                Publisher rank(self, self.rank(), with_kernels);
+                const std::string wrong = calls(rank, 3);
+                return !wrong.empty() || hip_sim_kernels() == 0 ? wrong : "a kernel";
+            },
+            with));
+    }
+}
+
+// Raises what has gone wrong on this rank, and waits until nothing runs any more.
+std::string end_failed(Publisher& rank, Status status)
+{
+    if (failed(status)) rank.transport().raise(status);
+    const bool is_idle = await([&] { return rank.transport().idle(); });
+    rank.transport().end();
+    rank.meet();
+    return is_idle ? "" : "something runs on";
+}
+
+// On rank 1 the n-th call of HIP fails that belongs to the call.
+void test_failing_calls_of_the_runtime(void**)
+{
+    for (std::uint64_t nth = 1; nth < 12; nth++) {
+        expect_no_reason(run_with_kernels(2, true, [&](ForkedRank& self) -> std::string {
+            Publisher rank(self, self.rank(), with_kernels);
+            Status status = Status::ok;
+            for (std::uint64_t sequence = 1; sequence < 4 && !failed(status); sequence++) {
+                if (self.rank() == 1 && sequence == 1 + nth % 2)
+                    rank.before_put = [&] { hip_sim_fail_at(hip_sim_calls() + nth); };
+                status = rank.start(sequence, rank.total());
+                if (!failed(status)) status = rank.finish();
+                if (status == Status::ok && !rank.fault(sequence).empty())
+                    return rank.fault(sequence);
+                hip_sim_fail_at(0);
+                if (!failed(status)) rank.transport().end();
+            }
+            return end_failed(rank, status);
+        }));
+    }
+}
+
+// Rank 1 enters the call and fails before its kernel starts. The kernels of the others wait for it.
+void test_peer_that_fails(void**)
+{
+    expect_no_reason(run_with_kernels(3, true, [&](ForkedRank& self) -> std::string {
+        Publisher rank(self, self.rank(), with_kernels);
+        const std::string wrong = calls(rank, 2);
+        if (!wrong.empty()) return wrong;
+        if (failed(rank.start(3, rank.total()))) return "cannot start";
+        if (self.rank() != 1) {
+            const std::uint64_t kernels = hip_sim_kernels();
+            if (!await([&] { return failed(rank.turn()) || hip_sim_kernels() > kernels; }))
+                return "no kernel";
+        }
+        rank.meet();
+        const Status status = self.rank() == 1 ? Status::transport_error : rank.finish();
+        const std::string runs_on = end_failed(rank, status);
+        if (!runs_on.empty() || self.rank() == 1) return runs_on;
+        return status == Status::peer_failed ? "" : "not told";
+    }));
+}
+
+// Another size of the whole call, or a call that is not published.
+void test_ranks_that_disagree(void**)
+{
+    for (const bool announces : {false, true}) {
+        expect_no_reason(run_with_kernels(2, true, [&](ForkedRank& self) -> std::string {
+            Publisher rank(self, self.rank(), with_kernels);
+            const std::string wrong = calls(rank, 2);
+            if (!wrong.empty()) return wrong;
+            const auto more = static_cast<std::size_t>(self.rank());
+            Status status = Status::ok;
+            if (announces && self.rank() == 1) {
+                status = rank.announce(3, rank.total() + more);
+                (void)await([&] {
+                    status = rank.transport().announced(0);
+                    return status != Status::in_progress;
+                });
+            } else {
+                if (failed(rank.start(3, rank.total() + more))) return "cannot start";
+                status = rank.finish();
+            }
+            const std::string runs_on = end_failed(rank, status);
+            if (!runs_on.empty()) return runs_on;
+            return status == Status::mismatch || status == Status::peer_failed ? ""
+                                                                               : to_string(status);
+        }));
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_from_the_second_call_on),
+        cmocka_unit_test(test_any_length),
+        cmocka_unit_test(test_any_memory),
+        cmocka_unit_test(test_another_device),
+        cmocka_unit_test(test_many_teams_at_once),
+        cmocka_unit_test(test_zone_lent_again),
+        cmocka_unit_test(test_no_kernels),
+        cmocka_unit_test(test_failing_calls_of_the_runtime),
+        cmocka_unit_test(test_peer_that_fails),
+        cmocka_unit_test(test_ranks_that_disagree),
+    };
+    return hier::test::run_cases(argc, argv, "kernel_exchange", tests);
+}
