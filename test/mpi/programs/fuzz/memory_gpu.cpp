@@ -63,9 +63,10 @@ std::vector<DeviceFigure> device_figures()
     std::vector<DeviceFigure> figures;
     if (live != nullptr) {
         // hier keeps pools of these, which grow when more is wanted at once than ever before.
-        for (const char* what : {"allocations", "pinned", "streams", "events"}) {
+        for (const char* what : {"allocations", "pinned", "streams"}) {
             figures.push_back({what, live(what), 4});
         }
+        figures.push_back({"events", live("events"), 16});
         // Each rank maps the pools of others. Addresses stay reserved until other ones are wanted.
         figures.push_back({"mappings", live("mappings"), 12});
         figures.push_back({"reservations", live("reservations"), 4});
