@@ -26,7 +26,7 @@ struct NodeRanks {
     bool have_devices = false;         // any rank uses a GPU runtime
     bool share_gpus = false;           // several ranks use the same GPU; only on a single node
     bool gpu_turns = false;            // such ranks get it in turns
-    bool have_kernels = false;         // all ranks have; only on a single node
+    bool have_kernels = false;         // all ranks have, and gain by them; only on a single node
     bool share_cores = false;          // the host has more ranks than cores
     int numa = -1;                     // the NUMA node for this rank's cells; -1: anywhere
 };

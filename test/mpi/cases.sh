@@ -268,20 +268,23 @@ case_ gpu-cuda-shared-in-turns ranks=4 gpu=20 devices=1 runtime=cuda refuses=mps
     says="262144 bytes a rank: published inside the node" directory=bench \
     -- allgather --sizes 1,16,4k,65537,256k,1m --iterations 5 --validate all --memory device --in-place
 # Small blocks by kernels.
-case_ gpu-kernels-3-by-0 ranks=3 gpu=20 kernels=1 -- gpu --expect hier --meetings 5 --large 1
+case_ gpu-kernels-5-by-0 ranks=5 gpu=20 kernels=1 mca="coll_hier_verbose 1" says="kernels for small blocks" \
+    -- gpu --expect hier --meetings 5 --large 1
+[[ -n $gpus ]] || case_ gpu-kernels-few-gpus ranks=3 gpu=20 kernels=1 mca="coll_hier_verbose 1" never="kernels for small blocks" \
+    -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-kernels-shared-4-by-0 ranks=4 gpu=20 devices=1 kernels=1 mca="coll_hier_verbose 1" \
     says="kernels for small blocks" -- gpu --expect hier --meetings 12 --large 1
-case_ gpu-kernels-datatypes ranks=3 gpu=2 kernels=1 -- gpu_datatypes --expect hier --one-node 1
+case_ gpu-kernels-datatypes ranks=3 gpu=2 devices=1 kernels=1 -- gpu_datatypes --expect hier --one-node 1
 case_ gpu-kernels-late ranks=3 gpu=20 devices=1 kernels=1 -- gpu_late --expect hier
-case_ gpu-kernels-lifetime ranks=3 gpu=20 kernels=1 -- gpu_lifetime --expect hier
+case_ gpu-kernels-lifetime ranks=3 gpu=20 devices=2 kernels=1 -- gpu_lifetime --expect hier
 case_ gpu-kernels-faults ranks=3 gpu=5 devices=1 kernels=1 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --step 3
-case_ gpu-kernels-off ranks=3 gpu=20 kernels=0 mca="coll_hier_kernels 0 coll_hier_verbose 1" never="kernels for small blocks" \
+case_ gpu-kernels-off ranks=3 gpu=20 devices=1 kernels=0 mca="coll_hier_kernels 0 coll_hier_verbose 1" never="kernels for small blocks" \
     -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-kernels-bench directory=bench ranks=4 gpu=20 kernels=1 devices=2 \
     -- allgather --sizes 1,7,16,4k,65537,128k --iterations 5 --validate all --memory device
 case_ gpu-cuda-kernels-4-by-0 ranks=4 gpu=20 devices=1 runtime=cuda kernels=1 mca="coll_hier_verbose 1" \
     says="kernels for small blocks" -- gpu --expect hier --meetings 5 --large 1
-case_ gpu-cuda-kernels-refused ranks=3 gpu=20 runtime=cuda kernels=1 refuses=kernels mca="coll_hier_verbose 1" \
+case_ gpu-cuda-kernels-refused ranks=3 gpu=20 devices=1 runtime=cuda kernels=1 refuses=kernels mca="coll_hier_verbose 1" \
     says="refuses the kernels of" -- gpu --expect hier --meetings 5 --large 1
 case_ gpu-cuda-gdr ranks=4 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_verbose 1" says="UCX tcp on [^,]*, device memory directly" \

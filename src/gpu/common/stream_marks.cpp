@@ -10,10 +10,10 @@ hipError_t StreamMarks::open(int device)
     if (!can_store_words(device)) return hipSuccess;
     void* words = nullptr;
     const hipError_t error =
-        hipHostMalloc(&words, max_streams * sizeof *words_, hipHostMallocDefault);
+        hipHostMalloc(&words, values_.size() * sizeof *words_, hipHostMallocDefault);
     if (error != hipSuccess) return error;
     words_ = static_cast<std::atomic<std::uint64_t>*>(words);
-    for (std::size_t i = 0; i < max_streams; i++) new (&words_[i]) std::atomic<std::uint64_t>(0);
+    for (std::size_t i = 0; i < values_.size(); i++) new (&words_[i]) std::atomic<std::uint64_t>(0);
     return hipSuccess;
 }
 

@@ -48,9 +48,7 @@ StreamQueue::~StreamQueue()
         abandon();
         return;
     }
-    for (const Stream& s : streams_) {
-        if (s.handle != nullptr) (void)hipStreamDestroy(s.handle);
-    }
+    for (const hipStream_t stream : all_streams()) (void)hipStreamDestroy(stream);
     prepared_.reset();
     kernels_.unload();
     tried_with_.reset();
@@ -66,16 +64,29 @@ void StreamQueue::abandon()
     (void)tried_with_.release();
 }
 
+std::vector<hipStream_t> StreamQueue::all_streams() const
+{
+    std::vector<hipStream_t> all(kernel_streams_.begin(), kernel_streams_.end());
+    for (const Stream& s : streams_) all.push_back(s.handle);
+    std::erase(all, nullptr);
+    return all;
+}
+
 // The highest priority, so that copies do not wait behind the application's streams.
+hipError_t StreamQueue::open(hipStream_t& stream)
+{
+    if (stream != nullptr) return hipSuccess;
+    int least = 0, greatest = 0;
+    const hipError_t error = hipDeviceGetStreamPriorityRange(&least, &greatest);
+    return error != hipSuccess
+               ? error
+               : hipStreamCreateWithPriority(&stream, hipStreamNonBlocking, greatest);
+}
+
 hipError_t StreamQueue::open(std::size_t stream)
 {
     if (stream >= streams_.size()) streams_.resize(stream + 1);
-    if (streams_[stream].handle != nullptr) return hipSuccess;
-    int least = 0, greatest = 0;
-    const hipError_t error = hipDeviceGetStreamPriorityRange(&least, &greatest);
-    return error != hipSuccess ? error
-                               : hipStreamCreateWithPriority(&streams_[stream].handle,
-                                                             hipStreamNonBlocking, greatest);
+    return open(streams_[stream].handle);
 }
 
 // An earlier call that ran out of memory may have left copies here.
@@ -117,13 +128,13 @@ Status StreamQueue::start(std::span<const Copy> copies, std::span<const Word> wo
     if (failed(status)) return status;
     forget();
     for (const Copy& c : copies) {
-        const std::size_t stream = std::min(stream_of(c.lane), StreamMarks::first_of_kernels - 1);
+        const std::size_t stream = std::min(stream_of(c.lane), StreamMarks::max_streams - 1);
         const hipError_t error = open(stream);
         if (error != hipSuccess) return failed_start("no stream for copies", error);
         streams_[stream].copies.push_back(c);
     }
     for (const Word& w : words)
-        streams_[std::min(stream_of(w.lane), StreamMarks::first_of_kernels - 1)].words.push_back(w);
+        streams_[std::min(stream_of(w.lane), StreamMarks::max_streams - 1)].words.push_back(w);
     // Allocates before the first copy starts, because every copy that starts needs a mark.
     marks_.reserve(streams_.size());
     for (Stream& s : streams_) s.words.reserve(s.words.size() + 1);
@@ -169,19 +180,20 @@ bool StreamQueue::has_kernels()
     return !failed(check(scope)) && kernels_.load(device_);
 }
 
-hipError_t StreamQueue::launch(Exchange& arguments, std::size_t stream)
+hipError_t StreamQueue::launch(Exchange& arguments, std::size_t kernel)
 {
-    const hipError_t error = open(stream);
+    const hipError_t error = open(kernel_streams_[kernel]);
     if (error != hipSuccess) return error;
-    Stream& s = streams_[stream];
-    marks_.reserve(streams_.size());
+    const std::size_t stream = StreamMarks::max_streams + kernel;
+    marks_.reserve(1);
     arguments.done = marks_.next_word(stream, arguments.done_value);
     ++last_ticket_;
-    const hipError_t launched = kernels_.launch(s.handle, arguments);
+    const hipError_t launched = kernels_.launch(kernel_streams_[kernel], arguments);
     if (launched != hipSuccess) return launched;
+    std::vector<Word> none;
     if (arguments.done == nullptr)
-        return marks_.add(last_ticket_, stream, s.handle, s.words, false);
-    marks_.add_stored(last_ticket_, stream, s.handle);
+        return marks_.add(last_ticket_, stream, kernel_streams_[kernel], none, false);
+    marks_.add_stored(last_ticket_, stream, kernel_streams_[kernel]);
     return hipSuccess;
 }
 
@@ -193,11 +205,12 @@ Status StreamQueue::exchange(Exchange& arguments, std::uint64_t& ticket)
     const DeviceScope scope(device_);
     const Status status = check(scope);
     if (failed(status)) return status;
-    std::size_t stream = StreamMarks::first_of_kernels;
-    while (stream < StreamMarks::max_streams && marks_.is_marked(stream)) stream++;
-    if (stream == StreamMarks::max_streams) return Status::in_progress;
+    std::size_t kernel = 0;
+    while (kernel < kernel_streams_.size() && marks_.is_marked(StreamMarks::max_streams + kernel))
+        kernel++;
+    if (kernel == kernel_streams_.size()) return Status::in_progress;
     forget();
-    const hipError_t error = launch(arguments, stream);
+    const hipError_t error = launch(arguments, kernel);
     ticket = last_ticket_;
     return error == hipSuccess ? Status::ok : failed_start("starting a kernel", error);
 }

@@ -2,6 +2,7 @@
 // A Queue that is made of streams. A stream takes the copies of one lane or of several.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -38,7 +39,9 @@ private:
 
     Status check(const DeviceScope& scope);
     hipError_t open(std::size_t stream);
-    hipError_t launch(Exchange& arguments, std::size_t stream);
+    static hipError_t open(hipStream_t& stream);
+    hipError_t launch(Exchange& arguments, std::size_t kernel);
+    std::vector<hipStream_t> all_streams() const;
     void forget();
     bool start_prepared();
     Status failed_start(const char* what, hipError_t error);
@@ -64,6 +67,7 @@ private:
     bool is_stuck_ = false;  // a wait for a copy has failed
     std::mutex mutex_;
     std::vector<Stream> streams_;
+    std::array<hipStream_t, StreamMarks::max_kernels> kernel_streams_{};
     StreamMarks marks_;
     std::uint64_t last_ticket_ = 0;
     Status failure_ = Status::ok;  // of any copy that has been started; nobody knows which

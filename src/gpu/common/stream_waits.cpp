@@ -95,9 +95,7 @@ void StreamQueue::strike_off()
 void StreamQueue::leave_streams() const
 {
     const std::lock_guard lock(queues().mutex);
-    for (const Stream& s : streams_) {
-        if (s.handle != nullptr) queues().given_up.push_back(s.handle);
-    }
+    for (const hipStream_t stream : all_streams()) queues().given_up.push_back(stream);
 }
 
 bool StreamQueue::finish_all()
@@ -116,9 +114,8 @@ bool StreamQueue::finish()
 
 bool StreamQueue::is_idle() const
 {
-    return is_lost() || std::none_of(streams_.begin(), streams_.end(), [](const Stream& s) {
-               return s.handle != nullptr && is_running(s.handle);
-           });
+    const auto all = is_lost() ? std::vector<hipStream_t>() : all_streams();
+    return std::none_of(all.begin(), all.end(), is_running);
 }
 
 bool StreamQueue::finish_locked()

@@ -57,8 +57,8 @@ std::size_t KernelExchange::max_block(int ranks)
     return Exchange::max_block(static_cast<unsigned>(ranks));
 }
 
-// The mappings of the peers' zones belong to the zone's device. After a failure peers may still write
-// into the zone.
+// The mappings of the peers' zones belong to the zone's device. After a failed call with kernels peers
+// may still write into the zone.
 void KernelExchange::give_back_zone()
 {
     for (Zone& zone : zones_) {
@@ -66,7 +66,7 @@ void KernelExchange::give_back_zone()
         zone = {};
     }
     const bool has_failed = context_.raised || context_.has_failed();
-    if (zone_ != nullptr && !has_failed) LentMemory::instance().give_back(zone_->base);
+    if (zone_ != nullptr && !(has_failed && can_)) LentMemory::instance().give_back(zone_->base);
     zone_ = nullptr;
 }
 
@@ -157,6 +157,7 @@ Status KernelExchange::decide(Way& way)
         can_all = can_all && Signal::count(word, sequence) % 2 != 0;
     }
     if (!can_all) {
+        can_ = false;
         release();
         map_zones();
         way = Way::copies;
@@ -243,6 +244,7 @@ Status KernelExchange::reached()
     const Status status = context_.queue->reached(ticket_);
     has_hung_ = has_hung_ || status == Status::timed_out;
     is_running_ = status == Status::in_progress;
+    if (status == Status::ok) can_ = false;  // the words of all peers are here
     if (!is_running_) release();
     return status;
 }

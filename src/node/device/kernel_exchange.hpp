@@ -72,7 +72,7 @@ private:
     NodeContext& context_;
     bool share_gpus_;
     Transfer block_{};
-    bool can_ = false;          // take part with a kernel in this call
+    bool can_ = false;          // take part with a kernel in this call, which has not ended
     bool is_reserved_ = false;  // one of the kernels that the process can run at once
     const LentMemory::Block* zone_ = nullptr;
     std::uint32_t zone_number_ = 0;  // of zone_; counts from 1
