@@ -71,8 +71,7 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
     if (paths.publish)
         paths.device_publish = std::make_unique<DevicePublish>(
             context, *paths.publish,
-            needs.have_kernels ? std::make_unique<KernelExchange>(context, needs.share_gpus)
-                               : nullptr);
+            needs.have_kernels ? std::make_unique<KernelExchange>(context) : nullptr);
     paths.name =
         (needs.have_kernels ? "kernels for small blocks, copy engines, " : "copy engines, ") +
         paths.name;

@@ -52,6 +52,8 @@ struct NodeOffer {
 struct ExchangeOffer {
     std::uint64_t total;           // bytes of the call's result
     std::uint64_t target, length;  // of its block, in the receive buffers
+    std::uint64_t device;          // equal exactly for ranks on the same one
+    std::uint64_t in_turns;        // not 0: processes get this device in turns
     ExportedMemory zone;
 };
 

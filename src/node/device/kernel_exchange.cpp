@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "node/device/kernel_exchange.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "base/log.hpp"
@@ -29,8 +33,8 @@ bool clear(std::byte* zone, std::size_t bytes)
 
 }  // namespace
 
-KernelExchange::KernelExchange(NodeContext& context, bool share_gpus)
-    : context_(context), share_gpus_(share_gpus), zones_(index(context.size()))
+KernelExchange::KernelExchange(NodeContext& context)
+    : context_(context), zones_(index(context.size()))
 {
 }
 
@@ -109,14 +113,22 @@ void KernelExchange::renew_zone()
     }
     zone_era_ = era;
     zone_number_++;
-    context_.segment->slot(context_.rank()).exchange_offer.zone = zone_->exported;
+    const gpu::Runtime& runtime = *gpu::runtime();
+    Zone& own = zones_[index(context_.rank())];
+    own.device = std::hash<std::string>()(runtime.pci_address(context_.device));
+    own.is_in_turns = runtime.gives_turns(context_.device);
+    ExchangeOffer& offer = context_.segment->slot(context_.rank()).exchange_offer;
+    offer.zone = zone_->exported;
+    offer.device = own.device;
+    offer.in_turns = own.is_in_turns ? 1 : 0;
 }
 
 bool KernelExchange::is_ready() const
 {
     int mapped = 0;
     for (const Zone& zone : zones_) mapped += zone.mapping != nullptr ? 1 : 0;
-    return zone_ != nullptr && zone_->device == context_.device && mapped == context_.size() - 1 &&
+    return zone_ != nullptr && zone_->device == context_.device && !is_in_turns_ &&
+           mapped == context_.size() - 1 &&
            static_cast<std::uint32_t>(context_.binding.sequence) != 0 &&
            block_.slice.length <= max_block(context_.size());
 }
@@ -182,7 +194,7 @@ void KernelExchange::map_zones()
         Zone& zone = zones_[index(peer)];
         if (peer == context_.rank() || number == 0 || number == zone.number) continue;
         if (zone.mapping != nullptr) PeerMappings::instance().release(zone.mapping);
-        zone = {number, nullptr};
+        zone = {number, slot.exchange_offer.device, slot.exchange_offer.in_turns != 0, nullptr};
         const ExportedMemory memory = slot.exchange_offer.zone;
         std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
         if (const char* fault = fault_of_zone(memory, Exchange::zone_bytes(ranks()));
@@ -192,6 +204,19 @@ void KernelExchange::map_zones()
             log(HIER_LOG_INFO,
                 "node rank %d's zone cannot be mapped: small blocks go without kernels", peer);
     }
+    find_sharing();
+}
+
+void KernelExchange::find_sharing()
+{
+    std::map<std::uint64_t, std::uint32_t> ranks_on;  // by device
+    bool are_in_turns = false;
+    sharing_ = 1;
+    for (const Zone& zone : zones_) {
+        sharing_ = std::max(sharing_, ++ranks_on[zone.device]);
+        are_in_turns = are_in_turns || zone.is_in_turns;
+    }
+    is_in_turns_ = are_in_turns && sharing_ > 1;
 }
 
 Status KernelExchange::check(int peer) const
@@ -211,7 +236,7 @@ Status KernelExchange::launch()
     Exchange e{};
     e.rank = static_cast<std::uint32_t>(context_.rank());
     e.ranks = ranks();
-    e.sharing = share_gpus_ ? e.ranks : 1;
+    e.sharing = sharing_;
     e.bytes = static_cast<std::uint32_t>(block_.slice.length);
     e.flag = static_cast<std::uint32_t>(binding.sequence);
     e.stride = static_cast<std::uint32_t>(Exchange::words_of(e.ranks));

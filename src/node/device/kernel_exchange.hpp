@@ -6,7 +6,8 @@
 // when it enters a call, whether it can take part with a kernel:
 //
 //   - its buffers are in the memory of the zone's device, and
-//   - it has mapped the zones of all peers, and has told of its own zone before this call.
+//   - it has mapped the zones of all peers, and has told of its own zone before this call, and
+//   - ranks that use the same device get it together, not in turns.
 //
 // When all peers are in the call, all ranks have read the same words, so they decide alike. The
 // first call of a team tells of the zones and goes by copies. So does a call on another device.
@@ -28,8 +29,7 @@ class KernelExchange {
 public:
     enum class Way : std::uint8_t { open, kernel, copies };
 
-    // `share_gpus`: ranks of the node use the same device.
-    KernelExchange(NodeContext& context, bool share_gpus);
+    explicit KernelExchange(NodeContext& context);
     ~KernelExchange();
     KernelExchange(const KernelExchange&) = delete;
     KernelExchange& operator=(const KernelExchange&) = delete;
@@ -51,9 +51,11 @@ public:
     bool has_hung() const { return has_hung_; }
 
 private:
-    // Where a peer's zone is mapped.
+    // What a rank has told of its zone.
     struct Zone {
-        std::uint32_t number = 0;  // 0: none
+        std::uint32_t number = 0;  // 0: nothing
+        std::uint64_t device = 0;
+        bool is_in_turns = false;
         PeerMappings::Mapping* mapping = nullptr;
     };
 
@@ -67,10 +69,10 @@ private:
     bool take_zone();
     void give_back_zone();
     void map_zones();
+    void find_sharing();
     Status check(int peer) const;
 
     NodeContext& context_;
-    bool share_gpus_;
     Transfer block_{};
     bool can_ = false;          // take part with a kernel in this call, which has not ended
     bool is_reserved_ = false;  // one of the kernels that the process can run at once
@@ -78,7 +80,9 @@ private:
     std::uint32_t zone_number_ = 0;  // of zone_; counts from 1
     std::uint64_t zone_era_ = 0;     // upper half of the sequence numbers of the calls in this zone
     int refused_on_ = -1;            // the device that has no zone or no kernels
-    std::vector<Zone> zones_;        // by peer
+    std::vector<Zone> zones_;        // by node rank; those of peers are mapped
+    std::uint32_t sharing_ = 1;      // ranks on the same device, where there are most
+    bool is_in_turns_ = false;       // some of them get it in turns
     std::uint64_t ticket_ = 0;
     bool is_running_ = false;
     bool has_hung_ = false;

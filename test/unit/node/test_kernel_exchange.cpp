@@ -117,6 +117,18 @@ void test_another_device(void**)
     }));
 }
 
+// All thread blocks on a device run at the same time, however many ranks share it.
+void test_thread_blocks(void**)
+{
+    using gpu::exchange_blocks;
+    assert_int_equal(exchange_blocks(1, 132, 1), 1);
+    assert_int_equal(exchange_blocks(65536, 132, 1), 16);
+    assert_int_equal(exchange_blocks(262144, 132, 1), 32);
+    for (const unsigned units : {1U, 8U, 132U, 304U})
+        for (std::uint32_t ranks = 1; ranks <= 64; ranks++)
+            assert_true(ranks * exchange_blocks(262144, units, ranks) <= std::max(units, ranks));
+}
+
 // A process runs a few kernels at once. Calls beyond go by copies, on all ranks.
 void test_many_teams_at_once(void**)
 {
@@ -259,6 +271,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_kernels_from_the_second_call_on),
         cmocka_unit_test(test_any_length),
+        cmocka_unit_test(test_thread_blocks),
         cmocka_unit_test(test_any_memory),
         cmocka_unit_test(test_another_device),
         cmocka_unit_test(test_many_teams_at_once),
