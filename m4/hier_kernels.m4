@@ -18,7 +18,7 @@ AC_DEFUN([HIER_KERNELS], [
     HIPCC_TARGETS=
     AS_IF([test "$hier_rocm" = yes && test -n "$HIPCC"],
         [hier_kernels_rocm=no
-         for hier_gfx in gfx90a gfx942; do
+         for hier_gfx in gfx90a gfx942 gfx950; do
              HIER_TRY_KERNEL([one], [$HIPCC --genco --offload-arch=$hier_gfx], [[#include <hip/hip_runtime.h>]])
              AS_IF([test "$hier_kernels_one" = yes],
                  [HIPCC_TARGETS="$HIPCC_TARGETS --offload-arch=$hier_gfx"

@@ -79,8 +79,8 @@ public:
     virtual bool finish_copies() const = 0;
 
     virtual std::unique_ptr<Queue> make_queue(int device, WaitLimit limit) const = 0;
-    // Are the kernels installed? A device may refuse them all the same: Queue::has_kernels().
-    virtual bool has_kernels() const = 0;
+    // Are kernels for this device installed? It may refuse them all the same: Queue::has_kernels().
+    virtual bool has_kernels(int device) const = 0;
     // Does copies that a queue has failed to do. Blocks without a limit, and is slow.
     virtual Status copy_plainly(std::span<const Copy> copies) const = 0;
     // Do kernels see what peers have written only after a ticket of this rank's own queue? The

@@ -12,9 +12,9 @@
 // free.
 //
 // On a node of G ranks a kernel stores 2*(G-1)*S bytes into peers' devices. It has one thread block
-// for each 4 KiB of S, at most 32. All thread blocks that share a device have to run at the same time.
-// So the kernels of one call have at most one thread block for each compute unit there, and a process
-// has at most max_at_once kernels.
+// for each 4 KiB of S, at most 32. Kernels wait for each other, so all that run on a device must fit
+// there at once, of all communicators. So a process runs one kernel at a time, and has thread blocks for
+// 48 such processes at most; MPS allows a device no more.
 //
 // Source: the protocol LL of NCCL and the one-shot all-gather kernels of MSCCL++.
 //
@@ -28,7 +28,6 @@ namespace hier::gpu {
 
 struct Exchange {
     static constexpr unsigned max_ranks = 64;
-    static constexpr int max_at_once = 2;
     // A zone has so many words of each rank, and behind all words a Control. It takes 4 MiB at most.
     static constexpr size_t words_of(unsigned ranks)
     {
@@ -36,7 +35,6 @@ struct Exchange {
         return all / ranks < largest ? all / ranks & ~size_t{1} : largest;
     }
     struct Control {
-        uint32_t stop;   // not 0: the kernel ends without the words that have not come
         uint32_t ended;  // thread blocks of the running kernel
     };
     static constexpr size_t control_at(unsigned ranks)
@@ -51,26 +49,28 @@ struct Exchange {
     static constexpr size_t max_block(unsigned ranks) { return words_of(ranks) * 4; }
 
     uint32_t rank, ranks;
-    uint32_t sharing;  // ranks that may use the same device
-    uint32_t bytes;    // of a block
-    uint32_t flag;     // differs from the flag of every earlier call in these zones, and from 0
-    uint32_t stride;   // words_of(ranks)
+    uint32_t bytes;   // of a block
+    uint32_t flag;    // differs from the flag of every earlier call in these zones, and from 0
+    uint32_t stride;  // words_of(ranks)
     const unsigned char* block;
     uint64_t* zone;    // of this rank
     Control* control;  // of this zone
-    // Stored when all is done; the queue that launches the kernel fills these in. nullptr: not stored.
+    // The queue that launches the kernel fills these in. `stop` is a word of the host. Not 0: the kernel
+    // ends without the words that have not come. The value is stored when all is done; nullptr: it is not.
+    const uint32_t* stop;
     uint64_t* done;
     uint64_t done_value;
     uint64_t* to[max_ranks];         // where this rank's words begin, in the zone of each rank
     unsigned char* into[max_ranks];  // where the block of each rank goes in the receive buffer
 };
 
-// Threads in a thread block, and how many such blocks a compute unit runs at a time, or more.
-constexpr unsigned exchange_threads = 512, exchange_blocks_of_unit = 3;
-constexpr unsigned exchange_blocks(uint32_t bytes, unsigned compute_units, uint32_t sharing)
+// Threads in a thread block, how many such blocks a compute unit runs at a time, and how many processes
+// may share a device.
+constexpr unsigned exchange_threads = 512, exchange_blocks_of_unit = 3, exchange_processes = 48;
+constexpr unsigned exchange_blocks(uint32_t bytes, unsigned compute_units)
 {
     const unsigned wanted = (bytes + 8 * exchange_threads - 1) / (8 * exchange_threads);
-    const unsigned share = compute_units / sharing;
+    const unsigned share = compute_units * exchange_blocks_of_unit / exchange_processes;
     const unsigned most = share < 1 ? 1 : share > 32 ? 32 : share;
     return wanted < 1 ? 1 : wanted > most ? most : wanted;
 }

@@ -78,8 +78,10 @@ public:
     // Can exchange() be used? The first call loads the kernels, which takes some ms.
     virtual bool has_kernels() = 0;
     // Launches the kernel of hier/gpu_exchange.hpp. All its memory is reached by the queue's device.
-    // No kernel waits for another one of this process. in_progress: too many run; ask again later.
+    // in_progress: the last one has not ended; ask again later.
     virtual Status exchange(Exchange& arguments, std::uint64_t& ticket) = 0;
+    // The kernel that runs ends without its peers.
+    virtual void stop_exchange() = 0;
 };
 
 }  // namespace hier::gpu

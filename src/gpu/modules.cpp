@@ -141,7 +141,7 @@ Attempt open_module(const Module& module, bool only_loaded)
         log(HIER_LOG_DEBUG, "%s is not used: %s", module.file, a.reason.c_str());
     } else {
         log(HIER_LOG_DEBUG, "GPU memory by %s, %s kernels", a.runtime->name(),
-            a.runtime->has_kernels() ? "with" : "without");
+            a.runtime->has_kernels(0) ? "with" : "without");
     }
     return a;
 }

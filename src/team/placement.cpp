@@ -36,7 +36,7 @@ PeerRecord own_record()
     const int used = gpu::used_device();
     const int device = used >= 0 ? used : runtime->current_device();
     self.gpu_turns = runtime->gives_turns(device) ? 1 : 0;
-    self.has_kernels = gpu::may_use_kernels() && runtime->has_kernels() ? 1 : 0;
+    self.has_kernels = gpu::may_use_kernels() && runtime->has_kernels(device) ? 1 : 0;
     self.gpu = position_of_pci(runtime->pci_address(device));
     return self;
 }

@@ -41,6 +41,7 @@ void reach_all(Exchange& e)
     if (is_in_place) e.into[e.rank] = const_cast<unsigned char*>(e.block);
     reach(e.zone, Exchange::zone_bytes(e.ranks));
     reach(e.control, sizeof *e.control);
+    reach(e.stop, sizeof *e.stop);
     if (e.done != nullptr) reach(e.done, sizeof *e.done);
 }
 

@@ -29,7 +29,10 @@ public:
     const VmmRuntime& vmm() const override { return vmm_; }
     bool finish_copies() const override;
     std::unique_ptr<Queue> make_queue(int device, WaitLimit limit) const override;
-    bool has_kernels() const override { return are_kernels_installed(); }
+    bool has_kernels(int device) const override
+    {
+        return are_kernels_installed() && platform_runs_kernels(device);
+    }
     Status copy_plainly(std::span<const Copy> copies) const override;
     bool needs_acquire() const override { return platform_needs_acquire; }
     Contexts leave_contexts() const override { return take_contexts(); }

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <new>
 #include <string>
 
 #include "gpu/common/report.hpp"
@@ -42,17 +43,19 @@ bool Kernels::load(int device)
     if (is_tried_) return module_ != nullptr;
     is_tried_ = true;
     if (!are_kernels_installed()) return false;
-    hipError_t error = hipModuleLoad(&module_, file().c_str());
-    if (error == hipSuccess) {
+    void* stop = nullptr;
+    hipError_t error = hipHostMalloc(&stop, sizeof *stop_.load(), hipHostMallocDefault);
+    if (error == hipSuccess) stop_ = new (stop) std::atomic<std::uint32_t>(0);
+    if (error == hipSuccess) error = hipModuleLoad(&module_, file().c_str());
+    if (error == hipSuccess)
         error = hipModuleGetFunction(&exchange_, module_, "hier_exchange");
-        if (error != hipSuccess) unload();
-    } else {
+    else
         module_ = nullptr;
-    }
     if (error == hipSuccess) {
         compute_units_ = compute_units_of(device);
         return true;
     }
+    unload();
     report(HIER_LOG_INFO, "%s refuses the kernels of %s (%s): hier runs without kernels",
            platform_name, file().c_str(), hipGetErrorString(error));
     (void)hipGetLastError();
@@ -61,16 +64,25 @@ bool Kernels::load(int device)
 
 hipError_t Kernels::launch(hipStream_t stream, Exchange& arguments)
 {
+    std::atomic<std::uint32_t>* const word = stop_;
+    word->store(0);
+    arguments.stop = reinterpret_cast<const std::uint32_t*>(word);
     void* list[] = {&arguments};
-    const unsigned blocks = exchange_blocks(arguments.bytes, compute_units_, arguments.sharing);
+    const unsigned blocks = exchange_blocks(arguments.bytes, compute_units_);
     return hipModuleLaunchKernel(exchange_, blocks, 1, 1, exchange_threads, 1, 1, 0, stream, list,
                                  nullptr);
+}
+
+void Kernels::stop()
+{
+    if (std::atomic<std::uint32_t>* const word = stop_) word->store(1);
 }
 
 void Kernels::unload()
 {
     if (module_ != nullptr) (void)hipModuleUnload(module_);
-    module_ = nullptr;
+    if (stop_ != nullptr) (void)hipHostFree(stop_);
+    abandon();
 }
 
 }  // namespace hier::gpu

@@ -2,6 +2,8 @@
 // The compiled kernels: a file beside the module. Without the file there are no kernels.
 #pragma once
 
+#include <atomic>
+
 #include "gpu/common/platform.hpp"
 #include "hier/gpu_exchange.hpp"
 
@@ -16,13 +18,20 @@ public:
     // Loads them at the first call, and remembers the outcome. False: the runtime refuses them.
     bool load(int device);
     hipError_t launch(hipStream_t stream, Exchange& arguments);
+    // Any thread may call this at any time.
+    void stop();
     void unload();
     // The context is gone, or a kernel still runs.
-    void abandon() { module_ = nullptr; }
+    void abandon()
+    {
+        module_ = nullptr;
+        stop_ = nullptr;
+    }
 
 private:
     hipModule_t module_ = nullptr;
     hipFunction_t exchange_ = nullptr;
+    std::atomic<std::atomic<std::uint32_t>*> stop_ = nullptr;  // pinned
     unsigned compute_units_ = 1;
     bool is_tried_ = false;
 };

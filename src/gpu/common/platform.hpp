@@ -69,6 +69,8 @@ using TrialMemory = std::unique_ptr<void, void (*)(void*)>;
 // the trial. Free it late, because hipFree waits for the application's kernels.
 hipError_t platform_try(hipStream_t stream, WaitLimit limit, TrialMemory& used);
 
+// Is the device one of those that the kernels are compiled for? This makes no context.
+bool platform_runs_kernels(int device);
 unsigned compute_units_of(int device);
 
 // Device memory for words that other devices store while a kernel reads them.

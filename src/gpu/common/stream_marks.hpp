@@ -24,8 +24,8 @@ using Event = std::unique_ptr<hipEvent_t, EventDestroy>;
 class StreamMarks {
 public:
     static constexpr std::size_t max_streams = 64;
-    // More streams, numbered from max_streams on. Each takes one kernel at a time.
-    static constexpr std::size_t max_kernels = 8;
+    // One more stream, for a kernel.
+    static constexpr std::size_t of_kernel = max_streams;
 
     // For the streams of the current device.
     hipError_t open(int device);
@@ -70,9 +70,9 @@ private:
     hipError_t take_event(Mark& mark);
     hipError_t look(const Mark& mark);
 
-    std::vector<Mark> marks_;                                        // not yet seen to be reached
-    std::atomic<std::uint64_t>* words_ = nullptr;                    // pinned, one for each stream
-    std::array<std::uint64_t, max_streams + max_kernels> values_{};  // by stream: of the last mark
+    std::vector<Mark> marks_;                              // not yet seen to be reached
+    std::atomic<std::uint64_t>* words_ = nullptr;          // pinned, one for each stream
+    std::array<std::uint64_t, max_streams + 1> values_{};  // by stream: of the last mark
     unsigned looks_ = 0;
     // Events that are free: for copies, and for barriers. ROCm 10 takes an event without times for
     // the last one of its stream if nothing came in between, and then makes nothing visible. So

@@ -66,7 +66,7 @@ void StreamQueue::abandon()
 
 std::vector<hipStream_t> StreamQueue::all_streams() const
 {
-    std::vector<hipStream_t> all(kernel_streams_.begin(), kernel_streams_.end());
+    std::vector<hipStream_t> all{kernel_stream_};
     for (const Stream& s : streams_) all.push_back(s.handle);
     std::erase(all, nullptr);
     return all;
@@ -180,39 +180,33 @@ bool StreamQueue::has_kernels()
     return !failed(check(scope)) && kernels_.load(device_);
 }
 
-hipError_t StreamQueue::launch(Exchange& arguments, std::size_t kernel)
+hipError_t StreamQueue::launch(Exchange& arguments)
 {
-    const hipError_t error = open(kernel_streams_[kernel]);
+    const hipError_t error = open(kernel_stream_);
     if (error != hipSuccess) return error;
-    const std::size_t stream = StreamMarks::max_streams + kernel;
     marks_.reserve(1);
-    arguments.done = marks_.next_word(stream, arguments.done_value);
-    ++last_ticket_;
-    const hipError_t launched = kernels_.launch(kernel_streams_[kernel], arguments);
+    arguments.done = marks_.next_word(StreamMarks::of_kernel, arguments.done_value);
+    const hipError_t launched = kernels_.launch(kernel_stream_, arguments);
     if (launched != hipSuccess) return launched;
     std::vector<Word> none;
     if (arguments.done == nullptr)
-        return marks_.add(last_ticket_, stream, kernel_streams_[kernel], none, false);
-    marks_.add_stored(last_ticket_, stream, kernel_streams_[kernel]);
+        return marks_.add(last_ticket_, StreamMarks::of_kernel, kernel_stream_, none, false);
+    marks_.add_stored(last_ticket_, StreamMarks::of_kernel, kernel_stream_);
     return hipSuccess;
 }
 
-// Kernels wait for kernels of other processes, and these may start theirs in another order. So each
-// kernel has a stream of its own.
+// Copies that run do not delay the kernel, which has a stream of its own. Nobody waits for the kernel
+// here, even after an error, because it waits for those of other ranks.
 Status StreamQueue::exchange(Exchange& arguments, std::uint64_t& ticket)
 {
     const std::lock_guard lock(mutex_);
     const DeviceScope scope(device_);
     const Status status = check(scope);
     if (failed(status)) return status;
-    std::size_t kernel = 0;
-    while (kernel < kernel_streams_.size() && marks_.is_marked(StreamMarks::max_streams + kernel))
-        kernel++;
-    if (kernel == kernel_streams_.size()) return Status::in_progress;
-    forget();
-    const hipError_t error = launch(arguments, kernel);
-    ticket = last_ticket_;
-    return error == hipSuccess ? Status::ok : failed_start("starting a kernel", error);
+    if (marks_.is_marked(StreamMarks::of_kernel)) return Status::in_progress;
+    ticket = ++last_ticket_;
+    const hipError_t error = launch(arguments);
+    return error == hipSuccess ? Status::ok : failed_with(error, "starting a kernel");
 }
 
 Status StreamQueue::reached(std::uint64_t ticket)

@@ -2,7 +2,6 @@
 // A Queue that is made of streams. A stream takes the copies of one lane or of several.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -29,6 +28,7 @@ public:
     bool stores_words() const override { return marks_.are_words(); }
     bool has_kernels() override;
     Status exchange(Exchange& arguments, std::uint64_t& ticket) override;
+    void stop_exchange() override { kernels_.stop(); }
 
 private:
     struct Stream {
@@ -40,7 +40,7 @@ private:
     Status check(const DeviceScope& scope);
     hipError_t open(std::size_t stream);
     static hipError_t open(hipStream_t& stream);
-    hipError_t launch(Exchange& arguments, std::size_t kernel);
+    hipError_t launch(Exchange& arguments);
     std::vector<hipStream_t> all_streams() const;
     void forget();
     bool start_prepared();
@@ -50,6 +50,7 @@ private:
     // Has the application reset the device?
     bool is_lost() const { return context_of(device_) != context_; }
     // In stream_waits.cpp:
+    bool are_copies_over() const;
     bool is_idle() const;
     bool finish();
     bool finish_locked();
@@ -67,7 +68,7 @@ private:
     bool is_stuck_ = false;  // a wait for a copy has failed
     std::mutex mutex_;
     std::vector<Stream> streams_;
-    std::array<hipStream_t, StreamMarks::max_kernels> kernel_streams_{};
+    hipStream_t kernel_stream_ = nullptr;
     StreamMarks marks_;
     std::uint64_t last_ticket_ = 0;
     Status failure_ = Status::ok;  // of any copy that has been started; nobody knows which

@@ -106,22 +106,35 @@ bool StreamQueue::finish_all()
     return is_over;
 }
 
+// A kernel may wait for other ranks. So its end has no bound, and whoever stops it must get the lock.
 bool StreamQueue::finish()
 {
+    (void)await(limit_.bound, [&] {
+        const std::lock_guard lock(mutex_);
+        return is_stuck_ || is_idle();
+    });
     const std::lock_guard lock(mutex_);
-    return finish_locked();
+    if (!is_stuck_ && !are_copies_over()) give_up();
+    return is_idle();
+}
+
+bool StreamQueue::are_copies_over() const
+{
+    return is_lost() || std::none_of(streams_.begin(), streams_.end(), [](const Stream& s) {
+               return s.handle != nullptr && is_running(s.handle);
+           });
 }
 
 bool StreamQueue::is_idle() const
 {
-    const auto all = is_lost() ? std::vector<hipStream_t>() : all_streams();
-    return std::none_of(all.begin(), all.end(), is_running);
+    return are_copies_over() &&
+           (kernel_stream_ == nullptr || is_lost() || !is_running(kernel_stream_));
 }
 
 bool StreamQueue::finish_locked()
 {
-    if (is_stuck_) return is_idle();
-    const bool is_over = await(limit_.bound, [&] { return is_idle(); });
+    if (is_stuck_) return are_copies_over();
+    const bool is_over = await(limit_.bound, [&] { return are_copies_over(); });
     if (!is_over) give_up();
     return is_over;
 }

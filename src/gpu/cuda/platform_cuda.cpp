@@ -247,6 +247,14 @@ bool platform_gives_turns(int device)
            has_mps == 0;
 }
 
+// The oldest target is sm_80.
+bool platform_runs_kernels(int device)
+{
+    int major = 0;
+    (void)driver.device_get_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    return major >= 8;
+}
+
 // With a limit of MPS this is the limited number.
 unsigned compute_units_of(int device)
 {

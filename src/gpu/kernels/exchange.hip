@@ -154,7 +154,7 @@ __device__ bool take(const Exchange& e, uint32_t i)
                     is_there = false;
             }
             if (is_there) break;
-            if (++looks % looks_per_stop == 0 && load(&e.control->stop) != 0) return false;
+            if (++looks % looks_per_stop == 0 && load(e.stop) != 0) return false;
             HIER_LET_OTHERS_RUN();
         }
         HIER_UNROLL

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "node/device/kernel_exchange.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <functional>
-#include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -16,8 +15,8 @@ namespace {
 
 using gpu::Exchange;
 
-// Calls of this process that may go by kernels.
-std::atomic<int> reserved{0};
+// A call of this process may go by a kernel.
+std::atomic<bool> reserved{false};
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -46,14 +45,13 @@ KernelExchange::~KernelExchange()
 
 bool KernelExchange::reserve()
 {
-    is_reserved_ = ++reserved <= Exchange::max_at_once;
-    if (!is_reserved_) --reserved;
+    is_reserved_ = !reserved.exchange(true);
     return is_reserved_;
 }
 
 void KernelExchange::release()
 {
-    if (std::exchange(is_reserved_, false)) --reserved;
+    if (std::exchange(is_reserved_, false)) reserved = false;
 }
 
 std::size_t KernelExchange::max_block(int ranks)
@@ -103,7 +101,8 @@ void KernelExchange::renew_zone()
 {
     const std::uint64_t era = context_.binding.sequence >> 32;
     if (zone_ != nullptr && zone_->device == context_.device && zone_era_ == era) return;
-    if (refused_on_ == context_.device) return;
+    constexpr std::uint32_t most = Signal::max_count >> 2;  // that the word of a call can tell
+    if (refused_on_ == context_.device || zone_number_ == most) return;
     give_back_zone();
     if (!take_zone()) {
         give_back_zone();
@@ -204,19 +203,18 @@ void KernelExchange::map_zones()
             log(HIER_LOG_INFO,
                 "node rank %d's zone cannot be mapped: small blocks go without kernels", peer);
     }
-    find_sharing();
+    find_turns();
 }
 
-void KernelExchange::find_sharing()
+void KernelExchange::find_turns()
 {
-    std::map<std::uint64_t, std::uint32_t> ranks_on;  // by device
+    std::set<std::uint64_t> devices;
     bool are_in_turns = false;
-    sharing_ = 1;
     for (const Zone& zone : zones_) {
-        sharing_ = std::max(sharing_, ++ranks_on[zone.device]);
+        devices.insert(zone.device);
         are_in_turns = are_in_turns || zone.is_in_turns;
     }
-    is_in_turns_ = are_in_turns && sharing_ > 1;
+    is_in_turns_ = are_in_turns && devices.size() < zones_.size();
 }
 
 Status KernelExchange::check(int peer) const
@@ -236,7 +234,6 @@ Status KernelExchange::launch()
     Exchange e{};
     e.rank = static_cast<std::uint32_t>(context_.rank());
     e.ranks = ranks();
-    e.sharing = sharing_;
     e.bytes = static_cast<std::uint32_t>(block_.slice.length);
     e.flag = static_cast<std::uint32_t>(binding.sequence);
     e.stride = static_cast<std::uint32_t>(Exchange::words_of(e.ranks));
@@ -269,18 +266,17 @@ Status KernelExchange::reached()
     const Status status = context_.queue->reached(ticket_);
     has_hung_ = has_hung_ || status == Status::timed_out;
     is_running_ = status == Status::in_progress;
-    if (status == Status::ok) can_ = false;  // the words of all peers are here
+    if (status == Status::ok && !context_.raised) can_ = false;  // the words of all peers are here
     if (!is_running_) release();
     return status;
 }
 
 void KernelExchange::stop()
 {
-    static const std::uint32_t yes = 1;
-    if (reached() != Status::in_progress) return release();
-    const gpu::Copy copy{&control()->stop, &yes, sizeof yes, gpu::Copy::from_host};
-    std::uint64_t ticket = 0;
-    if (failed(context_.queue->start({&copy, 1}, {}, ticket))) has_hung_ = true;
+    if (is_running_)
+        context_.queue->stop_exchange();
+    else
+        release();
 }
 
 }  // namespace hier

@@ -13,7 +13,8 @@
 // first call of a team tells of the zones and goes by copies. So does a call on another device.
 //
 // A kernel waits for those of the peers, so no kernel starts before all ranks are in the call. And a
-// process whose threads have as many such calls as kernels can run at once takes part in no more.
+// process takes part in one such call at a time: two processes that start two kernels in different
+// orders may wait for each other, because some calls of a runtime wait for all kernels.
 #pragma once
 
 #include <cstdint>
@@ -69,20 +70,19 @@ private:
     bool take_zone();
     void give_back_zone();
     void map_zones();
-    void find_sharing();
+    void find_turns();
     Status check(int peer) const;
 
     NodeContext& context_;
     Transfer block_{};
     bool can_ = false;          // take part with a kernel in this call, which has not ended
-    bool is_reserved_ = false;  // one of the kernels that the process can run at once
+    bool is_reserved_ = false;  // the one kernel that the process runs at a time
     const LentMemory::Block* zone_ = nullptr;
     std::uint32_t zone_number_ = 0;  // of zone_; counts from 1
     std::uint64_t zone_era_ = 0;     // upper half of the sequence numbers of the calls in this zone
     int refused_on_ = -1;            // the device that has no zone or no kernels
     std::vector<Zone> zones_;        // by node rank; those of peers are mapped
-    std::uint32_t sharing_ = 1;      // ranks on the same device, where there are most
-    bool is_in_turns_ = false;       // some of them get it in turns
+    bool is_in_turns_ = false;       // ranks on the same device get it in turns
     std::uint64_t ticket_ = 0;
     bool is_running_ = false;
     bool has_hung_ = false;

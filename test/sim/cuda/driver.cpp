@@ -104,6 +104,10 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
         *value = cuda_sim::refuses("mps") ? 0 : 1;
         return CUDA_SUCCESS;
     }
+    if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
+        *value = 9;
+        return CUDA_SUCCESS;
+    }
     if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) {
         *value = 120;
         return CUDA_SUCCESS;
