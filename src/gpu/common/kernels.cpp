@@ -38,24 +38,24 @@ const std::string& file()
 
 bool are_kernels_installed() { return !file().empty(); }
 
+// To give anything back might wait for the application's kernels, so what a refusal leaves stays.
 bool Kernels::load(int device)
 {
-    if (is_tried_) return module_ != nullptr;
+    if (is_tried_) return is_loaded_;
     is_tried_ = true;
     if (!are_kernels_installed()) return false;
     void* stop = nullptr;
-    hipError_t error = hipHostMalloc(&stop, sizeof *stop_.load(), hipHostMallocDefault);
-    if (error == hipSuccess) stop_ = new (stop) std::atomic<std::uint32_t>(0);
-    if (error == hipSuccess) error = hipModuleLoad(&module_, file().c_str());
+    hipError_t error = hipModuleLoad(&module_, file().c_str());
+    if (error != hipSuccess) module_ = nullptr;
+    if (error == hipSuccess) error = hipModuleGetFunction(&exchange_, module_, "hier_exchange");
     if (error == hipSuccess)
-        error = hipModuleGetFunction(&exchange_, module_, "hier_exchange");
-    else
-        module_ = nullptr;
+        error = hipHostMalloc(&stop, sizeof *stop_.load(), hipHostMallocDefault);
     if (error == hipSuccess) {
+        stop_ = new (stop) std::atomic<std::uint32_t>(0);
         compute_units_ = compute_units_of(device);
+        is_loaded_ = true;
         return true;
     }
-    unload();
     report(HIER_LOG_INFO, "%s refuses the kernels of %s (%s): hier runs without kernels",
            platform_name, file().c_str(), hipGetErrorString(error));
     (void)hipGetLastError();

@@ -33,7 +33,7 @@ private:
     hipFunction_t exchange_ = nullptr;
     std::atomic<std::atomic<std::uint32_t>*> stop_ = nullptr;  // pinned
     unsigned compute_units_ = 1;
-    bool is_tried_ = false;
+    bool is_tried_ = false, is_loaded_ = false;
 };
 
 }  // namespace hier::gpu

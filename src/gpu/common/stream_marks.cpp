@@ -120,10 +120,4 @@ bool StreamMarks::has(std::uint64_t ticket) const
                        [&](const Mark& mark) { return mark.ticket == ticket; });
 }
 
-bool StreamMarks::is_marked(std::size_t stream) const
-{
-    return std::any_of(marks_.begin(), marks_.end(),
-                       [&](const Mark& mark) { return mark.stream == stream; });
-}
-
 }  // namespace hier::gpu

@@ -53,8 +53,6 @@ public:
     // are others. Any other error is that of a copy.
     hipError_t look(std::uint64_t ticket);
     bool has(std::uint64_t ticket) const;
-    // Has the stream a mark that has not been seen to be reached?
-    bool is_marked(std::size_t stream) const;
 
 private:
     struct Mark {

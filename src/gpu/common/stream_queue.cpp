@@ -36,6 +36,7 @@ StreamQueue::StreamQueue(int device, WaitLimit limit) : device_(device), limit_(
 StreamQueue::~StreamQueue()
 {
     strike_off();
+    kernels_.stop();
     const bool is_over = finish();
     if (is_lost()) {
         abandon();
@@ -189,9 +190,14 @@ hipError_t StreamQueue::launch(Exchange& arguments)
     const hipError_t launched = kernels_.launch(kernel_stream_, arguments);
     if (launched != hipSuccess) return launched;
     std::vector<Word> none;
-    if (arguments.done == nullptr)
-        return marks_.add(last_ticket_, StreamMarks::of_kernel, kernel_stream_, none, false);
-    marks_.add_stored(last_ticket_, StreamMarks::of_kernel, kernel_stream_);
+    if (arguments.done != nullptr) {
+        marks_.add_stored(last_ticket_, StreamMarks::of_kernel, kernel_stream_);
+    } else if (marks_.add(last_ticket_, StreamMarks::of_kernel, kernel_stream_, none, false) !=
+               hipSuccess) {
+        // The kernel runs. So whoever launched it must learn of its end, to stop it if need be.
+        (void)hipGetLastError();
+        marks_.add_end(last_ticket_, StreamMarks::of_kernel, kernel_stream_);
+    }
     return hipSuccess;
 }
 
@@ -203,9 +209,11 @@ Status StreamQueue::exchange(Exchange& arguments, std::uint64_t& ticket)
     const DeviceScope scope(device_);
     const Status status = check(scope);
     if (failed(status)) return status;
-    if (marks_.is_marked(StreamMarks::of_kernel)) return Status::in_progress;
-    ticket = ++last_ticket_;
-    const hipError_t error = launch(arguments);
+    // Perhaps nobody asked for the end of the last kernel.
+    hipError_t error = marks_.look(kernel_ticket_);
+    if (error == hipErrorNotReady) return Status::in_progress;
+    ticket = kernel_ticket_ = ++last_ticket_;
+    if (error == hipSuccess) error = launch(arguments);
     return error == hipSuccess ? Status::ok : failed_with(error, "starting a kernel");
 }
 

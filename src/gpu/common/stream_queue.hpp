@@ -51,7 +51,6 @@ private:
     bool is_lost() const { return context_of(device_) != context_; }
     // In stream_waits.cpp:
     bool are_copies_over() const;
-    bool is_idle() const;
     bool finish();
     bool finish_locked();
     void give_up();
@@ -69,6 +68,7 @@ private:
     std::mutex mutex_;
     std::vector<Stream> streams_;
     hipStream_t kernel_stream_ = nullptr;
+    std::uint64_t kernel_ticket_ = 0;  // of the last kernel
     StreamMarks marks_;
     std::uint64_t last_ticket_ = 0;
     Status failure_ = Status::ok;  // of any copy that has been started; nobody knows which

@@ -106,16 +106,18 @@ bool StreamQueue::finish_all()
     return is_over;
 }
 
-// A kernel may wait for other ranks. So its end has no bound, and whoever stops it must get the lock.
+// A kernel may wait for other ranks, and so for this process too. So its end is awaited without the lock,
+// and says nothing of the queue.
 bool StreamQueue::finish()
 {
-    (void)await(limit_.bound, [&] {
+    {
         const std::lock_guard lock(mutex_);
-        return is_stuck_ || is_idle();
+        if (!finish_locked()) return false;
+    }
+    return await(limit_.bound, [&] {
+        const std::lock_guard lock(mutex_);
+        return kernel_stream_ == nullptr || is_lost() || !is_running(kernel_stream_);
     });
-    const std::lock_guard lock(mutex_);
-    if (!is_stuck_ && !are_copies_over()) give_up();
-    return is_idle();
 }
 
 bool StreamQueue::are_copies_over() const
@@ -123,12 +125,6 @@ bool StreamQueue::are_copies_over() const
     return is_lost() || std::none_of(streams_.begin(), streams_.end(), [](const Stream& s) {
                return s.handle != nullptr && is_running(s.handle);
            });
-}
-
-bool StreamQueue::is_idle() const
-{
-    return are_copies_over() &&
-           (kernel_stream_ == nullptr || is_lost() || !is_running(kernel_stream_));
 }
 
 bool StreamQueue::finish_locked()

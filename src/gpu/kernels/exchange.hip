@@ -14,7 +14,8 @@
 #define HIER_BOUNDS __launch_bounds__(hier::gpu::exchange_threads, hier::gpu::exchange_blocks_of_unit)
 #elif defined(__HIP__)
 #define HIER_IN_PLACE
-#define HIER_BOUNDS __launch_bounds__(hier::gpu::exchange_threads)
+// The second number is of waves for a SIMD: those of three thread blocks on four SIMDs.
+#define HIER_BOUNDS __launch_bounds__(hier::gpu::exchange_threads, 6)
 #else
 #define HIER_IN_PLACE
 #define HIER_BOUNDS

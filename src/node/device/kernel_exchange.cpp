@@ -39,6 +39,9 @@ KernelExchange::KernelExchange(NodeContext& context)
 
 KernelExchange::~KernelExchange()
 {
+    if (is_running_)
+        log(HIER_LOG_INFO,
+            "a kernel of a failed call has not ended, and hier's next one waits for it");
     release();
     give_back_zone();
 }
@@ -267,6 +270,7 @@ Status KernelExchange::reached()
     has_hung_ = has_hung_ || status == Status::timed_out;
     is_running_ = status == Status::in_progress;
     if (status == Status::ok && !context_.raised) can_ = false;  // the words of all peers are here
+    if (failed(status)) context_.queue->stop_exchange();
     if (!is_running_) release();
     return status;
 }
