@@ -231,6 +231,13 @@ inline void memory_of_failed_calls(Caller& caller)
         Layout::vector(2, 30000, 40000, Layout::basic(MPI_INT, sizeof(int))).called("two halves");
     const Exchange exchange(caller, halves, 2, Kind::device, 1);
     exchange.run(MPI_COMM_WORLD);
+    // Where hier has kernels, a communicator has memory for small calls, and the next one gets that of a freed one.
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    const Exchange small(caller, halves, 1, Kind::device, 2);
+    small.run(other);
+    small.check();
+    MPI_Comm_free(&other);
     const std::uint64_t before = live("allocations");
     constexpr std::uint64_t of_a_call = 2;  // one allocation for sending, one for receiving
     for (std::uint64_t failures = 1; failures <= 2; ++failures) {
