@@ -135,7 +135,7 @@ const char* a_copy_after_an_announcement_runs_once()
     FakeTransport node(network, group, Level::node, 0, 0);
     Executor executor(&node, nullptr, {});
     std::byte send[4]{std::byte{1}}, receive[8]{};
-    Status status = executor.start(program, {1, {send, 4}, {receive, 8}, 0});
+    Status status = executor.start(program, {1, {send, 4}, {receive, 8}});
     for (int pass = 0; pass < 100 && status == Status::in_progress; pass++)
         status = executor.progress();
     if (status != Status::ok) return "it does not end";

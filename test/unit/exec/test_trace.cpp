@@ -72,7 +72,7 @@ public:
         send_[0] = std::byte{1};
         receive_[0] = std::byte{0};
         const auto start = fake_now;
-        Status status = executor_.start(program_, {sequence, {send_, 4}, {receive_, 8}, 0}, trace);
+        Status status = executor_.start(program_, {sequence, {send_, 4}, {receive_, 8}}, trace);
         for (int pass = 1; pass < 100 && status == Status::in_progress; pass++) {
             fake_now = start + microseconds(10 * pass);
             auto& to_peer = group_.lanes[1][0];

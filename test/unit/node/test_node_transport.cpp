@@ -122,7 +122,7 @@ std::string put_beyond(ForkedRank& self, int intra, Slice slice)
     const auto transport = make_transport(self, intra);
     std::vector<std::byte> buffer(512);  // the memory goes on behind the receive buffer
     const Region all{buffer.data(), 256};
-    if (failed(transport->begin({1, all, all, 0})) || failed(transport->announce(Op::every_peer)))
+    if (failed(transport->begin({1, all, all})) || failed(transport->announce(Op::every_peer)))
         return "begin failed";
     (void)await([&] { return transport->announced(1 - self.rank()) == Status::ok; });
     int is_refused = 0;
@@ -252,8 +252,7 @@ std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::ui
     for (const std::size_t size : sizes) total += size;
     std::vector<std::byte> buffer(total, std::byte(self.rank() == 0 ? 1 : 0));
     const Region all{buffer.data(), total};
-    if (failed(transport.begin({sequence, all, all, 0})) ||
-        failed(transport.announce(Op::every_peer)))
+    if (failed(transport.begin({sequence, all, all})) || failed(transport.announce(Op::every_peer)))
         return "begin failed";
     (void)await([&] { return transport.announced(1 - self.rank()) == Status::ok; });
     const int before = writev_calls;
@@ -357,7 +356,7 @@ void test_heartbeats(void**)
             if (transport->heard() != wanted) return "heard " + std::to_string(transport->heard());
             transport->end();
             const Region all{buffer.data(), buffer.size()};
-            if (failed(transport->begin({2, all, all, 0}))) return "begin failed";
+            if (failed(transport->begin({2, all, all}))) return "begin failed";
             return transport->heard() == 0 ? "" : "it hears what was told in the last call";
         }))));
     }

@@ -12,7 +12,7 @@ using namespace hier::test;
 void test_allgathers(void**)
 {
     expect_no_reason(keep(fault_over_worlds([](FakeCalls& calls, FakeWorld& world) {
-        for (const std::size_t bytes : {1, 100, 16384, 70001, 8}) {
+        for (const std::size_t bytes : {1U, 100U, 16384U, 70001U, 8U}) {
             calls.start_allgather(bytes);
             world.run();
         }

@@ -12,7 +12,7 @@ using namespace hier::test;
 void test_calls_wait_in_a_queue(void**)
 {
     expect_no_reason(keep(fault_over_worlds([](FakeCalls& calls, FakeWorld&) {
-        for (const std::size_t bytes : {40000, 3, 70001, 100}) calls.start_allgather(bytes);
+        for (const std::size_t bytes : {40000U, 3U, 70001U, 100U}) calls.start_allgather(bytes);
     })));
 }
 
