@@ -5,16 +5,16 @@
 //   block  --kernel 0--> [zone: words from 0 | ...      ]  --kernel 1--> receive buffer
 //   receive buffer <--kernel 0--  [... | words from 1 : zone] <--kernel 1-- block
 //
-// A word has four bytes of a block and a flag. Both arrive together, so no order of stores is needed
-// and no barrier. A thread moves two words at a time. A kernel stores its block into the zones of all peers, and waits in its own zone
-// for the words of all peers. It waits as long as it takes, so all ranks have to be in the call
-// before the first kernel starts. Then all of them have also left the call before, and every zone is
-// free.
+// A word has four bytes of a block and a flag. Both arrive together, so no order of stores is
+// needed and no barrier. A thread moves two words at a time. A kernel stores its block into the
+// zones of all peers, and waits in its own zone for the words of all peers. It waits as long as it
+// takes, so all ranks have to be in the call before the first kernel starts. Then all of them have
+// also left the call before, and every zone is free.
 //
 // On a node of G ranks a kernel stores 2*(G-1)*S bytes into peers' devices. It has one thread block
-// for each 4 KiB of S, at most 32. Kernels wait for each other, so all that run on a device must fit
-// there at once, of all communicators. So a process runs one kernel at a time, and has thread blocks for
-// 48 such processes at most; MPS allows a device no more.
+// for each 4 KiB of S, at most 32. Kernels wait for each other, so all that run on a device must
+// fit there at once, those of all communicators. So a process runs one kernel at a time, and its
+// thread blocks leave room for those of 48 processes, the most that MPS allows on a device.
 //
 // Source: the protocol LL of NCCL and the one-shot all-gather kernels of MSCCL++.
 //
@@ -28,7 +28,7 @@ namespace hier::gpu {
 
 struct Exchange {
     static constexpr unsigned max_ranks = 64;
-    // A zone has so many words of each rank, and behind all words a Control. It takes 4 MiB at most.
+    // A zone has so many words of each rank, and a Control behind them. It takes 4 MiB at most.
     static constexpr size_t words_of(unsigned ranks)
     {
         const size_t largest = 64 << 10, all = 512 << 10;
@@ -55,8 +55,9 @@ struct Exchange {
     const unsigned char* block;
     uint64_t* zone;    // of this rank
     Control* control;  // of this zone
-    // The queue that launches the kernel fills these in. `stop` is a word of the host. Not 0: the kernel
-    // ends without the words that have not come. The value is stored when all is done; nullptr: it is not.
+    // The queue that launches the kernel fills these in. `stop` is a word of the host. Not 0: the
+    // kernel ends without the words that have not come. The value is stored at the end, unless
+    // `done` is null.
     const uint32_t* stop;
     uint64_t* done;
     uint64_t done_value;
@@ -64,8 +65,8 @@ struct Exchange {
     unsigned char* into[max_ranks];  // where the block of each rank goes in the receive buffer
 };
 
-// Threads in a thread block, how many such blocks a compute unit runs at a time, and how many processes
-// may share a device.
+// Threads in a thread block, how many such blocks a compute unit runs at a time, and how many
+// processes may share a device.
 constexpr unsigned exchange_threads = 512, exchange_blocks_of_unit = 3, exchange_processes = 48;
 constexpr unsigned exchange_blocks(uint32_t bytes, unsigned compute_units)
 {
