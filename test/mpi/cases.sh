@@ -284,6 +284,7 @@ case_ gpu-kernels-bench directory=bench ranks=4 gpu=20 kernels=1 devices=2 \
     -- allgather --sizes 1,7,16,4k,65537,128k --iterations 5 --validate all --memory device
 case_ gpu-cuda-kernels-4-by-0 ranks=4 gpu=20 devices=1 runtime=cuda kernels=1 mca="coll_hier_verbose 1" \
     says="kernels for small blocks" -- gpu --expect hier --meetings 5 --large 1
+case_ gpu-cuda-kernels-lifetime ranks=3 gpu=20 devices=2 runtime=cuda kernels=1 leaves=anything -- gpu_lifetime --expect hier
 case_ gpu-cuda-kernels-refused ranks=3 gpu=20 devices=1 runtime=cuda kernels=1 refuses=kernels mca="coll_hier_verbose 1" \
     says="refuses the kernels of" -- gpu --expect hier --meetings 5 --large 1
 case_ gpu-cuda-gdr ranks=4 node_size=2 gpu=20 runtime=cuda gdr=all \

@@ -137,6 +137,13 @@ hipError_t enter_host_memory(void* memory, std::size_t bytes, unsigned flags)
 
 }  // namespace
 
+void hip_sim_end_pinned()
+{
+    finish_copies();
+    for (const Block& block : blocks_of(Kind::pinned, current_device()))
+        forbid_plain(block.base, block.bytes);
+}
+
 void* hip_sim_foreign(std::size_t bytes)
 {
     void* memory = nullptr;

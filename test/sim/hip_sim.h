@@ -35,6 +35,9 @@ uint64_t hip_sim_host_bytes(void);
  * no copy stops. Overrides HIP_SIM_HANG_ASYNC. */
 void hip_sim_hang_copy_at(uint64_t copy);
 
+/* A reset of the current device has ended its pinned memory: every access is an error from now on. */
+void hip_sim_end_pinned(void);
+
 /* Makes memory of the current device that HIP has not allocated. The memory stays. NULL: there is
  * none. */
 void* hip_sim_foreign(size_t bytes);

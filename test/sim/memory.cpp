@@ -95,6 +95,17 @@ std::uint64_t bytes_of(Kind kind)
     return bytes;
 }
 
+std::vector<Block> blocks_of(Kind kind, int device)
+{
+    Registry& r = registry();
+    const std::lock_guard lock(r.mutex);
+    std::vector<Block> blocks;
+    for (const auto& [base, block] : r.blocks) {
+        if (block.kind == kind && block.device == device) blocks.push_back(block);
+    }
+    return blocks;
+}
+
 std::optional<Block> remove(const void* base, Kind kind)
 {
     Registry& r = registry();

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace hip_sim {
 
@@ -50,6 +51,7 @@ bool overlaps(const void* address, std::size_t bytes);
 bool is_mapped(int owner, std::uint64_t owner_id);
 std::uint64_t count(Kind kind);
 std::uint64_t bytes_of(Kind kind);  // of all such blocks
+std::vector<Block> blocks_of(Kind kind, int device);
 // Forgets the block that begins there, if the block is of this kind. The memory itself stays.
 std::optional<Block> remove(const void* base, Kind kind);
 

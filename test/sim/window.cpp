@@ -92,4 +92,9 @@ std::byte* open_plain(std::size_t bytes)
 
 void close_plain(std::byte* base, std::size_t bytes) { munmap(base, whole_pages(bytes)); }
 
+void forbid_plain(std::byte* base, std::size_t bytes)
+{
+    if (mprotect(base, whole_pages(bytes), PROT_NONE) != 0) give_up("memory cannot be protected");
+}
+
 }  // namespace hip_sim

@@ -24,5 +24,6 @@ void close_window(const Window& window, std::size_t bytes, Use use);
 // Memory that the CPU may reach too. nullptr: there is none left.
 std::byte* open_plain(std::size_t bytes);
 void close_plain(std::byte* base, std::size_t bytes);
+void forbid_plain(std::byte* base, std::size_t bytes);  // any access
 
 }  // namespace hip_sim

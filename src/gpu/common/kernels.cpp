@@ -2,6 +2,7 @@
 #include "gpu/common/kernels.hpp"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <new>
@@ -44,14 +45,11 @@ bool Kernels::load(int device)
     if (is_tried_) return is_loaded_;
     is_tried_ = true;
     if (!are_kernels_installed()) return false;
-    void* stop = nullptr;
     hipError_t error = hipModuleLoad(&module_, file().c_str());
     if (error != hipSuccess) module_ = nullptr;
     if (error == hipSuccess) error = hipModuleGetFunction(&exchange_, module_, "hier_exchange");
-    if (error == hipSuccess)
-        error = hipHostMalloc(&stop, sizeof *stop_.load(), hipHostMallocDefault);
+    if (error == hipSuccess) error = make_stop_word();
     if (error == hipSuccess) {
-        stop_ = new (stop) std::atomic<std::uint32_t>(0);
         compute_units_ = compute_units_of(device);
         is_loaded_ = true;
         return true;
@@ -60,6 +58,21 @@ bool Kernels::load(int device)
            platform_name, file().c_str(), hipGetErrorString(error));
     (void)hipGetLastError();
     return false;
+}
+
+hipError_t Kernels::make_stop_word()
+{
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    void* const memory =
+        mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return hipErrorOutOfMemory;
+    const hipError_t error = hipHostRegister(memory, page, hipHostRegisterDefault);
+    if (error == hipSuccess) {
+        stop_ = new (memory) std::atomic<std::uint32_t>(0);
+    } else {
+        munmap(memory, page);
+    }
+    return error;
 }
 
 hipError_t Kernels::launch(hipStream_t stream, Exchange& arguments)
@@ -81,7 +94,8 @@ void Kernels::stop()
 void Kernels::unload()
 {
     if (module_ != nullptr) (void)hipModuleUnload(module_);
-    if (stop_ != nullptr) (void)hipHostFree(stop_);
+    if (stop_ != nullptr && hipHostUnregister(stop_) == hipSuccess)
+        munmap(stop_, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
     abandon();
 }
 

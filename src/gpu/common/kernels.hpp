@@ -21,7 +21,7 @@ public:
     // Any thread may call this at any time.
     void stop();
     void unload();
-    // The context is gone, or a kernel still runs.
+    // The context is gone, or a kernel still runs. The page of the stop word stays.
     void abandon()
     {
         module_ = nullptr;
@@ -29,9 +29,12 @@ public:
     }
 
 private:
+    hipError_t make_stop_word();
+
     hipModule_t module_ = nullptr;
     hipFunction_t exchange_ = nullptr;
-    std::atomic<std::atomic<std::uint32_t>*> stop_ = nullptr;  // pinned
+    // A registered page of the process, because a reset of the device ends the runtime's pinned memory.
+    std::atomic<std::atomic<std::uint32_t>*> stop_ = nullptr;
     unsigned compute_units_ = 1;
     bool is_tried_ = false, is_loaded_ = false;
 };

@@ -6,6 +6,7 @@
 
 #include "contexts.hpp"
 #include "hip.hpp"
+#include "test/sim/hip_sim.h"
 #include "test/sim/memory.hpp"
 
 namespace {
@@ -67,6 +68,7 @@ cudaError_t cudaGetDevice(int* device) { return without_context(hipGetDevice, de
 // The simulated runtime still counts what was made on the device.
 cudaError_t cudaDeviceReset()
 {
+    hip_sim_end_pinned();
     cuda_sim::end_context();
     return cudaSuccess;
 }
