@@ -41,7 +41,7 @@ constexpr double device_publish_latency = 10e-6;
 constexpr double shared_detour = 11e-6, shared_detour_rank = 7e-6;
 
 // A call by kernels, with so much for each rank. Measured on 2 H200, 16 B: 13 to 14 us on GPUs of
-// their own; with 2, 4, 8 and 16 ranks on one under MPS 14, 17, 22 and 35.
+// their own; with 2, 4, 8 and 16 ranks on one under MPS 12, 16, 23 and 33.
 constexpr double kernel_call = 12e-6, kernel_rank = 0.4e-6;
 constexpr double shared_kernel_call = 11e-6, shared_kernel_rank = 1.5e-6;
 
@@ -173,12 +173,12 @@ std::size_t largest_on_shared_gpus(int ranks, bool get_turns)
     return ranks > 4 ? 32 << 10 : ranks > 2 ? 8 << 10 : 0;
 }
 
-// The largest block that goes by kernels. On GPUs of their own engines are as quick from some 256 KiB in
-// all on.
+// The largest block that goes by kernels. Engines are as quick from some 256 KiB in all on, if the
+// ranks have GPUs of their own or are only two. Of more ranks that share a GPU they delay each other.
 std::size_t largest_by_kernels(int ranks, bool share_gpus)
 {
-    return std::min(share_gpus ? std::size_t{256 << 10} : (256 << 10) / index(ranks),
-                    KernelExchange::max_block(ranks));
+    const std::size_t largest = share_gpus && ranks > 2 ? 256 << 10 : (256 << 10) / index(ranks);
+    return std::min(largest, KernelExchange::max_block(ranks));
 }
 
 // The model counts publish_latency once, and half of it for each rank.
