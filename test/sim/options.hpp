@@ -15,7 +15,7 @@
 //   HIP_SIM_FAIL_ASYNC=n     the n-th hipMemcpyAsync fails when it is done
 //   HIP_SIM_HANG_ASYNC=n     the n-th hipMemcpyAsync stops half-way, until the program lets it go on
 //   HIP_SIM_FAIL_RANK=r      the three above hold only in the process of this OMPI_COMM_WORLD_RANK
-//   HIP_SIM_REPORT=DIR       a process that has used the runtime writes DIR/PID when it exits
+//   HIP_SIM_REPORT=DIR       a process that has used the runtime writes DIR/PID.* when it exits
 #pragma once
 
 #include <cstdint>

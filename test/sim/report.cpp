@@ -4,6 +4,7 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -25,8 +26,10 @@ constexpr const char* all_live[] = {"allocations", "pinned",  "registrations",
 __attribute__((destructor)) void write_report()
 {
     if (!is_used() || options().report.empty()) return;
-    const auto path = options().report + "/" + std::to_string(getpid());
-    std::FILE* file = std::fopen(path.c_str(), "w");
+    // Processes of two virtual nodes may have the same number.
+    auto path = options().report + "/" + std::to_string(getpid()) + ".XXXXXX";
+    const int descriptor = mkstemp(path.data());
+    std::FILE* file = descriptor >= 0 ? fdopen(descriptor, "w") : nullptr;
     if (file == nullptr) {
         std::fprintf(stderr, "hip_sim: cannot write %s\n", path.c_str());
         return;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -181,7 +182,9 @@ void test_report(void**)
         }
         int status = 0;
         require(waitpid(child, &status, 0) == child && status == 0);
-        const auto path = std::string(directory) + "/" + std::to_string(child);
+        const std::filesystem::directory_iterator reports(directory);
+        const auto path = reports->path().string();
+        require(path.rfind(std::string(directory) + "/" + std::to_string(child) + ".", 0) == 0);
         const auto text = read(path);
         unlink(path.c_str());
         if (text != "calls 6\ncopies 1\nkernels 1\nlive allocations 1\nlive pinned 1\n"
