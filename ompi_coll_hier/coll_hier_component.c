@@ -68,6 +68,11 @@ static int hier_open(void)
     mca_coll_hier_component.config.log_level = mca_coll_hier_component.verbose;
     mca_coll_hier_component.config.log = log_line;
     mca_coll_hier_component.config.caller = CALLER;
+    if (OMPI_SUCCESS == fault_of_params &&
+        HIER_OK != hier_load_tuning(&mca_coll_hier_component.config)) {
+        opal_output(0, "coll:hier: coll_hier_tuning_file is broken: coll/hier is not used");
+        fault_of_params = OMPI_ERR_BAD_PARAM;
+    }
     if (OMPI_SUCCESS == fault_of_params && 0 <= mca_coll_hier_component.priority) {
         mca_coll_hier_publish();
     }

@@ -125,6 +125,9 @@ const mca_coll_hier_text_row_t mca_coll_hier_text_rows[] = {
     {"trace", &self->config.trace, "", true,
      "Record the times of every operation of one call: a directory, or what the files' names begin "
      "with; each rank writes a file, which bench/draw_trace draws. Empty: off"},
+    {"tuning_file", &self->config.tuning_file, "", true,
+     "A file that bench/tune has written on this machine: measured rates, and the choices that were "
+     "fastest. Empty: none"},
     {"providers", &self->providers, HIER_PROVIDERS, true,
      "Components loaded for the other collectives when --mca coll names coll/hier but nobody able "
      "to provide them; empty: none"},

@@ -66,6 +66,8 @@ typedef struct hier_config {
                            * known. Where that is faster than the TCP which "auto" would take: no team */
     const char* trace; /* a directory, or what the files' names begin with; "" or NULL: none */
     int trace_call;    /* the call of each team that is traced, from 1; 0: every one */
+    const char* tuning_file; /* hier_load_tuning reads it; "" or NULL: none. Ranks with different files use
+                              * none of their choices */
     const char* caller;    /* name and version, for traces */
     size_t staging_kept;   /* bytes of staging memory that the process keeps between calls */
     size_t staging_window; /* bytes of staging memory that a call of a team uses at most, as far as
@@ -98,6 +100,10 @@ void hier_give_signals_back(void);
 
 /* Before anything else: takes the settings that concern the process. */
 void hier_init(const hier_config* config);
+
+/* Reads hier_config's tuning_file, for all teams of the process. Before the first one.
+ * HIER_ERR_ARGUMENT: the file is broken. The line and the reason have been logged. */
+int hier_load_tuning(const hier_config* config);
 
 typedef struct hier_team hier_team;
 

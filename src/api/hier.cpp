@@ -24,6 +24,7 @@
 #include "node/device/vmm_exports.hpp"
 #include "team/group.hpp"
 #include "team/team.hpp"
+#include "tuning/tuning.hpp"
 
 struct hier_team {
     hier_team(const hier_config& config, const hier_bootstrap& bootstrap, const hier::Group& all)
@@ -92,6 +93,15 @@ void hier_init(const hier_config* config)
     hier::StagingBudget::instance().set_limit(config->staging_kept);
     hier::gpu::let_peers_write(config->gpu_peers != HIER_GPU_PEERS_OFF);
     hier::gpu::let_kernels_run(config->kernels != 0);
+}
+
+int hier_load_tuning(const hier_config* config)
+{
+    return hier::guarded(HIER_ERR_ARGUMENT, [&] {
+        hier::set_log(config->log_level, config->log);
+        const bool is_fine = hier::load_tuning(config->tuning_file);
+        return static_cast<int>(is_fine ? HIER_OK : HIER_ERR_ARGUMENT);
+    });
 }
 
 int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap, hier_team** team)

@@ -33,14 +33,50 @@ std::optional<Route> forced_route(int inter)
     }
 }
 
+// As many ranks on each node, side by side?
+bool is_even(const Topology& topology)
+{
+    const std::size_t members = topology.ranks_on(0).size();
+    for (int n = 0; n < topology.nodes(); n++) {
+        const auto ranks = topology.ranks_on(n);
+        const auto [first, last] = std::minmax_element(ranks.begin(), ranks.end());
+        if (ranks.size() != members || *last - *first + 1 != static_cast<int>(members))
+            return false;
+    }
+    return true;
+}
+
+TunedLayout layout_of(const TeamSetup& setup, const char* collective)
+{
+    TunedLayout layout;
+    layout.collective = collective;
+    layout.nodes = setup.topology.nodes();
+    layout.ranks_per_node = static_cast<int>(setup.topology.ranks_on(0).size());
+    layout.is_on_devices = setup.rates.engines;
+    layout.is_virtual = setup.config.ranks_per_node > 0;
+    // By the rates, which are equal on all ranks. A rank's own devices may be others.
+    if (layout.nodes > 1)
+        layout.network =
+            setup.rates.nic_gap > 0 ? TunedLayout::Network::tcp : TunedLayout::Network::rdma;
+    return layout;
+}
+
 }  // namespace
 
 CallPlanner::CallPlanner(const TeamSetup& setup, int rank,
                          std::span<const MakeCollective> collectives)
     : setup_(setup), rank_(rank)
 {
-    for (const MakeCollective make : collectives)
+    const bool is_tuned = setup.tuning != nullptr && is_even(setup.topology);
+    for (const MakeCollective make : collectives) {
         collectives_.push_back(make(setup.topology, setup.rates));
+        const TunedLayout layout = layout_of(setup, collectives_.back()->name());
+        tuned_.push_back(is_tuned ? setup.tuning->find(layout) : nullptr);
+        if (setup.tuning != nullptr && tuned_.back() == nullptr && rank == 0)
+            log(HIER_LOG_INFO,
+                "%s: the tuning file has no layout of %d nodes of %d ranks like these",
+                setup.name.c_str(), layout.nodes, layout.ranks_per_node);
+    }
 }
 
 bool CallPlanner::takes(const Call& call) const
@@ -49,7 +85,7 @@ bool CallPlanner::takes(const Call& call) const
            collectives_[call.collective]->eligible(call.bytes);
 }
 
-Constraints CallPlanner::constraints() const
+Constraints CallPlanner::stated() const
 {
     Constraints constraints;
     constraints.max_count = Signal::max_count;
@@ -60,11 +96,33 @@ Constraints CallPlanner::constraints() const
     return constraints;
 }
 
-Choice CallPlanner::choose(const Call& call) const
+const TunedSize* CallPlanner::tuned_size(std::size_t collective, std::size_t bytes) const
 {
-    const Choice* known = programs_.choice_of(call.collective, call.bytes);
-    return known != nullptr ? *known
-                            : collectives_[call.collective]->choose(call.bytes, constraints());
+    return tuned_[collective] != nullptr ? tuned_[collective]->find(bytes) : nullptr;
+}
+
+// A variable that the user has set comes before the file.
+Constraints CallPlanner::constraints(std::size_t collective, std::size_t bytes) const
+{
+    constexpr std::size_t page = 4096;
+    Constraints constraints = stated();
+    const TunedSize* tuned = tuned_size(collective, bytes);
+    if (tuned == nullptr) return constraints;
+    const bool is_route_free = !constraints.route || constraints.route == tuned->route;
+    if (!constraints.route) constraints.route = tuned->route;
+    if (constraints.chunk == 0 && tuned->chunks > 0 && is_route_free)
+        constraints.chunk = ((bytes + tuned->chunks - 1) / tuned->chunks + page - 1) / page * page;
+    if (tuned->eager == false && is_route_free) constraints.eager_bytes = 0;
+    constraints.publish = tuned->publish;
+    return constraints;
+}
+
+Choice CallPlanner::choose(std::size_t collective, std::size_t bytes) const
+{
+    const Choice* known = programs_.choice_of(collective, bytes);
+    return known != nullptr
+               ? *known
+               : collectives_[collective]->choose(bytes, constraints(collective, bytes));
 }
 
 // A power of two for each rank. From there on the model finds no size at which the fallback module
@@ -73,10 +131,12 @@ std::size_t CallPlanner::min_bytes(std::size_t collective) const
 {
     // Above this the fallback module was never seen to be faster.
     constexpr std::size_t most = 4 << 10;
-    Constraints equal_on_all = constraints();
-    equal_on_all.depth = 0;  // may differ from rank to rank
+    if (tuned_[collective] != nullptr && tuned_[collective]->min_bytes)
+        return *tuned_[collective]->min_bytes;
     std::size_t least = 1;
     for (std::size_t bytes = 1; bytes <= most; bytes *= 2) {
+        Constraints equal_on_all = constraints(collective, bytes);
+        equal_on_all.depth = 0;  // may differ from rank to rank
         const Cost cost = collectives_[collective]->cost(bytes, equal_on_all);
         if (cost.ours > cost.fallback) least = 2 * bytes;
     }
@@ -106,8 +166,8 @@ std::size_t CallPlanner::part_bytes(std::size_t collective, std::size_t bytes) c
         return parts <= 1 ? bytes : ((bytes + parts - 1) / parts + page - 1) / page * page;
     };
     const std::size_t part = cut(staged_blocks(collective, Route::direct));
-    if (part == bytes || !setup_.bounces_devices) return part;
-    const Choice choice = collectives_[collective]->choose(part, constraints());
+    if (!setup_.bounces_devices) return part;
+    const Choice choice = choose(collective, part);
     return choice.route == Route::bundles ? cut(staged_blocks(collective, Route::bundles)) : part;
 }
 
@@ -135,14 +195,16 @@ void CallPlanner::report(const ProgramKey& key, const Choice& choice)
     // The first part stands for all of them.
     const double parts = static_cast<double>(key.stride) / static_cast<double>(key.bytes);
     const auto time_of = [&](double seconds) { return text_of(parts * seconds); };
+    const bool is_tuned = tuned_size(key.collective, key.bytes) != nullptr;
+    std::string why = is_tuned ? "; as coll_hier_tuning_file says" : "";
     if (!setup_.rail) {
-        log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s", team, key.stride,
+        log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s%s", team, key.stride,
             choice.publish ? "published inside the node" : "to each rank of the node",
-            time_of(choice.seconds).c_str());
+            time_of(choice.seconds).c_str(), why.c_str());
         return;
     }
-    const Constraints constrained = constraints();
-    std::string why = constrained.route ? "; as coll_hier_inter says" : "";
+    if (stated().route) why += "; as coll_hier_inter says";
+    const Constraints constrained = constraints(key.collective, key.bytes);
     for (const Choice& other : collectives_[key.collective]->alternatives(key.bytes, constrained))
         why += format("%s%s: %s", why.empty() ? "; " : ", ", text_of(other.route).c_str(),
                       time_of(other.seconds).c_str());

@@ -74,6 +74,8 @@ const char* to_string(std::int32_t source)
     switch (source) {
     case RateRecord::stated:
         return "stated";
+    case RateRecord::tuned:
+        return "tuning file";
     case RateRecord::told:
         return "UCX says";
     default:
@@ -83,8 +85,13 @@ const char* to_string(std::int32_t source)
 
 }  // namespace
 
-RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkTraits& network)
+RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkTraits& network,
+                     const Tuning* tuning)
 {
+    const double tuned_nic = tuning != nullptr && network.is_tcp ? tuning->tcp_rate : 0;
+    const double tuned_link = tuning == nullptr ? 0
+                              : uses_device     ? tuning->engine_rate
+                                                : tuning->core_rate;
     const NetworkRate& told = network.rate;
     RateRecord self{};
     self.device = std::hash<std::string>()(network.devices);
@@ -93,16 +100,21 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkT
     self.stages = network.reaches_devices ? 0 : 1;
     self.in_order = network.is_in_order ? 1 : 0;
     self.nic_is = config.net_rate > 0    ? RateRecord::stated
+                  : tuned_nic > 0        ? RateRecord::tuned
                   : told.rate > min_told ? RateRecord::told
                                          : RateRecord::assumed;
     self.nic = config.net_rate > 0    ? config.net_rate * giga
+               : tuned_nic > 0        ? tuned_nic * giga
                : told.rate > min_told ? told.rate
                                       : assumed_nic;
     self.nic_latency = told.latency;
     self.nic_issue = network.is_tcp ? tcp_issue : rdma_issue;
     self.message = network.is_tcp ? tcp_message : rdma_issue;
     self.nic_gap = network.is_tcp ? tcp_gap : 0;
-    self.link = config.link_rate * giga;
+    self.link_is = config.link_rate > 0 ? RateRecord::stated
+                   : tuned_link > 0     ? RateRecord::tuned
+                                        : RateRecord::assumed;
+    self.link = (config.link_rate > 0 ? config.link_rate : tuned_link) * giga;
     self.uses_device = uses_device ? 1 : 0;
     return self;
 }
@@ -126,7 +138,10 @@ RateRecord slowest_of(std::span<const RateRecord> records)
         slowest.message = std::max(slowest.message, r.message);
         slowest.nic_gap = std::max(slowest.nic_gap, r.nic_gap);
         // 0 means that the rank states no rate. A rank that states one knows more.
-        if (slowest.link == 0 || (r.link > 0 && r.link < slowest.link)) slowest.link = r.link;
+        if (slowest.link == 0 || (r.link > 0 && r.link < slowest.link)) {
+            slowest.link = r.link;
+            slowest.link_is = r.link_is;
+        }
     }
     return slowest;
 }
@@ -204,9 +219,12 @@ const char* fault_of(const RateRecord& record)
 {
     constexpr std::int64_t max_lanes = 1024;
     if (record.lanes < 1 || record.lanes > max_lanes) return "a number of network devices";
-    if (record.nic_is < RateRecord::stated || record.nic_is > RateRecord::assumed)
-        return "a source of its rate";
-    for (const std::int32_t flag : {record.uses_device, record.stages, record.in_order}) {
+    for (const std::int32_t source : {record.nic_is, record.link_is}) {
+        if (source < RateRecord::stated || source > RateRecord::assumed)
+            return "a source of its rate";
+    }
+    for (const std::int32_t flag :
+         {record.uses_device, record.stages, record.in_order, record.is_foreign}) {
         if (flag != 0 && flag != 1) return "neither yes nor no";
     }
     for (const double figure : {record.nic, record.nic_latency, record.nic_issue, record.message,
@@ -250,7 +268,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
                             to_string(slowest.nic_is), rates.nic_latency * 1e6);
     }
     team.text += format("%s at %.4g GB/s (%s)", has_devices ? "copy engines" : "cores",
-                        rates.link / giga, slowest.link > 0 ? "stated" : "assumed");
+                        rates.link / giga, to_string(slowest.link_is));
     return team;
 }
 

@@ -12,6 +12,7 @@
 #include "hier/hier.h"
 #include "hier/topology.hpp"
 #include "net/network_transport.hpp"
+#include "tuning/tuning.hpp"
 
 namespace hier {
 
@@ -21,19 +22,24 @@ struct RateRecord {
     std::int64_t lanes;       // how many network devices the rank has
     std::uint64_t max_bytes;  // the largest call for which its network surely has memory
     double nic, nic_latency, nic_issue, message, nic_gap;
-    double link;               // as stated; 0: not stated
-    std::int32_t nic_is;       // Source
+    double link;           // as stated; 0: not stated
+    std::uint64_t tuning;  // Tuning::digest; 0: none, or the file is of another machine
+    std::int32_t nic_is;   // Source
+    std::int32_t link_is;
     std::int32_t uses_device;  // 1: the rank uses a GPU
     std::int32_t stages;       // 1: its network does not reach device memory
     std::int32_t in_order;     // 1: its network delivers in order
+    std::int32_t is_foreign;   // 1: the tuning file is of another machine
     std::uint64_t publish;     // Rates::publish_space
-    enum Source : std::int32_t { stated, told, assumed };
+    enum Source : std::int32_t { stated, tuned, told, assumed };
 };
 static_assert(std::is_trivially_copyable_v<RateRecord>);
 // nullptr, or what is wrong with a record. No rank of this program sends such a one.
 const char* fault_of(const RateRecord& record);
 
-RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkTraits& network);
+// `tuning`: of this machine, or nullptr.
+RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkTraits& network,
+                     const Tuning* tuning = nullptr);
 
 struct TeamRates {
     Rates rates;

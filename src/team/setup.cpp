@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <exception>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -15,6 +16,7 @@
 #include "team/rates.hpp"
 #include "team/setup.hpp"
 #include "team/sound.hpp"
+#include "topology/discovery.hpp"
 
 namespace hier {
 namespace {
@@ -90,13 +92,45 @@ const NetworkTraits& network_of(const TeamSetup& setup)
     return setup.rail ? setup.rail->traits() : none;
 }
 
-TeamRates measure(const TeamSetup& setup, const Group& team, const PeerRecord& self,
+// Once in a process: it may make communicators by the thousand.
+void tell_of_tuning(const std::string& what)
+{
+    static std::once_flag is_told;
+    std::call_once(is_told, [&] {
+        log(HIER_LOG_ERROR, "coll_hier_tuning_file: %s: its choices are not used", what.c_str());
+    });
+}
+
+// nullptr: not all ranks have the file of rank 0, on the machine that it was made for.
+const Tuning* agreed_tuning(std::span<const RateRecord> records, int rank)
+{
+    std::string fault;
+    for (std::size_t r = 0; r < records.size() && fault.empty(); r++) {
+        if (records[r].is_foreign != 0)
+            fault = format("rank %zu is not on a machine of the file", r);
+        else if (records[r].tuning != records[0].tuning)
+            fault = format("ranks 0 and %zu have different files", r);
+    }
+    if (fault.empty()) return records[0].tuning != 0 ? loaded_tuning() : nullptr;
+    if (rank == 0) tell_of_tuning(fault);
+    return nullptr;
+}
+
+TeamRates measure(TeamSetup& setup, const Group& team, const PeerRecord& self,
                   const NodeRanks& node)
 {
-    RateRecord own = own_rates(setup.config, self.devices > 0, network_of(setup));
+    const Tuning* const file = loaded_tuning();
+    const Machine here = this_machine();
+    const bool is_own = file != nullptr && file->machine == here;
+    log(HIER_LOG_DEBUG, "machine = { cpu = \"%s\", cores = %d }", here.cpu.c_str(), here.cores);
+    RateRecord own =
+        own_rates(setup.config, self.devices > 0, network_of(setup), is_own ? file : nullptr);
     own.publish = setup.node->publish_space();
+    own.tuning = is_own ? file->digest : 0;
+    own.is_foreign = file != nullptr && !is_own ? 1 : 0;
     const auto records = team.collect(own);
     require_sound(team, records, "its rates");
+    setup.tuning = agreed_tuning(records, team.rank());
     return team_rates(records, setup.topology,
                       {node.share_gpus, node.gpu_turns, node.have_kernels});
 }

@@ -13,6 +13,7 @@
 #include "net/network_transport.hpp"
 #include "node/node_transport.hpp"
 #include "team/group.hpp"
+#include "tuning/tuning.hpp"
 
 namespace hier {
 
@@ -24,6 +25,7 @@ struct TeamSetup {
     std::unique_ptr<NodeTransport> node;
     std::unique_ptr<NetworkTransport> rail;  // none on a single node
     Rates rates;
+    const Tuning* tuning = nullptr;  // whose choices count: all ranks have this file
     // The largest call, of all ranks together, for which the network surely has memory.
     std::size_t max_bytes = 0;
     bool uses_devices = false;  // any rank uses a GPU

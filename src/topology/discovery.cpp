@@ -133,6 +133,20 @@ PeerRecord discover_self()
     return record;
 }
 
+Machine this_machine()
+{
+    hwloc_topology_t topology = machine();
+    if (topology == nullptr) return {};
+    const hwloc_obj_t root = hwloc_get_root_obj(topology);
+    const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+    const char* model = nullptr;
+    for (const hwloc_obj_t object : {package, root}) {
+        if (model == nullptr && object != nullptr)
+            model = hwloc_obj_get_info_by_name(object, "CPUModel");
+    }
+    return {model != nullptr ? model : "", hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU)};
+}
+
 Position position_of_pci(const std::string& address)
 {
     Position unknown;

@@ -13,6 +13,15 @@ namespace hier {
 // the record only orders ranks less well.
 PeerRecord discover_self();
 
+// A machine, so that figures of another one are not taken for its own.
+struct Machine {
+    std::string cpu;  // the model's name; "": not known
+    int cores = 0;    // hardware threads
+
+    bool operator==(const Machine&) const = default;
+};
+Machine this_machine();
+
 // The functions of topology/locality.hpp for this machine.
 Position position_of_pci(const std::string& address);
 int numa_nodes();  // 0: not known

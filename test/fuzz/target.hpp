@@ -26,13 +26,13 @@ struct Target {
 
 // In alphabetical order.
 extern const Target announcements, boards, exports, fragments, messages, networks, numbers, offers,
-    places, rates, records;
+    places, rates, records, tunings;
 
 inline const std::vector<const Target*>& all_targets()
 {
     static const std::vector<const Target*> all{&announcements, &boards,   &exports, &fragments,
                                                 &messages,      &networks, &numbers, &offers,
-                                                &places,        &rates,    &records};
+                                                &places,        &rates,    &records, &tunings};
     return all;
 }
 

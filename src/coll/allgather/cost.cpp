@@ -58,13 +58,18 @@ Rates AllgatherCost::rates_for(std::size_t bytes, bool is_publish) const
     return r;
 }
 
-// Does all that any rank pushes to its node fit in? Larger shards are faster with a single copy: 24
-// KiB on 2 ranks took 6.5 us, and 4.3 to 5.2 us by CMA.
+// Larger shards are faster with a single copy: 24 KiB on 2 ranks took 6.5 us, and 4.3 to 5.2 us by
+// CMA.
 bool AllgatherCost::is_publish(std::size_t bytes, Route route, std::size_t chunk) const
 {
+    return bytes <= rates_.small_bytes && fits_publish(bytes, route, chunk);
+}
+
+// Does all that any rank pushes to its node fit in?
+bool AllgatherCost::fits_publish(std::size_t bytes, Route route, std::size_t chunk) const
+{
     const auto& nodes = load(route).nodes;
-    return max_members_ > 1 && bytes <= rates_.small_bytes &&
-           std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+    return max_members_ > 1 && std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
                const std::size_t shards = 1 + index(node.shards);
                if (bytes > rates_.publish_space / shards) return false;
                const std::size_t pushed = bytes * shards;

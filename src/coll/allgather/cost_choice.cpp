@@ -71,6 +71,8 @@ Choice AllgatherCost::granted(std::size_t bytes, Choice choice,
     } else if (constraints.depth > 0) {
         choice = predict(bytes, choice.route, choice.chunk, constraints.depth, choice.eager);
     }
+    if (constraints.publish)
+        choice.publish = *constraints.publish && fits_publish(bytes, choice.route, choice.chunk);
     return choice;
 }
 

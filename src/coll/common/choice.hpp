@@ -46,6 +46,7 @@ struct Constraints {
     int depth = 0;                         // 0: choose. Changes neither route nor chunk
     std::size_t min_chunk = 32 << 10;      // smaller puts cost more than their bytes
     std::size_t eager_bytes = 0;           // the largest eager message; 0: none
+    std::optional<bool> publish;           // publish what fits, or nothing
     std::uint32_t max_count = UINT32_MAX;  // puts that can be counted between two ranks
 };
 

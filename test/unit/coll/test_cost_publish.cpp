@@ -125,6 +125,7 @@ const char* all_that_is_chosen_fits_in()
         constraints.eager_bytes = random() % 2 * 32 * kilo;
         if (random() % 4 != 0) constraints.route = hier::all_routes[random() % 3];
         if (random() % 2 == 0) constraints.chunk = 1 + random() % (random() % 2 == 0 ? 100 : 8192);
+        if (random() % 2 == 0) constraints.publish = true;  // larger blocks than small ones
         const AllgatherCost cost(topology, tcp());
         const std::size_t bytes = largest_publish(cost, constraints);
         if (bytes == 0) continue;
@@ -150,6 +151,23 @@ const char* all_that_is_chosen_fits_in()
     return publishes > 500 ? nullptr : "hardly any is published";
 }
 
+void test_a_forced_publish(void**)
+{
+    hier::Rates rates = tcp();
+    rates.small_bytes = 1000;
+    const std::vector<int> one_node(4, 0);
+    const hier::Topology topology(one_node);
+    const AllgatherCost cost(topology, rates);
+    const auto is_published = [&](std::size_t bytes, std::optional<bool> publish) {
+        Constraints constraints;
+        constraints.publish = publish;
+        return cost.choose(bytes, constraints).publish;
+    };
+    assert_true(is_published(1000, std::nullopt) && !is_published(1001, std::nullopt));
+    assert_true(!is_published(1000, false) && is_published(1001, true));
+    assert_false(is_published(rates.publish_space, true));  // does not fit
+}
+
 void test_all_of_a_publish_fits_in(void**) { expect_no_reason(all_that_is_chosen_fits_in()); }
 
 }  // namespace
@@ -159,6 +177,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_what_a_publish_holds),
+        cmocka_unit_test(test_a_forced_publish),
         cmocka_unit_test(test_all_of_a_publish_fits_in),
     };
     return hier::test::run_cases(argc, argv, "cost_publish", tests);

@@ -24,6 +24,7 @@ int planned = 0;      // calls of plan()
 std::size_t ops = 0;  // of each plan
 std::size_t slow_below = 0;
 std::size_t bundles_below = 0;
+Constraints asked;  // of choose()
 
 class Counting final : public Collective {
 public:
@@ -33,8 +34,9 @@ public:
     }
     const char* name() const override { return "counting"; }
     bool eligible(std::size_t bytes) const override { return bytes % 2 == 0; }
-    Choice choose(std::size_t bytes, const Constraints&) const override
+    Choice choose(std::size_t bytes, const Constraints& constraints) const override
     {
+        asked = constraints;
         return {.route = bytes < bundles_below ? Route::bundles : Route::direct,
                 .chunk = bytes,
                 .depth = ++chosen};
@@ -237,6 +239,97 @@ void test_the_user_is_told_once_a_size(void**)
     assert_int_equal(lines_of(1), 0);
 }
 
+Tuning tuning_of(int ranks_per_node)
+{
+    Tuning tuning;
+    TunedLayout layout;
+    layout.collective = "counting";
+    layout.ranks_per_node = ranks_per_node;
+    layout.min_bytes = 777;
+    layout.sizes = {{.up_to = 4096, .eager = false, .publish = false},
+                    {.up_to = 1 << 20, .route = Route::ring, .chunks = 4}};
+    tuning.layouts = {layout};
+    return tuning;
+}
+
+// The constraints of a call of so many bytes.
+Constraints constraints_of(const TeamSetup& setup, std::size_t bytes)
+{
+    const CallPlanner planner(setup, 0, collectives);
+    Call call{};
+    call.bytes = bytes;
+    (void)planner.choose(call);
+    return asked;
+}
+
+void test_tuned_choices(void**)
+{
+    const Tuning tuning = tuning_of(3);
+    TeamSetup setup = setup_of("3");
+    setup.config.eager_bytes = 100;
+    setup.tuning = &tuning;
+    const Constraints small = constraints_of(setup, 4096);
+    assert_true(!small.route && small.chunk == 0 && small.eager_bytes == 0);
+    assert_true(small.publish == false && small.depth == 3);
+    const Constraints large = constraints_of(setup, 65536);
+    assert_true(large.route == Route::ring && large.chunk == 16384 && large.eager_bytes == 100);
+    assert_false(large.publish.has_value());
+    assert_int_equal(constraints_of(setup, 40000).chunk, 12288);
+    assert_false(constraints_of(setup, 2 << 20).route.has_value());
+    assert_int_equal(CallPlanner(setup, 0, collectives).min_bytes(0), 777);
+}
+
+// What the user states comes first. Chunks go with the route that they were measured with.
+void test_stated_choices_come_first(void**)
+{
+    const Tuning tuning = tuning_of(3);
+    TeamSetup setup = setup_of("3");
+    setup.tuning = &tuning;
+    setup.config.inter = HIER_INTER_DIRECT;
+    const Constraints other_route = constraints_of(setup, 65536);
+    assert_true(other_route.route == Route::direct && other_route.chunk == 0);
+    setup.config.inter = HIER_INTER_RING;
+    setup.config.chunk_bytes = 8192;
+    assert_int_equal(constraints_of(setup, 65536).chunk, 8192);
+}
+
+void test_other_layouts_are_not_tuned(void**)
+{
+    for (const char* nodes : {"2", "3,3", "2,3", "3,2,1"}) {
+        const Tuning tuning = tuning_of(3);
+        TeamSetup setup = setup_of(nodes);
+        setup.tuning = &tuning;
+        assert_false(constraints_of(setup, 65536).route.has_value());
+    }
+    const Tuning tuning = tuning_of(3);
+    TeamSetup setup = setup_of("3");
+    setup.tuning = &tuning;
+    setup.rates.engines = true;  // all ranks use GPUs
+    assert_false(constraints_of(setup, 65536).route.has_value());
+    setup.rates.engines = false;
+    setup.config.ranks_per_node = 3;  // a virtual node
+    assert_false(constraints_of(setup, 65536).route.has_value());
+}
+
+// The ranks of a node may have any order there. They have to be neighbours.
+void test_orders_of_ranks(void**)
+{
+    Tuning tuning = tuning_of(3);
+    tuning.layouts[0].nodes = 2;
+    tuning.layouts[0].network = TunedLayout::Network::tcp;
+    TeamSetup setup = setup_of("3,3");
+    setup.rates.nic_gap = 1e-6;  // TCP
+    setup.tuning = &tuning;
+    const std::vector<int> order{0, 2, 1, 2, 0, 1}, cyclic{0, 1, 0, 1, 0, 1};
+    setup.topology = Topology(machine("3,3"), order);
+    assert_true(constraints_of(setup, 65536).route == Route::ring);
+    setup.topology = Topology(cyclic, order);
+    assert_false(constraints_of(setup, 65536).route.has_value());
+    setup.topology = Topology(machine("3,3"));
+    setup.rates.nic_gap = 0;  // RDMA
+    assert_false(constraints_of(setup, 65536).route.has_value());
+}
+
 int collect_logs(void**)
 {
     set_log(HIER_LOG_INFO, collect);
@@ -248,10 +341,18 @@ int collect_logs(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_calls),   cmocka_unit_test(test_choice_of_a_size),
-        cmocka_unit_test(test_min_bytes),     cmocka_unit_test(test_memory_of_programs_is_bounded),
-        cmocka_unit_test(test_parts),         cmocka_unit_test(test_equal_parts),
-        cmocka_unit_test(test_small_windows), cmocka_unit_test(test_the_user_is_told_once_a_size),
+        cmocka_unit_test(test_known_calls),
+        cmocka_unit_test(test_choice_of_a_size),
+        cmocka_unit_test(test_min_bytes),
+        cmocka_unit_test(test_memory_of_programs_is_bounded),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_equal_parts),
+        cmocka_unit_test(test_small_windows),
+        cmocka_unit_test(test_the_user_is_told_once_a_size),
+        cmocka_unit_test(test_tuned_choices),
+        cmocka_unit_test(test_stated_choices_come_first),
+        cmocka_unit_test(test_other_layouts_are_not_tuned),
+        cmocka_unit_test(test_orders_of_ranks),
     };
     return hier::test::run_cases(argc, argv, "call_planner", tests, collect_logs);
 }

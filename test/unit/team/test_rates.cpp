@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The rates of a team's machine, as the cost model gets them.
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,31 @@ void test_stated_before_told(void**)
     config.net_rate = 12.5;
     const RateRecord stated = own_rates(config, false, {.rate = {25 * giga, 0}});
     assert_true(near(stated.nic, 12.5 * giga) && stated.nic_is == RateRecord::stated);
+}
+
+// A tuning file comes before what UCX says, and behind what the user states.
+void test_tuned_rates(void**)
+{
+    Tuning tuning;
+    tuning.tcp_rate = 1;
+    tuning.core_rate = 2;
+    tuning.engine_rate = 3;
+    hier_config config{};
+    const NetworkTraits network{.rate = {25 * giga, 0}, .is_tcp = true};
+    const RateRecord rdma = own_rates(config, false, {.rate = {25 * giga, 0}}, &tuning);
+    assert_true(near(rdma.nic, 25 * giga) && rdma.nic_is == RateRecord::told);
+    const RateRecord host = own_rates(config, false, network, &tuning);
+    assert_true(near(host.nic, giga) && host.nic_is == RateRecord::tuned);
+    assert_true(near(host.link, 2 * giga) && host.link_is == RateRecord::tuned);
+    const RateRecord device = own_rates(config, true, network, &tuning);
+    assert_true(near(device.link, 3 * giga));
+    config.net_rate = config.link_rate = 12;
+    const RateRecord stated = own_rates(config, false, network, &tuning);
+    assert_true(near(stated.nic, 12 * giga) && stated.nic_is == RateRecord::stated);
+    assert_true(near(stated.link, 12 * giga) && stated.link_is == RateRecord::stated);
+    const TeamRates team = team_rates(std::vector(4, host), two_nodes());
+    assert_non_null(std::strstr(team.text.c_str(), "1 GB/s (tuning file)"));
+    assert_non_null(std::strstr(team.text.c_str(), "cores at 2 GB/s (tuning file)"));
 }
 
 // UCX takes an interface without a speed for one of 100 Mbit/s.
@@ -184,7 +210,7 @@ void test_wrong_records(void**)
     RateRecord bad[5] = {good, good, good, good, good};
     bad[0].lanes = 0;
     bad[1].nic = std::nan("");
-    bad[2].nic_is = 3;
+    bad[2].nic_is = 4;
     bad[3].message = -1;
     bad[4].stages = 2;
     for (const RateRecord& each : bad) assert_non_null(fault_of(each));
@@ -196,6 +222,7 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_stated_before_told),
+        cmocka_unit_test(test_tuned_rates),
         cmocka_unit_test(test_unknown_is_assumed),
         cmocka_unit_test(test_the_slowest_counts),
         cmocka_unit_test(test_the_least_memory_counts),
