@@ -29,6 +29,7 @@ inline Rates tcp()
     r.small_latency = 0.4e-6;
     r.small_bytes = 16 * kilo;
     r.publish_latency = 0.15e-6;
+    r.overhead = 0.4e-6;
     r.publish_space = 32704;
     r.publish_block = 23;
     return r;

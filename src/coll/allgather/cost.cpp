@@ -80,10 +80,11 @@ bool AllgatherCost::fits_publish(std::size_t bytes, Route route, std::size_t chu
 
 double AllgatherCost::fallback(std::size_t bytes) const
 {
-    // The time of a message through Open MPI's shared memory, and its rate. Measured with 2 to 32
-    // ranks on as many cores, 16 B to 16 KiB.
-    constexpr double message = 1e-6, node_rate = 2.6e9;
+    // The time of a message through Open MPI's shared memory, which grows with the number of rounds,
+    // and its rate. Measured with 2 to 32 ranks on as many cores, 16 B to 16 KiB.
+    constexpr double node_rate = 2.6e9;
     const double rounds = std::ceil(std::log2(ranks_));
+    const double message = 0.26e-6 + 0.17e-6 * rounds;
     const double size = static_cast<double>(bytes);
     const double copies = ranks_ * size / node_rate;
     const double detour =

@@ -127,17 +127,21 @@ bool is_ours(const std::vector<int>& layout, const Rates& rates, std::size_t byt
 void test_whose_call_it_is(void**)
 {
     const std::vector<int> node = {8}, nodes(4, 4);
-    assert_true(is_ours({2}, tcp(), 16));   // 0.8 us against 0.7
-    assert_true(is_ours(node, tcp(), 16));  // 2.0 us against 2.9
-    assert_true(is_ours({32}, tcp(), 16));  // 5.1 against 5.6
+    assert_false(is_ours({2}, tcp(), 16));       // 0.8 to 0.9 us against 0.3 to 0.5
+    assert_false(is_ours({2}, tcp(), kilo));     // 0.9 to 1.4 against 0.6 to 1.1
+    assert_true(is_ours({2}, tcp(), 4 * kilo));  // 1.5 to 2.0 against 2.0 to 3.5
+    assert_true(is_ours({4}, tcp(), 16));        // 1.3 against 1.4
+    assert_true(is_ours(node, tcp(), 16));       // 1.9 us against 2.2
+    assert_true(is_ours({16}, tcp(), 16));       // 2.4 against 3.1
+    assert_true(is_ours({32}, tcp(), 16));       // 5.1 against 5.6
     assert_false(is_ours({64}, tcp(), 16));
     assert_true(is_ours({64}, tcp(), kilo));
     assert_true(is_ours(nodes, tcp(), 16));  // 27 against 48
     // Without space for a publish.
     Rates cells = tcp();
     cells.publish_space = 0;
-    assert_false(is_ours(node, cells, 16));   // 5.2 us
-    assert_true(is_ours(node, cells, kilo));  // 6.0 against 9.3
+    assert_false(is_ours(node, cells, 16));  // 5.2 us
+    assert_true(is_ours(node, cells, 2 * kilo));
     // The fallback module has to copy GPU memory to the host.
     Rates gpus = tcp();
     gpus.detour = 20e-6;
