@@ -6,6 +6,7 @@
 
 #include "coll_hier_compat.h"
 #include "coll_hier_numbers.h"
+#include "coll_hier_others.h"
 
 #include "hier/hier.h"
 
@@ -20,6 +21,7 @@ struct mca_coll_hier_component_t {
     size_t min_bytes; /* 0: by the team's cost model */
     hier_config config;
     const char* providers;
+    int stages_others; /* 0: leave the other collectives alone, also on device memory */
 
     unsigned long long allgather_calls;     /* served here */
     unsigned long long allgather_fallbacks; /* handed to the fallback module */
@@ -64,6 +66,7 @@ struct mca_coll_hier_module_t {
     mca_coll_base_module_t super;
     mca_coll_base_module_allgather_fn_t fallback_allgather;
     mca_coll_base_module_t* fallback_allgather_module;
+    mca_coll_hier_previous_t others[MCA_COLL_HIER_OTHER_COUNT];
     mca_coll_hier_state_t state;
     /* The team serves calls from min_bytes to max_bytes, of all ranks together. */
     size_t min_bytes[HIER_COLLECTIVES];

@@ -34,6 +34,7 @@ static void clean_up(mca_coll_hier_module_t* module)
         OBJ_RELEASE(module->fallback_allgather_module);
     }
 #endif
+    mca_coll_hier_drop_others(module);
     module->fallback_allgather_module = NULL;
     module->fallback_allgather = NULL;
     module->state = MCA_COLL_HIER_REFUSED;
@@ -56,6 +57,7 @@ mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* com
     module->super.coll_module_enable = hier_enable;
     module->super.coll_module_disable = hier_disable;
     module->super.coll_allgather = mca_coll_hier_allgather;
+    mca_coll_hier_offer_others(module);
     return &module->super;
 }
 
@@ -76,6 +78,7 @@ static int hier_enable(mca_coll_base_module_t* module, struct ompi_communicator_
 #else
     OBJ_RETAIN(hier->fallback_allgather_module); /* the communicator is about to release it */
 #endif
+    mca_coll_hier_keep_others(hier, comm);
     return OMPI_SUCCESS;
 }
 

@@ -51,6 +51,10 @@ mca_coll_hier_number_row_t mca_coll_hier_number_rows[] = {
      "1: small blocks in device memory go by a small kernel on each GPU, where hier has kernels for "
      "it; 0: hier launches no kernels",
      false, NULL},
+    {"stage_others", COUNT, &self->stages_others, 1, 0, 1, OPAL_INFO_LVL_5,
+     "1: if Open MPI knows no GPUs, the other blocking collectives on device memory go through memory "
+     "of the host; 0: they are left alone",
+     false, NULL},
     {"trace_call", COUNT, &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5,
      "Which call of each communicator coll_hier_trace records, counting from 1 those that "
      "coll/hier serves; 0: every one",

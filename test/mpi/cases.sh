@@ -267,6 +267,13 @@ case_ gpu-cuda-shared-4-by-0 ranks=4 gpu=20 devices=1 runtime=cuda mca="coll_hie
 case_ gpu-cuda-shared-in-turns ranks=4 gpu=20 devices=1 runtime=cuda refuses=mps mca="coll_hier_verbose 1" \
     says="262144 bytes a rank: published inside the node" directory=bench \
     -- allgather --sizes 1,16,4k,65537,256k,1m --iterations 5 --validate all --memory device --in-place
+# The other blocking collectives, which go through memory of the host.
+for ranks in 1 2 5; do
+    case_ "gpu-others-$ranks-ranks" ranks="$ranks" gpu=5 mca="coll_hier_verbose 1" says="device memory goes through memory of the host" \
+        -- gpu_others --rounds 6 --seed "$ranks"
+done
+case_ gpu-others-4-by-2 ranks=4 node_size=2 gpu=5 -- gpu_others --rounds 6 --seed 11
+case_ gpu-cuda-others ranks=3 gpu=5 runtime=cuda -- gpu_others --rounds 4 --seed 12
 # Small blocks by kernels.
 case_ gpu-kernels-5-by-0 ranks=5 gpu=20 kernels=1 mca="coll_hier_verbose 1" says="kernels for small blocks" \
     -- gpu --expect hier --meetings 5 --large 1
