@@ -63,11 +63,10 @@ NodeRanks node_ranks(const Topology& topology, const Records& records, int rank)
         ranks.gpu_turns = ranks.gpu_turns || record.gpu_turns != 0;
         ranks.share_cores = ranks.share_cores || shares_cores(records, record);
     }
-    // In turns a kernel would wait for a rank that has none. Up to 4 GPUs copy engines are as quick: with
-    // 2 H200 14 us for kernels and 14 for engines, in place 14 and 10 to 12. With 8 H200 a trial of both
-    // took 15 and 17 us.
+    // In turns a kernel would wait for a rank that has none. With 2 GPUs copy engines are as quick: on
+    // H200 14 us for kernels and 14 for engines, in place 14 and 10 to 12. With 4 they take 15 and 20 us.
     ranks.have_kernels =
-        ranks.have_kernels && (ranks.share_gpus ? !ranks.gpu_turns : members.size() > 4);
+        ranks.have_kernels && (ranks.share_gpus ? !ranks.gpu_turns : members.size() > 2);
     return ranks;
 }
 
