@@ -277,7 +277,7 @@ case_ gpu-cuda-others ranks=3 gpu=5 runtime=cuda -- gpu_others --rounds 4 --seed
 # Small blocks by kernels.
 case_ gpu-kernels-5-by-0 ranks=5 gpu=20 kernels=1 mca="coll_hier_verbose 1" says="kernels for small blocks" \
     -- gpu --expect hier --meetings 5 --large 1
-[[ -n $gpus ]] || case_ gpu-kernels-few-gpus ranks=3 gpu=20 kernels=1 mca="coll_hier_verbose 1" never="kernels for small blocks" \
+[[ -n $gpus ]] || case_ gpu-kernels-few-gpus ranks=2 gpu=20 kernels=1 mca="coll_hier_verbose 1" never="kernels for small blocks" \
     -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-kernels-shared-4-by-0 ranks=4 gpu=20 devices=1 kernels=1 mca="coll_hier_verbose 1" \
     says="kernels for small blocks" -- gpu --expect hier --meetings 12 --large 1
