@@ -43,21 +43,25 @@ typedef struct {
     mca_coll_hier_mirror_t mirrors[2];
 } call_t;
 
-static call_t begin(module_t* module, comm_t comm, int id)
+/* The mirrors stay as they are: to clear them would take as long as a small call. */
+static void begin(call_t* call, module_t* module, comm_t comm, int id)
 {
-    return (call_t){
-        .module = (mca_coll_hier_module_t*)module, .comm = comm, .id = id, .rc = OMPI_SUCCESS};
+    call->module = (mca_coll_hier_module_t*)module;
+    call->comm = comm;
+    call->id = id;
+    call->rc = OMPI_SUCCESS;
+    call->used = 0;
 }
 
 /* What takes the place of the buffer's base. */
-static void* place(call_t* call, mca_coll_hier_use_t use, mca_coll_hier_blocks_t blocks)
+static void* place(call_t* call, mca_coll_hier_use_t use, const mca_coll_hier_blocks_t* blocks)
 {
-    void* base = blocks.base;
+    void* base = blocks->base;
     if (OMPI_SUCCESS != call->rc) {
         return base;
     }
     mca_coll_hier_mirror_t* mirror = &call->mirrors[call->used];
-    mirror->blocks = blocks;
+    mirror->blocks = *blocks;
     mirror->use = use;
     mirror->copies = 0 == call->used ? &call->module->send_copies : &call->module->receive_copies;
     call->used++;
@@ -70,7 +74,7 @@ static void* place_equal(call_t* call, mca_coll_hier_use_t use, const void* base
                          int count, type_t type)
 {
     return place(call, use,
-                 (mca_coll_hier_blocks_t){
+                 &(mca_coll_hier_blocks_t){
                      .base = (void*)base, .blocks = blocks, .count = (size_t)count, .type = type});
 }
 
@@ -78,12 +82,12 @@ static void* place_each(call_t* call, mca_coll_hier_use_t use, const void* base,
                         const int* displacements, type_t type, const type_t* types)
 {
     return place(call, use,
-                 (mca_coll_hier_blocks_t){.base = (void*)base,
-                                          .blocks = (size_t)ompi_comm_size(call->comm),
-                                          .counts = counts,
-                                          .displacements = displacements,
-                                          .type = type,
-                                          .types = types});
+                 &(mca_coll_hier_blocks_t){.base = (void*)base,
+                                           .blocks = (size_t)ompi_comm_size(call->comm),
+                                           .counts = counts,
+                                           .displacements = displacements,
+                                           .type = type,
+                                           .types = types});
 }
 
 /* Can the call be made? A rank that cannot take part has no way to tell the others: they would wait for it.
@@ -138,7 +142,8 @@ static int end(call_t* call, int rc)
 static int other_bcast(void* buffer, int count, type_t type, int root, comm_t comm,
                        module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_bcast);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_bcast);
     void* base =
         place_equal(&call, ompi_comm_rank(comm) == root ? READ : WRITTEN, buffer, 1, count, type);
     return is_ready(&call)
@@ -161,7 +166,8 @@ static void place_reduction(call_t* call, const void** send, void** receive, int
 static int other_allreduce(const void* send, void* receive, int count, type_t type, op_t op,
                            comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_allreduce);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_allreduce);
     place_reduction(&call, &send, &receive, count, type, WRITTEN);
     return is_ready(&call) ? end(&call, PREVIOUS(allreduce)(send, receive, count, type, op, comm,
                                                             PREVIOUS_MODULE))
@@ -171,7 +177,8 @@ static int other_allreduce(const void* send, void* receive, int count, type_t ty
 static int other_scan(const void* send, void* receive, int count, type_t type, op_t op, comm_t comm,
                       module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_scan);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_scan);
     place_reduction(&call, &send, &receive, count, type, WRITTEN);
     return is_ready(&call)
                ? end(&call, PREVIOUS(scan)(send, receive, count, type, op, comm, PREVIOUS_MODULE))
@@ -182,7 +189,8 @@ static int other_scan(const void* send, void* receive, int count, type_t type, o
 static int other_exscan(const void* send, void* receive, int count, type_t type, op_t op,
                         comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_exscan);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_exscan);
     place_reduction(&call, &send, &receive, count, type, BOTH);
     return is_ready(&call)
                ? end(&call, PREVIOUS(exscan)(send, receive, count, type, op, comm, PREVIOUS_MODULE))
@@ -192,7 +200,8 @@ static int other_exscan(const void* send, void* receive, int count, type_t type,
 static int other_reduce(const void* send, void* receive, int count, type_t type, op_t op, int root,
                         comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_reduce);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_reduce);
     if (ompi_comm_rank(comm) == root) {
         place_reduction(&call, &send, &receive, count, type, WRITTEN);
     } else {
@@ -210,10 +219,10 @@ static void place_scattered_reduction(call_t* call, const void** send, void** re
     mca_coll_hier_blocks_t everything = {.blocks = 1, .count = all, .type = type};
     if (MPI_IN_PLACE == *send) {
         everything.base = *receive;
-        *receive = place(call, BOTH, everything);
+        *receive = place(call, BOTH, &everything);
     } else {
         everything.base = (void*)*send;
-        *send = place(call, READ, everything);
+        *send = place(call, READ, &everything);
         *receive = place_equal(call, WRITTEN, *receive, 1, own, type);
     }
 }
@@ -221,7 +230,8 @@ static void place_scattered_reduction(call_t* call, const void** send, void** re
 static int other_reduce_scatter(const void* send, void* receive, const int* counts, type_t type,
                                 op_t op, comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_reduce_scatter);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_reduce_scatter);
     size_t all = 0;
     for (size_t i = 0; i < SIZE(comm); i++) {
         all += (size_t)counts[i];
@@ -235,7 +245,8 @@ static int other_reduce_scatter(const void* send, void* receive, const int* coun
 static int other_reduce_scatter_block(const void* send, void* receive, int count, type_t type,
                                       op_t op, comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_reduce_scatter_block);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_reduce_scatter_block);
     place_scattered_reduction(&call, &send, &receive, SIZE(comm) * (size_t)count, count, type);
     return is_ready(&call) ? end(&call, PREVIOUS(reduce_scatter_block)(send, receive, count, type,
                                                                        op, comm, PREVIOUS_MODULE))
@@ -246,7 +257,8 @@ static int other_allgatherv(const void* send, int send_count, type_t send_type, 
                             const int* counts, const int* displacements, type_t type, comm_t comm,
                             module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_allgatherv);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_allgatherv);
     const bool in_place = MPI_IN_PLACE == send;
     if (!in_place) {
         send = place_equal(&call, READ, send, 1, send_count, send_type);
@@ -262,7 +274,8 @@ static int other_allgatherv(const void* send, int send_count, type_t send_type, 
 static int other_alltoall(const void* send, int send_count, type_t send_type, void* receive,
                           int count, type_t type, comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_alltoall);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_alltoall);
     const bool in_place = MPI_IN_PLACE == send;
     if (!in_place) {
         send = place_equal(&call, READ, send, SIZE(comm), send_count, send_type);
@@ -277,7 +290,8 @@ static int other_alltoallv(const void* send, const int* send_counts, const int* 
                            type_t send_type, void* receive, const int* counts,
                            const int* displacements, type_t type, comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_alltoallv);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_alltoallv);
     const bool in_place = MPI_IN_PLACE == send;
     if (!in_place) {
         send = place_each(&call, READ, send, send_counts, send_displacements, send_type, NULL);
@@ -296,7 +310,8 @@ static int other_alltoallw(const void* send, const int* send_counts, const int* 
                            const int* displacements, const type_t* types, comm_t comm,
                            module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_alltoallw);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_alltoallw);
     const bool in_place = MPI_IN_PLACE == send;
     if (!in_place) {
         send = place_each(&call, READ, send, send_counts, send_displacements, NULL, send_types);
@@ -313,7 +328,8 @@ static int other_alltoallw(const void* send, const int* send_counts, const int* 
 static int other_gather(const void* send, int send_count, type_t send_type, void* receive,
                         int count, type_t type, int root, comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_gather);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_gather);
     const bool in_place = MPI_IN_PLACE == send;
     if (!in_place) {
         send = place_equal(&call, READ, send, 1, send_count, send_type);
@@ -330,7 +346,8 @@ static int other_gatherv(const void* send, int send_count, type_t send_type, voi
                          const int* counts, const int* displacements, type_t type, int root,
                          comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_gatherv);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_gatherv);
     const bool in_place = MPI_IN_PLACE == send;
     if (!in_place) {
         send = place_equal(&call, READ, send, 1, send_count, send_type);
@@ -348,7 +365,8 @@ static int other_gatherv(const void* send, int send_count, type_t send_type, voi
 static int other_scatter(const void* send, int send_count, type_t send_type, void* receive,
                          int count, type_t type, int root, comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_scatter);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_scatter);
     if (ompi_comm_rank(comm) == root) {
         send = place_equal(&call, READ, send, SIZE(comm), send_count, send_type);
     }
@@ -364,7 +382,8 @@ static int other_scatterv(const void* send, const int* counts, const int* displa
                           type_t send_type, void* receive, int count, type_t type, int root,
                           comm_t comm, module_t* module)
 {
-    call_t call = begin(module, comm, MCA_COLL_HIER_scatterv);
+    call_t call;
+    begin(&call, module, comm, MCA_COLL_HIER_scatterv);
     if (ompi_comm_rank(comm) == root) {
         send = place_each(&call, READ, send, counts, displacements, send_type, NULL);
     }
