@@ -114,11 +114,11 @@ int mca_coll_hier_begin_mirror(mca_coll_hier_mirror_t* mirror, void** base)
     const void* const address = mca_coll_hier_at(mirror->blocks.base, any);
     hier_memory* const memory = &mirror->memory;
     hier_memory_inspect(1, &address, &memory);
-    if (HIER_OK != memory->error) {
-        return mca_coll_hier_to_mpi_error(memory->error);
-    }
     if (memory->is_reachable) {
         return OMPI_SUCCESS;
+    }
+    if (HIER_OK != memory->error) {
+        return mca_coll_hier_to_mpi_error(memory->error);
     }
     const int rc = mca_coll_hier_borrow(&mirror->staging, HIER_STAGING_PINNED, span);
     if (OMPI_SUCCESS != rc) {

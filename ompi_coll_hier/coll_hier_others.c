@@ -8,6 +8,7 @@
 
 #include "coll_hier_mirror.h"
 
+#include "ompi/mca/pml/base/base.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_params.h"
 #include "opal/util/output.h"
@@ -16,7 +17,7 @@
 #endif
 
 #if HIER_MODULE_INSTALLS
-/* Open MPI 6 has an accelerator component for every GPU. */
+/* Not for Open MPI 6: its accelerator components know GPUs, where they were built. */
 void mca_coll_hier_offer_others(mca_coll_hier_module_t* module) { (void)module; }
 void mca_coll_hier_keep_others(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
 {
@@ -69,13 +70,14 @@ static void* place(call_t* call, mca_coll_hier_use_t use, const mca_coll_hier_bl
     return base;
 }
 
-/* One block, or `blocks` blocks of equal size. */
+/* Blocks of equal size, one behind the other. */
 static void* place_equal(call_t* call, mca_coll_hier_use_t use, const void* base, size_t blocks,
                          int count, type_t type)
 {
-    return place(call, use,
-                 &(mca_coll_hier_blocks_t){
-                     .base = (void*)base, .blocks = blocks, .count = (size_t)count, .type = type});
+    return place(
+        call, use,
+        &(mca_coll_hier_blocks_t){
+            .base = (void*)base, .blocks = 1, .count = blocks * (size_t)count, .type = type});
 }
 
 static void* place_each(call_t* call, mca_coll_hier_use_t use, const void* base, const int* counts,
@@ -436,8 +438,24 @@ static bool knows_open_mpi_gpus(void)
     return 0 !=
            strcmp(opal_accelerator_base_selected_component.base_version.mca_component_name, "null");
 #else
-    return opal_built_with_cuda_support;
+    return opal_cuda_support;
 #endif
+}
+
+/* These move device memory themselves, if their libraries know the GPU. Then calls that only send and receive
+ * work, and hier refuses none. */
+static bool may_send_device_memory(void)
+{
+    const char* const pml = mca_pml_base_selected_component.pmlm_version.mca_component_name;
+    return 0 == strcmp(pml, "ucx") || 0 == strcmp(pml, "cm");
+}
+
+/* HAN of Open MPI 4.1 gives some communicators up in the middle of a call. Then it calls what it finds in the
+ * communicator. That must not be hier, which would call HAN again. */
+static bool is_of_han(const mca_coll_base_module_t* module)
+{
+    return 4 == OMPI_MAJOR_VERSION &&
+           0 == strcmp(module->super.obj_class->cls_name, "mca_coll_han_module_t");
 }
 
 void mca_coll_hier_offer_others(mca_coll_hier_module_t* module)
@@ -446,8 +464,12 @@ void mca_coll_hier_offer_others(mca_coll_hier_module_t* module)
         return;
     }
     for (int i = 0; i < MCA_COLL_HIER_OTHER_COUNT; i++) {
-        *function_at(&module->super, rows[i].in_module) =
-            NULL != rows[i].function ? rows[i].function : mca_coll_hier_refusal(i);
+        function_t* const ours = function_at(&module->super, rows[i].in_module);
+        if (NULL != rows[i].function) {
+            *ours = rows[i].function;
+        } else if (!may_send_device_memory()) {
+            *ours = mca_coll_hier_refusal(i);
+        }
     }
 }
 
@@ -461,7 +483,7 @@ void mca_coll_hier_keep_others(mca_coll_hier_module_t* module, struct ompi_commu
         mca_coll_base_module_t* served_by =
             *(mca_coll_base_module_t**)((char*)comm->c_coll + row->module_in_communicator);
         const function_t now = *function_at(comm->c_coll, row->in_communicator);
-        if (NULL == *ours || NULL == now || NULL == served_by) {
+        if (NULL == *ours || NULL == now || NULL == served_by || is_of_han(served_by)) {
             *ours = NULL;
             continue;
         }
