@@ -3,6 +3,7 @@
 // data with them.
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -158,7 +159,10 @@ std::string stay_away(ForkedRank& self, const char* transports)
     const int code = self.rank() == 3 ? team.refuse() : team.call(bytes, wrong);
     if (code != HIER_ERR_PEER && code != HIER_ERR_TRANSPORT) return hier_strerror(code);
     const bool is_late = ForkedRank::is_logged("not safe to reuse");
-    // The rank that stays away answers the others for as long as they need it.
+    // The rank that stays away answers the others for as long as they need it. UCX 1.13 aborts a process
+    // that answers one which has gone.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    while (self.rank() == 3 && std::chrono::steady_clock::now() < end) (void)hier_progress();
     (void)self.group().collect(0);
     team.leave();
     if (!have_lanes_gone()) return "the lane stays";
