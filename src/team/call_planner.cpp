@@ -101,7 +101,8 @@ const TunedSize* CallPlanner::tuned_size(std::size_t collective, std::size_t byt
     return tuned_[collective] != nullptr ? tuned_[collective]->find(bytes) : nullptr;
 }
 
-// A variable that the user has set comes before the file.
+// A variable that the user has set comes before the file. The limit of eager messages may be its
+// default, so `eager = false` holds whatever it says.
 Constraints CallPlanner::constraints(std::size_t collective, std::size_t bytes) const
 {
     constexpr std::size_t page = 4096;
