@@ -7,6 +7,10 @@
 #include <limits>
 #include <stdexcept>
 
+// toml++ 3.3 takes some broken texts for mistakes of its own ("[= 1"). That must not end the process.
+[[noreturn]] static void fail_check(const char* condition) { throw std::logic_error(condition); }
+#undef NDEBUG
+#define TOML_ASSERT(condition) ((condition) ? void() : fail_check(#condition))
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
@@ -194,6 +198,23 @@ std::uint64_t digest_of(const std::string& text)
     return hash != 0 ? hash : 1;
 }
 
+// The first line with which toml++ fails a check of its own.
+std::size_t line_of_failed_check(const std::string& text)
+{
+    std::size_t line = 0, end = 0;
+    while (end < text.size()) {
+        line++;
+        end = std::min(text.find('\n', end), text.size() - 1) + 1;
+        try {
+            (void)toml::parse(text.substr(0, end));
+        } catch (const toml::parse_error&) {  // the next lines may complete it
+        } catch (const std::logic_error&) {
+            return line;
+        }
+    }
+    return line;
+}
+
 }  // namespace
 
 std::optional<Tuning> parse_tuning(const std::string& text, std::string& fault)
@@ -207,6 +228,8 @@ std::optional<Tuning> parse_tuning(const std::string& text, std::string& fault)
                        static_cast<int>(e.description().size()), e.description().data());
     } catch (const Fault& e) {
         fault = e.what();
+    } catch (const std::logic_error&) {
+        fault = format("line %zu: this is not TOML", line_of_failed_check(text));
     }
     return std::nullopt;
 }

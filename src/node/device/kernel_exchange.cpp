@@ -57,11 +57,6 @@ void KernelExchange::release()
     if (std::exchange(is_reserved_, false)) reserved = false;
 }
 
-std::size_t KernelExchange::max_block(int ranks)
-{
-    return Exchange::max_block(static_cast<unsigned>(ranks));
-}
-
 // The mappings of the peers' zones belong to the zone's device. After a failed call with kernels peers
 // may still write into the zone.
 void KernelExchange::give_back_zone()

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "hier/gpu_exchange.hpp"
 #include "node/device/lent_memory.hpp"
 #include "node/device/peer_mappings.hpp"
 #include "node/node_path.hpp"
@@ -36,7 +37,10 @@ public:
     KernelExchange& operator=(const KernelExchange&) = delete;
 
     // The largest block that a rank of so many can put.
-    static std::size_t max_block(int ranks);
+    static std::size_t max_block(int ranks)
+    {
+        return gpu::Exchange::max_block(static_cast<unsigned>(ranks));
+    }
 
     // This rank is in the call with its block.
     void enter(const Transfer& block);

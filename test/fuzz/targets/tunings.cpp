@@ -23,7 +23,7 @@ void run(Bytes bytes)
 std::vector<std::string> seeds()
 {
     const std::string begin = "version = 1\n[machine]\ncpu = \"x\"\ncores = 2\n";
-    return {begin,
+    return {begin, begin + "[= 0.1\n",
             begin +
                 "[rates]\ntcp_rate = 0.1\ncore_rate = 5\n[[layout]]\ncollective = \"allgather\"\n"
                 "nodes = 2\nranks_per_node = 4\nmemory = \"host\"\nnetwork = \"tcp\"\n"

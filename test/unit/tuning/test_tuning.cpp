@@ -88,6 +88,8 @@ void test_broken_files(void**)
         {machine + "rates = { tcp_rate = nan }\n", "line 3:", "GB/s"},
         {machine + "rates = { tcp_rate = true }\n", "line 3:", "GB/s"},
         {machine + "rates = { tcp_rate = \n", "line 3:", ""},
+        {machine + "[= 1\n", "line 3:", "not TOML"},
+        {machine + "[\x01]\n", "line 3:", ""},
         {machine + "layout = 1\n", "line 3:", "array"},
         {machine + "layout = [ 1 ]\n", "line 3:", "table"},
         {machine + layout + layout, "line 9:", "twice"},
