@@ -25,6 +25,7 @@ struct mca_coll_hier_component_t {
 
     unsigned long long allgather_calls;     /* served here */
     unsigned long long allgather_fallbacks; /* handed to the fallback module */
+    unsigned long long allgatherv_calls, allgatherv_fallbacks;
 };
 typedef struct mca_coll_hier_component_t mca_coll_hier_component_t;
 OMPI_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
@@ -66,6 +67,8 @@ struct mca_coll_hier_module_t {
     mca_coll_base_module_t super;
     mca_coll_base_module_allgather_fn_t fallback_allgather;
     mca_coll_base_module_t* fallback_allgather_module;
+    mca_coll_base_module_allgatherv_fn_t fallback_allgatherv;
+    mca_coll_base_module_t* fallback_allgatherv_module; /* this one, if mirrors take part */
     mca_coll_hier_previous_t others[MCA_COLL_HIER_OTHER_COUNT];
     mca_coll_hier_state_t state;
     /* The team serves calls from min_bytes to max_bytes, of all ranks together. */
@@ -75,6 +78,7 @@ struct mca_coll_hier_module_t {
     bool has_told_of_small_calls;
     hier_team* team;
     mca_coll_hier_copies_t *send_copies, *receive_copies;
+    hier_block* blocks; /* memory for MPI_Allgatherv: two for each rank; NULL: not needed yet */
     bool lacks_device_memory;  /* for staging */
     bool has_waited_for_cause; /* Open MPI was given time to name the cause of a failure */
 };
@@ -124,6 +128,12 @@ void mca_coll_hier_drop_type(mca_coll_hier_buffer_t* buffer);
 int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
                             void* rbuf, hier_count_t rcount, struct ompi_datatype_t* rdtype,
                             struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+
+/* coll_hier_allgatherv.c */
+int mca_coll_hier_allgatherv(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
+                             void* rbuf, hier_counts_t rcounts, hier_displacements_t displacements,
+                             struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                             mca_coll_base_module_t* module);
 
 END_C_DECLS
 #endif

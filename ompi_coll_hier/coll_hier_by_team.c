@@ -32,7 +32,7 @@ static int wait_for_part(const mca_coll_hier_run_t* run, int code)
 static int run_parts(mca_coll_hier_run_t* run)
 {
     hier_team* team = run->call->module->team;
-    while (run->first < run->call->shard_bytes) {
+    while (run->first < run->call->largest) {
         int code = HIER_OK;
         int rc = mca_coll_hier_start_part(run, &code);
         if (OMPI_SUCCESS == rc) {

@@ -13,22 +13,50 @@ typedef struct mca_coll_hier_call_t mca_coll_hier_call_t;
 typedef struct {
     int id;           /* HIER_ALLGATHER, ...; also an index */
     const char* name; /* of the MPI function */
-    /* Calls the fallback module's function. */
+    /* Calls the fallback module's function, for mca_coll_hier_by_fallback. */
     int (*fallback)(const mca_coll_hier_call_t* call, const mca_coll_hier_buffer_t* send,
                     const mca_coll_hier_buffer_t* receive);
 } mca_coll_hier_collective_t;
+
+/* Blocks that have different sizes, or do not lie one behind the other in rank order. */
+typedef struct {
+    const hier_block* packed;           /* where each rank's block is in a result without gaps */
+    hier_block* of_part;                /* memory for the bytes of each block that a part moves */
+    hier_counts_t counts;               /* elements of each block */
+    hier_displacements_t displacements; /* in extents */
+    void* base;                         /* from here on */
+    bool are_equal;                     /* all have the same number of bytes */
+    bool are_in_order;                  /* the elements lie one behind the other in rank order */
+} mca_coll_hier_shards_t;
+
+/* A rank's block of the result. */
+typedef struct {
+    mca_coll_hier_elements_t elements;
+    hier_block packed; /* in a result without gaps */
+} mca_coll_hier_block_t;
 
 struct mca_coll_hier_call_t {
     const mca_coll_hier_collective_t* collective;
     mca_coll_hier_module_t* module;
     struct ompi_communicator_t* comm;
     bool in_place;
-    mca_coll_hier_elements_t send;    /* unless in place */
-    mca_coll_hier_elements_t receive; /* of all ranks */
-    mca_coll_hier_elements_t own;     /* the part of `receive` that is this rank's */
-    size_t shard_bytes;
+    mca_coll_hier_elements_t send;        /* unless in place */
+    mca_coll_hier_elements_t receive;     /* of all ranks; `base` is that of the first element */
+    mca_coll_hier_elements_t own;         /* the part of `receive` that is this rank's */
+    const mca_coll_hier_shards_t* shards; /* NULL: all blocks have the same size and lie in order */
+    size_t shard_bytes;                   /* of this rank's block */
+    size_t largest;                       /* the largest block; equal on all ranks */
     size_t total;
 };
+
+/* Finds out once where the buffers are. */
+void mca_coll_hier_find_memory(mca_coll_hier_call_t* call);
+/* Threads may count on several communicators at once. */
+static inline void mca_coll_hier_count(unsigned long long* counter)
+{
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+mca_coll_hier_block_t mca_coll_hier_block_of(const mca_coll_hier_call_t* call, int rank);
 
 size_t mca_coll_hier_bytes_of(const mca_coll_hier_elements_t* elements);
 /* The error of a rank that passes another number of bytes than the other ranks. */
@@ -38,6 +66,7 @@ int mca_coll_hier_size_mismatch(const mca_coll_hier_call_t* call);
 int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, char* packed);
 /* In place: packs the own shard into its place in the packed result. */
 int mca_coll_hier_pack_own(const mca_coll_hier_call_t* call, char* result);
+int mca_coll_hier_unpack_result(const mca_coll_hier_call_t* call, char* result);
 
 /* coll_hier_failures.c: processes that end while the others live on */
 /* Ends the team's running call on all ranks, if Open MPI knows that the call cannot end well. Open MPI may

@@ -31,6 +31,10 @@ typedef int32_t hier_modex_size_t;
 #define HIER_COLL_VERSION MCA_COLL_BASE_VERSION_3_0_0
 #define HIER_MODULE_INSTALLS 1 /* enable() installs the functions, disable() restores them */
 typedef size_t hier_count_t;
+typedef ompi_count_array_t hier_counts_t;
+typedef ompi_disp_array_t hier_displacements_t;
+#define HIER_COUNT_AT(counts, i) ((size_t)ompi_count_array_get(counts, i))
+#define HIER_DISPLACEMENT_AT(displacements, i) ompi_disp_array_get(displacements, i)
 #elif defined(MCA_COLL_BASE_VERSION_2_4_0) /* 5.0 */
 #define HIER_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #define HIER_MODULE_INSTALLS 0
@@ -41,6 +45,13 @@ typedef int hier_count_t;
 typedef int hier_count_t;
 #else
 #error "coll/hier does not know this version of Open MPI's coll interface"
+#endif
+
+#if !HIER_MODULE_INSTALLS
+typedef const int* hier_counts_t;
+typedef const int* hier_displacements_t;
+#define HIER_COUNT_AT(counts, i) ((size_t)(counts)[i])
+#define HIER_DISPLACEMENT_AT(displacements, i) ((ptrdiff_t)(displacements)[i])
 #endif
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_hier.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ompi/runtime/mpiruntime.h"
@@ -29,12 +30,16 @@ static void clean_up(mca_coll_hier_module_t* module)
     module->team = NULL;
     mca_coll_hier_drop_copies(&module->send_copies);
     mca_coll_hier_drop_copies(&module->receive_copies);
+    free(module->blocks);
+    module->blocks = NULL;
 #if !HIER_MODULE_INSTALLS
     if (NULL != module->fallback_allgather_module) {
         OBJ_RELEASE(module->fallback_allgather_module);
     }
 #endif
     mca_coll_hier_drop_others(module);
+    module->fallback_allgatherv_module = NULL;
+    module->fallback_allgatherv = NULL;
     module->fallback_allgather_module = NULL;
     module->fallback_allgather = NULL;
     module->state = MCA_COLL_HIER_REFUSED;
@@ -61,6 +66,26 @@ mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* com
     return &module->super;
 }
 
+/* Open MPI 4.1 and 5.0 install what the module has after it was enabled. There mirrors take part in what the
+ * team does not serve. */
+static void take_allgatherv(mca_coll_hier_module_t* hier, struct ompi_communicator_t* comm)
+{
+#if HIER_MODULE_INSTALLS
+    hier->fallback_allgatherv = comm->c_coll->coll_allgatherv;
+    hier->fallback_allgatherv_module = comm->c_coll->coll_allgatherv_module;
+    if (NULL != hier->fallback_allgatherv) {
+        MCA_COLL_INSTALL_API(comm, allgatherv, mca_coll_hier_allgatherv, &hier->super, "hier");
+    }
+#else
+    (void)comm;
+    hier->fallback_allgatherv = hier->super.coll_allgatherv;
+    hier->fallback_allgatherv_module = &hier->super;
+    if (NULL != hier->fallback_allgatherv) {
+        hier->super.coll_allgatherv = mca_coll_hier_allgatherv;
+    }
+#endif
+}
+
 /* Modules are enabled by rising priority. The module that holds the slot now becomes the fallback. */
 static int hier_enable(mca_coll_base_module_t* module, struct ompi_communicator_t* comm)
 {
@@ -79,6 +104,7 @@ static int hier_enable(mca_coll_base_module_t* module, struct ompi_communicator_
     OBJ_RETAIN(hier->fallback_allgather_module); /* the communicator is about to release it */
 #endif
     mca_coll_hier_keep_others(hier, comm);
+    take_allgatherv(hier, comm);
     return OMPI_SUCCESS;
 }
 
@@ -89,6 +115,10 @@ static int hier_disable(mca_coll_base_module_t* module, struct ompi_communicator
     if (comm->c_coll->coll_allgather_module == module) { /* still ours */
         MCA_COLL_INSTALL_API(comm, allgather, hier->fallback_allgather,
                              hier->fallback_allgather_module, "hier");
+    }
+    if (comm->c_coll->coll_allgatherv_module == module) {
+        MCA_COLL_INSTALL_API(comm, allgatherv, hier->fallback_allgatherv,
+                             hier->fallback_allgatherv_module, "hier");
     }
 #else
     (void)comm;

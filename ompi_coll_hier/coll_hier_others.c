@@ -460,6 +460,8 @@ static bool is_of_han(const mca_coll_base_module_t* module)
 
 void mca_coll_hier_offer_others(mca_coll_hier_module_t* module)
 {
+    /* What a team of hier does not serve has to be served, too. */
+    module->super.coll_allgatherv = other_allgatherv;
     if (0 == mca_coll_hier_component.stages_others || knows_open_mpi_gpus()) {
         return;
     }

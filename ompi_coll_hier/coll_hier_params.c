@@ -79,6 +79,16 @@ int mca_coll_hier_register(void)
                               "Calls of MPI_Allgather handed to the fallback module",
                               &self->allgather_fallbacks);
     }
+    if (OMPI_SUCCESS == rc) {
+        rc = register_counter("allgatherv_calls", "Calls of MPI_Allgatherv that coll/hier served",
+                              &self->allgatherv_calls);
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc =
+            register_counter("allgatherv_fallbacks",
+                             "Calls of MPI_Allgatherv that coll/hier handed to the fallback module",
+                             &self->allgatherv_fallbacks);
+    }
     return rc;
 }
 

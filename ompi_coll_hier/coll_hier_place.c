@@ -6,6 +6,11 @@
 
 #include "ompi/datatype/ompi_datatype.h"
 
+static bool are_in_order(const mca_coll_hier_call_t* call)
+{
+    return NULL == call->shards || call->shards->are_in_order;
+}
+
 /* Can the team work on these elements where they are? Then they start at `start`. */
 static bool is_usable(const mca_coll_hier_call_t* call, const mca_coll_hier_elements_t* elements,
                       void** start)
@@ -65,20 +70,18 @@ static int add_stream(mca_coll_hier_place_t* place, const mca_coll_hier_elements
 
 static int unpack_by_parts(const mca_coll_hier_run_t* run, mca_coll_hier_place_t* place)
 {
-    const mca_coll_hier_elements_t* all = &run->call->receive;
+    const mca_coll_hier_call_t* call = run->call;
     const bool has_parts = mca_coll_hier_has_parts(run);
-    const size_t count = has_parts ? (size_t)ompi_comm_size(run->call->comm) : 1;
-    mca_coll_hier_elements_t block = *all;
-    ptrdiff_t lower_bound, extent;
-    ompi_datatype_get_extent(all->type, &lower_bound, &extent);
-    block.count = all->count / count;
-    int rc = mca_coll_hier_borrow(
-        &place->staging, has_parts ? HIER_STAGING_SPARSE : HIER_STAGING_HOST, run->call->total);
+    place->is_by_block = has_parts || !are_in_order(call);
+    const int count = place->is_by_block ? ompi_comm_size(call->comm) : 1;
+    int rc = mca_coll_hier_borrow(&place->staging,
+                                  has_parts ? HIER_STAGING_SPARSE : HIER_STAGING_HOST, call->total);
     place->all.is_sparse = has_parts;
-    rc = OMPI_SUCCESS == rc ? make_streams(place, count) : rc;
-    for (size_t i = 0; i < count && OMPI_SUCCESS == rc; i++) {
-        block.base = mca_coll_hier_at(all->base, (ptrdiff_t)(i * block.count) * extent);
-        rc = add_stream(place, &block, false);
+    rc = OMPI_SUCCESS == rc ? make_streams(place, (size_t)count) : rc;
+    for (int rank = 0; rank < count && OMPI_SUCCESS == rc; rank++) {
+        const mca_coll_hier_elements_t elements =
+            place->is_by_block ? mca_coll_hier_block_of(call, rank).elements : call->receive;
+        rc = add_stream(place, &elements, false);
     }
     return rc;
 }
@@ -88,7 +91,7 @@ int mca_coll_hier_place_receive(mca_coll_hier_run_t* run)
     const mca_coll_hier_call_t* call = run->call;
     mca_coll_hier_place_t* place = &run->receive;
     place->all = (hier_buffer){.bytes = call->total, .memory = call->receive.memory};
-    if (is_usable(call, &call->receive, &place->all.base)) {
+    if (are_in_order(call) && is_usable(call, &call->receive, &place->all.base)) {
         return OMPI_SUCCESS;
     }
     const bool is_on_host = call->receive.memory.is_reachable;
@@ -109,6 +112,9 @@ int mca_coll_hier_place_send(mca_coll_hier_run_t* run)
     const mca_coll_hier_call_t* call = run->call;
     mca_coll_hier_place_t* place = &run->send;
     int rc = OMPI_SUCCESS;
+    if (0 == call->shard_bytes) {
+        return OMPI_SUCCESS;
+    }
     if (call->in_place) {
         if (NULL != run->receive.streams) {
             rc = make_streams(place, 1);

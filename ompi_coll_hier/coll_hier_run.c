@@ -6,24 +6,33 @@
 int mca_coll_hier_begin_run(mca_coll_hier_run_t* run, const mca_coll_hier_call_t* call)
 {
     *run = (mca_coll_hier_run_t){.call = call};
-    run->part = hier_team_part_bytes(call->module->team, call->collective->id, call->shard_bytes);
+    run->part = hier_team_part_bytes(call->module->team, call->collective->id, call->largest);
     const int rc = mca_coll_hier_place_receive(run);
     return OMPI_SUCCESS == rc ? mca_coll_hier_place_send(run) : rc;
 }
 
 bool mca_coll_hier_has_parts(const mca_coll_hier_run_t* run)
 {
-    return run->part < run->call->shard_bytes;
+    return run->part < run->call->largest;
+}
+
+/* The bytes of a rank's block that the part moves, in a result without gaps. */
+static hier_block block_in_part(const mca_coll_hier_run_t* run, int rank)
+{
+    const hier_block whole = mca_coll_hier_block_of(run->call, rank).packed;
+    const size_t before = run->first < whole.bytes ? run->first : whole.bytes;
+    const size_t left = whole.bytes - before;
+    return (hier_block){whole.offset + before, left < run->bytes ? left : run->bytes};
 }
 
 /* Packs what this rank sends in the part. If the application sends too little, zeros follow. */
-static int pack_part(mca_coll_hier_run_t* run, char* to)
+static int pack_part(mca_coll_hier_run_t* run, char* to, size_t bytes)
 {
     const mca_coll_hier_call_t* call = run->call;
     const size_t there = call->in_place ? call->shard_bytes : mca_coll_hier_bytes_of(&call->send);
     const size_t left = there > run->first ? there - run->first : 0;
-    const size_t usable = left < run->bytes ? left : run->bytes;
-    memset(to + usable, 0, run->bytes - usable);
+    const size_t usable = left < bytes ? left : bytes;
+    memset(to + usable, 0, bytes - usable);
     return mca_coll_hier_pack_more(run->send.streams, to, usable);
 }
 
@@ -38,22 +47,44 @@ static hier_buffer part_of(const hier_buffer* all, size_t at, size_t bytes)
     return part;
 }
 
+static void set_result(const mca_coll_hier_run_t* run, hier_call* args)
+{
+    const mca_coll_hier_call_t* call = run->call;
+    const hier_buffer* all = &run->receive.all;
+    if (NULL == call->shards || call->shards->are_equal) {
+        args->recv = part_of(all, run->first, call->total - call->largest + run->bytes);
+        return;
+    }
+    args->recv = *all;
+    args->blocks = call->shards->packed;
+    if (!mca_coll_hier_has_parts(run)) {
+        return;
+    }
+    args->blocks = call->shards->of_part;
+    for (int rank = 0; rank < ompi_comm_size(call->comm); rank++) {
+        call->shards->of_part[rank] = block_in_part(run, rank);
+    }
+}
+
 int mca_coll_hier_start_part(mca_coll_hier_run_t* run, int* code)
 {
     const mca_coll_hier_call_t* call = run->call;
-    const size_t shard = call->shard_bytes, left = shard - run->first;
-    const size_t own = shard * (size_t)ompi_comm_rank(call->comm) + run->first;
+    const size_t left = call->largest - run->first;
     run->bytes = left < run->part ? left : run->part;
+    const hier_block own = block_in_part(run, ompi_comm_rank(call->comm));
+    /* A rank without bytes has nothing to copy either. */
+    const bool in_place = call->in_place || 0 == own.bytes;
     hier_call args = {.collective = call->collective->id,
                       .bytes = run->bytes,
-                      .stride = shard,
-                      .in_place = call->in_place};
-    args.recv = part_of(&run->receive.all, run->first, call->total - shard + run->bytes);
+                      .stride = call->largest,
+                      .in_place = in_place};
+    set_result(run, &args);
     /* The part's bytes are alone in memory that was borrowed for a part. */
-    const bool is_alone = !call->in_place && NULL != run->send.streams;
-    args.send = call->in_place ? part_of(&run->receive.all, own, run->bytes)
-                               : part_of(&run->send.all, is_alone ? 0 : run->first, run->bytes);
-    const int rc = NULL == run->send.streams ? OMPI_SUCCESS : pack_part(run, (char*)args.send.base);
+    const bool is_alone = NULL != run->send.streams;
+    args.send = in_place ? part_of(&run->receive.all, own.offset, own.bytes)
+                         : part_of(&run->send.all, is_alone ? 0 : run->first, own.bytes);
+    const bool is_packed = NULL != run->send.streams && 0 < own.bytes;
+    const int rc = is_packed ? pack_part(run, (char*)args.send.base, own.bytes) : OMPI_SUCCESS;
     if (OMPI_SUCCESS == rc) {
         *code = hier_start(call->module->team, &args, &run->request);
     }
@@ -63,14 +94,18 @@ int mca_coll_hier_start_part(mca_coll_hier_run_t* run, int* code)
 int mca_coll_hier_end_part(mca_coll_hier_run_t* run)
 {
     mca_coll_hier_place_t* place = &run->receive;
-    const bool has_parts = mca_coll_hier_has_parts(run);
-    const size_t bytes = has_parts ? run->bytes : run->call->total;
     int rc = OMPI_SUCCESS;
     for (size_t i = 0; i < place->stream_count && OMPI_SUCCESS == rc; i++) {
-        char* from = place->staging.base + i * run->call->shard_bytes + run->first;
-        rc = mca_coll_hier_unpack_more(&place->streams[i], from, bytes);
-        if (has_parts) {
-            hier_staging_drop_pages(from, bytes);
+        const hier_block block =
+            place->is_by_block ? block_in_part(run, (int)i) : (hier_block){0, run->call->total};
+        char* from = place->staging.base + block.offset;
+        rc = mca_coll_hier_unpack_more(&place->streams[i], from, block.bytes);
+    }
+    /* The last page of a block may be the first one of the next block. */
+    for (size_t i = 0; i < place->stream_count && mca_coll_hier_has_parts(run); i++) {
+        const hier_block block = block_in_part(run, (int)i);
+        if (0 < block.bytes) {
+            hier_staging_drop_pages(place->staging.base + block.offset, block.bytes);
         }
     }
     run->first += run->bytes;
@@ -81,7 +116,7 @@ int mca_coll_hier_end_run(mca_coll_hier_run_t* run, int rc)
 {
     const mca_coll_hier_place_t* place = &run->receive;
     if (OMPI_SUCCESS == rc && NULL != place->staging.base && NULL == place->streams) {
-        rc = mca_coll_hier_unpack(place->staging.base, run->call->total, &run->call->receive);
+        rc = mca_coll_hier_unpack_result(run->call, place->staging.base);
     }
     mca_coll_hier_leave_place(&run->send, OMPI_SUCCESS != rc);
     mca_coll_hier_leave_place(&run->receive, OMPI_SUCCESS != rc);

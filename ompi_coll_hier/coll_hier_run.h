@@ -6,6 +6,8 @@
  *     block of rank 0          block of rank 1          block of rank 2
  *     |part 0|part 1|part 2|   |part 0|part 1|part 2|   |part 0|part 1|part 2|
  *
+ * A block that is smaller than the largest one takes no part in the last parts.
+ *
  *     begin   part 0: pack, start, test ..., unpack   part 1: pack, start, test ..., unpack   ...   end
  *
  * So a rank that stages its buffers needs memory for a part alone. Its bytes have the same places as in a
@@ -23,16 +25,17 @@ BEGIN_C_DECLS
 typedef struct {
     hier_buffer all;
     mca_coll_hier_staging_t staging;
-    /* Part by part, by the CPU: one stream for each block, or one for all if there is one part. NULL: all is packed
-     * before the first part, and unpacked after the last one; or nothing is staged. */
+    /* Part by part, by the CPU: one stream for each block, or one for all if there is one part and blocks lie in
+     * order. NULL: all is packed before the first part, and unpacked after the last one; or nothing is staged. */
     mca_coll_hier_stream_t* streams;
     size_t stream_count;
+    bool is_by_block;
 } mca_coll_hier_place_t;
 
 typedef struct {
     const mca_coll_hier_call_t* call;
     size_t part;         /* bytes of each block that a part moves; the last part may move less */
-    size_t first, bytes; /* of the part that runs */
+    size_t first, bytes; /* of the part that runs; of smaller blocks it moves less */
     mca_coll_hier_place_t send, receive; /* `send` is not used in place */
     hier_request* request;
 } mca_coll_hier_run_t;

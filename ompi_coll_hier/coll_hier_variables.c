@@ -48,11 +48,13 @@ mca_coll_hier_number_row_t mca_coll_hier_number_rows[] = {
      "waits for whom; also of one copy on a device; 0: never. See coll_hier_timeout_action",
      false, NULL},
     {"kernels", COUNT, &self->config.kernels, 1, 0, 1, OPAL_INFO_LVL_5,
-     "1: small blocks in device memory go by a small kernel on each GPU, where hier has kernels for "
+     "1: small blocks in device memory go by a small kernel on each GPU, where hier has kernels "
+     "for "
      "it; 0: hier launches no kernels",
      false, NULL},
     {"stage_others", COUNT, &self->stages_others, 1, 0, 1, OPAL_INFO_LVL_5,
-     "1: if Open MPI knows no GPUs, the other blocking collectives on device memory go through memory "
+     "1: if Open MPI knows no GPUs, the other blocking collectives on device memory go through "
+     "memory "
      "of the host; 0: they are left alone",
      false, NULL},
     {"trace_call", COUNT, &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5,
@@ -130,7 +132,8 @@ const mca_coll_hier_text_row_t mca_coll_hier_text_rows[] = {
      "Record the times of every operation of one call: a directory, or what the files' names begin "
      "with; each rank writes a file, which bench/draw_trace draws. Empty: off"},
     {"tuning_file", &self->config.tuning_file, "", true,
-     "A file that bench/tune has written on this machine: measured rates, and the choices that were "
+     "A file that bench/tune has written on this machine: measured rates, and the choices that "
+     "were "
      "fastest. Empty: none"},
     {"providers", &self->providers, HIER_PROVIDERS, true,
      "Components loaded for the other collectives when --mca coll names coll/hier but nobody able "

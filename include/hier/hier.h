@@ -66,7 +66,8 @@ typedef struct hier_config {
                            * known. Where that is faster than the TCP which "auto" would take: no team */
     const char* trace; /* a directory, or what the files' names begin with; "" or NULL: none */
     int trace_call;    /* the call of each team that is traced, from 1; 0: every one */
-    const char* tuning_file; /* hier_load_tuning reads it; "" or NULL: none. Ranks with different files use
+    const char*
+        tuning_file; /* hier_load_tuning reads it; "" or NULL: none. Ranks with different files use
                               * none of their choices */
     const char* caller;    /* name and version, for traces */
     size_t staging_kept;   /* bytes of staging memory that the process keeps between calls */
@@ -133,7 +134,8 @@ size_t hier_team_part_bytes(const hier_team* team, int collective, size_t bytes)
  * its GPU says no. Then such buffers have to be staged. */
 int hier_team_takes_device_memory(const hier_team* team);
 
-/* The collectives, in the order of shipped_collectives(). */
+/* The collectives, in the order of shipped_collectives(). In an allgather the ranks' blocks may have different
+ * sizes. */
 enum { HIER_ALLGATHER = 0, HIER_COLLECTIVES };
 
 enum { HIER_MEMORY_HOST = 0, HIER_MEMORY_PINNED, HIER_MEMORY_MANAGED, HIER_MEMORY_DEVICE };
@@ -165,6 +167,12 @@ typedef struct hier_buffer {
     int is_sparse; /* 1: HIER_STAGING_SPARSE, which no network registers */
 } hier_buffer;
 
+/* A rank's block in `recv`. */
+typedef struct hier_block {
+    size_t offset; /* bytes */
+    size_t bytes;
+} hier_block;
+
 /* One rank's part in a collective call. The kinds of memory may differ between buffers and ranks. */
 typedef struct hier_call {
     int collective; /* HIER_ALLGATHER */
@@ -172,6 +180,10 @@ typedef struct hier_call {
     size_t
         stride; /* from the beginning of one block in `recv` to that of the next; equal on all ranks; 0:
                      * they lie side by side */
+    /* NULL: blocks are equal. Else one for each rank, equal on all ranks, without overlap. Then `bytes` is the largest
+     * one's, and `stride` that of the whole call's largest block, or 0 if this is the whole call. hier_start copies
+     * them. */
+    const hier_block* blocks;
     int in_place;     /* 1: `send` is a part of `recv` */
     hier_buffer send; /* not written, unless in place */
     hier_buffer recv;

@@ -57,7 +57,17 @@ hier::Region region_of(const hier_buffer& buffer)
             buffer.is_sparse != 0};
 }
 
-hier::Call call_of(const hier_call& call)
+std::vector<hier::Extent> blocks_of(const hier_call& call, int ranks)
+{
+    std::vector<hier::Extent> blocks;
+    if (call.blocks == nullptr) return blocks;
+    blocks.reserve(static_cast<std::size_t>(ranks));
+    for (const hier_block* b = call.blocks; b != call.blocks + ranks; b++)
+        blocks.push_back({b->offset, b->bytes});
+    return blocks;
+}
+
+hier::Call call_of(const hier_call& call, int ranks)
 {
     const int error = call.recv.memory.error != HIER_OK ? call.recv.memory.error
                       : call.in_place != 0              ? HIER_OK
@@ -68,7 +78,8 @@ hier::Call call_of(const hier_call& call)
             .send = region_of(call.send),
             .receive = region_of(call.recv),
             .memory_error = hier::status_of(error),
-            .stride = call.stride};
+            .stride = call.stride,
+            .blocks = blocks_of(call, ranks)};
 }
 
 // A process may make communicators by the thousand. Each cause is said once.
@@ -163,8 +174,8 @@ int hier_start(hier_team* team, const hier_call* call, hier_request** request)
 {
     return hier::guarded(HIER_ERR_MEMORY, [&] {
         hier::Request* started = nullptr;
-        const hier::Status status =
-            hier::ProgressEngine::instance().start(team->team, call_of(*call), started);
+        const hier::Status status = hier::ProgressEngine::instance().start(
+            team->team, call_of(*call, team->team.size()), started);
         *request = reinterpret_cast<hier_request*>(started);
         return hier::code_of(status);
     });

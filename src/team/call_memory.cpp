@@ -43,7 +43,7 @@ Status CallMemory::bind(const Call& call, const Choice& choice, Binding& binding
     binding.eager = choice.eager;
     binding.publish = choice.publish;
     binding.chunks = (call.bytes + choice.chunk - 1) / choice.chunk;
-    binding.total = call.pitch() * static_cast<std::size_t>(setup_.topology.size());
+    binding.total = call.total(setup_.topology.size());
     const Status status = classify_memory(call, binding);
     needs_bounce = !failed(status) && setup_.rail && !is_in_reach(choice, binding);
     return status;

@@ -103,10 +103,14 @@ const TunedSize* CallPlanner::tuned_size(std::size_t collective, std::size_t byt
 
 // A variable that the user has set comes before the file. The limit of eager messages may be its
 // default, so `eager = false` holds whatever it says.
-Constraints CallPlanner::constraints(std::size_t collective, std::size_t bytes) const
+Constraints CallPlanner::constraints(std::size_t collective, std::size_t bytes,
+                                     bool are_equal) const
 {
     constexpr std::size_t page = 4096;
     Constraints constraints = stated();
+    // On devices all ranks publish one block, of the same size.
+    const bool may_publish = are_equal || !setup_.uses_devices;
+    if (!may_publish) constraints.publish = false;
     const TunedSize* tuned = tuned_size(collective, bytes);
     if (tuned == nullptr) return constraints;
     const bool is_route_free = !constraints.route || constraints.route == tuned->route;
@@ -114,16 +118,16 @@ Constraints CallPlanner::constraints(std::size_t collective, std::size_t bytes) 
     if (constraints.chunk == 0 && tuned->chunks > 0 && is_route_free)
         constraints.chunk = ((bytes + tuned->chunks - 1) / tuned->chunks + page - 1) / page * page;
     if (tuned->eager == false && is_route_free) constraints.eager_bytes = 0;
-    constraints.publish = tuned->publish;
+    if (may_publish) constraints.publish = tuned->publish;
     return constraints;
 }
 
-Choice CallPlanner::choose(std::size_t collective, std::size_t bytes) const
+Choice CallPlanner::choose(std::size_t collective, std::size_t bytes, bool are_equal) const
 {
-    const Choice* known = programs_.choice_of(collective, bytes);
+    const Choice* known = programs_.choice_of(collective, bytes, are_equal);
     return known != nullptr
                ? *known
-               : collectives_[collective]->choose(bytes, constraints(collective, bytes));
+               : collectives_[collective]->choose(bytes, constraints(collective, bytes, are_equal));
 }
 
 // A power of two for each rank. From there on the model finds no size at which the fallback module
@@ -136,7 +140,7 @@ std::size_t CallPlanner::min_bytes(std::size_t collective) const
         return *tuned_[collective]->min_bytes;
     std::size_t least = 1;
     for (std::size_t bytes = 1; bytes <= most; bytes *= 2) {
-        Constraints equal_on_all = constraints(collective, bytes);
+        Constraints equal_on_all = constraints(collective, bytes, true);
         equal_on_all.depth = 0;  // may differ from rank to rank
         const Cost cost = collectives_[collective]->cost(bytes, equal_on_all);
         if (cost.ours > cost.fallback) least = 2 * bytes;
@@ -168,7 +172,7 @@ std::size_t CallPlanner::part_bytes(std::size_t collective, std::size_t bytes) c
     };
     const std::size_t part = cut(staged_blocks(collective, Route::direct));
     if (!setup_.bounces_devices) return part;
-    const Choice choice = choose(collective, part);
+    const Choice choice = choose(collective, part, true);
     return choice.route == Route::bundles ? cut(staged_blocks(collective, Route::bundles)) : part;
 }
 
@@ -179,6 +183,7 @@ PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choic
     Plan plan = collectives_[key.collective]->plan({.rank = rank_,
                                                     .bytes = key.bytes,
                                                     .stride = key.stride,
+                                                    .blocks = key.blocks,
                                                     .choice = choice,
                                                     .in_place = key.in_place,
                                                     .has_bounce = key.has_bounce,
@@ -191,29 +196,33 @@ PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choic
 void CallPlanner::report(const ProgramKey& key, const Choice& choice)
 {
     if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;
-    if (!told_.emplace(key.collective, key.stride, key.has_bounce, key.is_on_device).second) return;
+    const bool are_equal = key.blocks.empty();
+    if (!told_.emplace(key.collective, key.stride, key.has_bounce, key.is_on_device, are_equal)
+             .second)
+        return;
     const char* team = setup_.name.c_str();
+    const char* up_to = are_equal ? "" : "up to ";
     // The first part stands for all of them.
     const double parts = static_cast<double>(key.stride) / static_cast<double>(key.bytes);
     const auto time_of = [&](double seconds) { return text_of(parts * seconds); };
     const bool is_tuned = tuned_size(key.collective, key.bytes) != nullptr;
     std::string why = is_tuned ? "; as coll_hier_tuning_file says" : "";
     if (!setup_.rail) {
-        log(HIER_LOG_INFO, "%s: %zu bytes a rank: %s; expected %s%s", team, key.stride,
+        log(HIER_LOG_INFO, "%s: %s%zu bytes a rank: %s; expected %s%s", team, up_to, key.stride,
             choice.publish ? "published inside the node" : "to each rank of the node",
             time_of(choice.seconds).c_str(), why.c_str());
         return;
     }
     if (stated().route) why += "; as coll_hier_inter says";
-    const Constraints constrained = constraints(key.collective, key.bytes);
+    const Constraints constrained = constraints(key.collective, key.bytes, are_equal);
     for (const Choice& other : collectives_[key.collective]->alternatives(key.bytes, constrained))
         why += format("%s%s: %s", why.empty() ? "; " : ", ", text_of(other.route).c_str(),
                       time_of(other.seconds).c_str());
     const bool are_added = choice.route == Route::bundles;
     log(HIER_LOG_INFO,
-        "%s: %zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s "
+        "%s: %s%zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s "
         "(network %s%s links %s%s)",
-        team, key.stride, text_of(choice.route).c_str(), choice.chunk, choice.depth,
+        team, up_to, key.stride, text_of(choice.route).c_str(), choice.chunk, choice.depth,
         choice.eager ? ", eager" : "", choice.publish ? ", published inside a node" : "",
         !key.has_bounce    ? ""
         : key.is_on_device ? ", through pinned memory"

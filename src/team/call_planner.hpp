@@ -26,7 +26,10 @@ public:
     bool takes(const Call& call) const;
     const char* name_of(std::size_t collective) const { return collectives_[collective]->name(); }
     // Equal on all ranks, but for the depth.
-    Choice choose(const Call& call) const { return choose(call.collective, call.bytes); }
+    Choice choose(const Call& call) const
+    {
+        return choose(call.collective, call.bytes, call.blocks.empty());
+    }
     // Keeps the program for later calls. The reference is good until the next prepare().
     PreparedProgram& prepare(const ProgramKey& key, const Choice& choice);
     // Bytes of each block that one call should move at most, in a call of so many bytes a block.
@@ -35,13 +38,13 @@ public:
     std::size_t min_bytes(std::size_t collective) const;
 
 private:
-    Choice choose(std::size_t collective, std::size_t bytes) const;
+    Choice choose(std::size_t collective, std::size_t bytes, bool are_equal) const;
     // nullptr: the tuning file says nothing of this size.
     const TunedSize* tuned_size(std::size_t collective, std::size_t bytes) const;
     // What the user's variables demand.
     Constraints stated() const;
-    // The same, and what the tuning file says of this size.
-    Constraints constraints(std::size_t collective, std::size_t bytes) const;
+    // The same, what the tuning file says of this size, and what blocks that differ do not allow.
+    Constraints constraints(std::size_t collective, std::size_t bytes, bool are_equal) const;
     std::size_t staged_blocks(std::size_t collective, Route route) const;
     void report(const ProgramKey& key, const Choice& choice);
 
@@ -51,8 +54,9 @@ private:
     std::vector<const TunedLayout*>
         tuned_;  // of each collective; nullptr: this layout is not tuned
     Programs programs_;
-    // Sizes that the user has been told of: collective, bytes, bounce buffer, device memory.
-    std::set<std::tuple<std::size_t, std::size_t, bool, bool>> told_;
+    // Sizes that the user has been told of: collective, bytes, bounce buffer, device memory, equal
+    // blocks.
+    std::set<std::tuple<std::size_t, std::size_t, bool, bool, bool>> told_;
 };
 
 }  // namespace hier

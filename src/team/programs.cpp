@@ -5,10 +5,12 @@
 
 namespace hier {
 
-const Choice* Programs::choice_of(std::size_t collective, std::size_t bytes) const
+const Choice* Programs::choice_of(std::size_t collective, std::size_t bytes, bool are_equal) const
 {
     for (const PreparedProgram& p : kept_)
-        if (p.key.collective == collective && p.key.bytes == bytes) return &p.choice;
+        if (p.key.collective == collective && p.key.bytes == bytes &&
+            p.key.blocks.empty() == are_equal)
+            return &p.choice;
     return nullptr;
 }
 

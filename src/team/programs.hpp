@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <list>
 #include <memory>
+#include <vector>
 
 #include "coll/common/collective.hpp"
 #include "exec/program.hpp"
@@ -14,11 +15,12 @@ namespace hier {
 // The properties of a call that decide its program.
 struct ProgramKey {
     std::size_t collective;
-    std::size_t bytes;   // of each rank's block that the call moves
+    std::size_t bytes;   // of each rank's block that the call moves, or of the largest one
     std::size_t stride;  // from one block to the next
-    bool in_place;
-    bool has_bounce;
-    bool is_on_device;  // either buffer
+    std::vector<Extent> blocks = {};  // by rank; empty: they are equal
+    bool in_place = false;
+    bool has_bounce = false;
+    bool is_on_device = false;  // either buffer
     bool operator==(const ProgramKey&) const = default;
 };
 
@@ -36,8 +38,9 @@ public:
     // 8,192 nodes of one rank a program has some 4 MiB.
     static constexpr std::size_t max_bytes = 64 << 20;
 
-    // How calls of this size travelled, if one of their programs is still kept.
-    const Choice* choice_of(std::size_t collective, std::size_t bytes) const;
+    // How calls of this size travelled, with equal blocks or others, if one of their programs is
+    // still kept.
+    const Choice* choice_of(std::size_t collective, std::size_t bytes, bool are_equal) const;
     // nullptr: the program has to be made.
     PreparedProgram* find(const ProgramKey& key);
     // Drops the programs that were used least recently, if there are too many. The reference is

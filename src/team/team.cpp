@@ -63,6 +63,7 @@ Status Team::begin(const Call& call)
     const ProgramKey key{.collective = call.collective,
                          .bytes = call.bytes,
                          .stride = call.pitch(),
+                         .blocks = call.blocks,
                          .in_place = call.in_place,
                          .has_bounce = needs_bounce,
                          .is_on_device = is_of_device(binding.receive.memory) ||

@@ -202,10 +202,13 @@ void Machine::check_forwarded()
             const int next = (topo_.node_of(holder) + 1) % topo_.nodes();
             const bool is_its = flight.home.offset >= shard.offset &&
                                 flight.home.offset < shard.offset + shard.length;
-            const int entry = topo_.entry(source, next);
-            const Place place = call.bounce_at(entry) ? Place::bounce : Place::receive;
-            if (is_its && next != topo_.node_of(source) &&
-                !at(entry).buffer(place).holds(flight.home)) {
+            // The rail of the shard's owner or of its carrier leads to one of these.
+            const auto ranks = topo_.ranks_on(next);
+            const bool is_there = std::any_of(ranks.begin(), ranks.end(), [&](int entry) {
+                const Place place = call.bounce_at(entry) ? Place::bounce : Place::receive;
+                return at(entry).buffer(place).holds(flight.home);
+            });
+            if (is_its && next != topo_.node_of(source) && !is_there) {
                 return fail(Fault::not_forwarded, flight.call, holder);
             }
         }

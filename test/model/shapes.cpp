@@ -82,7 +82,8 @@ std::string judge(const Topology& topology, const std::vector<Call>& calls,
     std::string out = "nodes of ranks " + describe(topology) + ": " + verdict.text();
     for (const Call& call : calls) {
         out += std::string("; ") + to_string(call.route);
-        out += ", chunk " + std::to_string(call.chunk) + (call.publish ? ", publish" : "") +
+        out += ", chunk " + std::to_string(call.chunk) + ", spread " + std::to_string(call.spread) +
+               (call.publish ? ", publish" : "") +
                (call.own_whole ? ", own shards whole, shards" : ", shards");
         for (const Extent s : call.shards) {
             out += " " + std::to_string(s.offset) + "+" + std::to_string(s.length);

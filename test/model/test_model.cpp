@@ -34,6 +34,8 @@ Call any_call(const Topology& topology, std::mt19937& random)
     call.eager = random() % 2 == 0;
     call.publish = random() % 2 == 0;
     call.own_whole = random() % 2 == 0;
+    const bool may_spread = !call.eager && !call.publish && call.route != Route::bundles;
+    if (may_spread) call.spread = random() % 4;
     return planned(topology, std::move(call));
 }
 
@@ -53,6 +55,28 @@ Call equal_call(const Topology& topology, Route route, std::size_t bytes,
 }
 
 int runs = 0;
+
+// Shards of very different sizes, of which ranks hand over parts.
+Call spread_call(const Topology& topology, Route route, const std::vector<bool>& bounce,
+                 std::mt19937& random)
+{
+    Call call;
+    const bool is_one_large = random() % 2 == 0;
+    const auto large = random() % static_cast<unsigned>(topology.size());
+    std::size_t end = 0;
+    for (unsigned r = 0; r < static_cast<unsigned>(topology.size()); r++) {
+        const std::size_t bytes = is_one_large ? (r == large ? 4 * chunk + 1 : 0) : 2 * r;
+        call.shards.push_back({end, bytes});
+        end += bytes;
+    }
+    call.chunk = 1 + random() % (chunk + 1);
+    call.route = route;
+    call.in_place = some_of(topology.size(), random);
+    call.bounce = bounce;
+    call.own_whole = random() % 2 == 0;
+    call.spread = 1 + random() % 2;
+    return planned(topology, std::move(call));
+}
 
 // Three collectives, one after the other. The one that is tested is the second.
 std::string run_among_others(const Topology& topology, Route route, std::size_t bytes,
@@ -157,6 +181,42 @@ const char* every_laggard_is_borne()
     return nullptr;
 }
 
+const char* shards_are_spread()
+{
+    std::mt19937 random(4);
+    const std::vector<std::vector<int>> teams = {
+        {3}, {4}, {6}, {2, 2}, {3, 1}, {3, 3}, {2, 3, 1}, {1, 5, 2, 1}, {4, 4}, {2, 2, 2}};
+    for (const auto& cut : teams) {
+        for (int i = 0; i < 40; i++) {
+            const Topology topology = shuffled(nodes_of_sizes(cut), random);
+            for (const Route route : {Route::direct, Route::ring}) {
+                const auto bounce = none_some_or_all_of(topology.size(), random);
+                const std::vector<Call> calls = {any_call(topology, random),
+                                                 spread_call(topology, route, bounce, random),
+                                                 any_call(topology, random)};
+                for (const auto kind : {Schedule::Kind::uniform, Schedule::Kind::priorities}) {
+                    runs++;
+                    const auto why =
+                        judge(topology, calls, {kind, static_cast<unsigned>(random()), {}, 0});
+                    if (!why.empty()) return hier::test::keep(why);
+                }
+            }
+        }
+        const Topology topology(nodes_of_sizes(cut));
+        const auto n = static_cast<std::size_t>(topology.size());
+        for (const auto& bounce : {std::vector<bool>(n, false), mixed_bounce(n)}) {
+            for (const Route route : {Route::direct, Route::ring}) {
+                const auto why =
+                    bear_laggards(topology, spread_call(topology, route, bounce, random));
+                if (!why.empty()) return hier::test::keep(why);
+            }
+        }
+    }
+    return nullptr;
+}
+
+void test_spread(void**) { hier::test::expect_no_reason(shards_are_spread()); }
+
 void test_small_teams(void**) { hier::test::expect_no_reason(every_small_team_passes()); }
 
 void test_larger_teams(void**) { hier::test::expect_no_reason(larger_teams_pass()); }
@@ -204,6 +264,24 @@ void hunt_with_an_empty_shard(Hunt& hunt, const std::vector<int>& cut)
     hunt.all(topology, planned(topology, std::move(call)));
 }
 
+// Handovers: the order of an owner's pushes, and what its carrier waits for.
+void hunt_with_handovers(Hunt& hunt, const std::vector<int>& cut)
+{
+    const Topology topology(nodes_of_sizes(cut));
+    const auto n = static_cast<std::size_t>(topology.size());
+    Call call;
+    call.chunk = 2;
+    std::size_t end = 0;
+    for (int r = 0; r < topology.size(); r++) {
+        call.shards.push_back({end, r == 1 ? 11u : 1u});
+        end += call.shards.back().length;
+    }
+    call.in_place.assign(n, true);
+    call.bounce.assign(n, false);
+    call.spread = 1;
+    hunt.all(topology, planned(topology, std::move(call)));
+}
+
 Hunt hunt_everywhere()
 {
     Hunt hunt;
@@ -225,7 +303,10 @@ Hunt hunt_everywhere()
             }
         }
     }
-    for (const auto& cut : {std::vector<int>{4}, {2, 2}}) hunt_with_an_empty_shard(hunt, cut);
+    for (const auto& cut : {std::vector<int>{4}, {2, 2}}) {
+        hunt_with_an_empty_shard(hunt, cut);
+        hunt_with_handovers(hunt, cut);
+    }
     return hunt;
 }
 
@@ -275,9 +356,8 @@ void test_mutants(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_teams),
-        cmocka_unit_test(test_larger_teams),
-        cmocka_unit_test(test_laggards),
+        cmocka_unit_test(test_small_teams), cmocka_unit_test(test_larger_teams),
+        cmocka_unit_test(test_spread),      cmocka_unit_test(test_laggards),
         cmocka_unit_test(test_mutants),
     };
     return hier::test::run_cases(argc, argv, "model", tests);

@@ -72,7 +72,8 @@ Plan plan_of(const Topology& topology, int rank, const Call& call)
                            .eager = call.eager,
                            .publish = call.publish,
                            .own_whole = call.own_whole,
-                           .copy_whole = call.own_whole});
+                           .copy_whole = call.own_whole,
+                           .spread = call.spread});
 }
 
 Call planned(const Topology& topology, Call call)

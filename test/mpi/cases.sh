@@ -120,6 +120,27 @@ one_is=default
 case_ exact-small-chunks ranks=5 node_size=2 mca="coll_hier_chunk_bytes 65536 coll_hier_depth 1" -- exact --expect hier
 case_ exact-chosen-by-hier ranks=6 node_size=3 -- exact --expect hier --calls 200
 
+# MPI_Allgatherv. The nine cases of the default set have the nine pairs of algorithms.
+turn=0
+for shape in "4 0" "5 1" "4 2" "3 0" "6 2"; do
+    read -r ranks size <<<"$shape"
+    with_algorithms "allgatherv-$ranks-by-$size" ranks="$ranks" node_size="$size" -- allgatherv --expect hier --seed "$ranks$size"
+done
+for where in "3,1 reversed" "2,3,1 cyclic" "2,3,1 shuffled" "2,3,1 map-by-node"; do
+    read -r layout order <<<"$where"
+    with_algorithms "allgatherv-{$layout}-$order" layout="$layout" order="$order" -- allgatherv --expect hier
+done
+case_ allgatherv-1-by-0 ranks=1 -- allgatherv --expect hier
+case_ allgatherv-chosen-by-hier ranks=6 node_size=3 -- allgatherv --expect hier --calls 200
+case_ allgatherv-small-chunks ranks=5 node_size=2 mca="coll_hier_chunk_bytes 5000 coll_hier_depth 1" \
+    -- allgatherv --expect hier
+for window in 4k 64k; do
+    case_ "allgatherv-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" \
+        -- allgatherv --expect hier --scales 7,4099,150001 --calls 20
+done
+case_ allgatherv-parts-ring ranks=3 node_size=1 mca="coll_hier_staging_window 64k coll_hier_inter ring coll_hier_chunk_bytes 5000" \
+    -- allgatherv --expect hier --scales 7,4099,150001 --calls 20
+
 for shape in "1 0" "2 0" "3 2" "4 2" "7 3"; do
     read -r ranks size <<<"$shape"
     case_ "datatypes-$ranks-by-$size" ranks="$ranks" node_size="$size" -- datatypes --expect hier
@@ -204,10 +225,12 @@ fuzz gpu-kernels 3 ranks=3 gpu=20 devices=2 kernels=1 -- gpu_fuzz --expect hier
 fuzz gpu-cuda 4 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
 fuzz gpu-cuda-gdr 4 ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- gpu_fuzz --expect hier
-case_ fuzz-notices-a-wrong-bit ranks=2 status=error says="alone: fuzz --seed 3 --case 17" \
+case_ fuzz-notices-a-wrong-bit ranks=2 status=error says="alone: fuzz --seed 3 --expect hier --case 17" \
     -- fuzz --expect hier --seed 3 --cases 30 --corrupt 17
 case_ fuzz-runs-a-case-alone ranks=2 status=error says="case 17, rank 0: allgather of .*: receive buffer, byte 64 before" \
-    -- fuzz --expect hier --seed 3 --case 17 --corrupt 17
+    -- fuzz --expect hier --seed 3 --case 17 --corrupt 17 --call allgather
+case_ fuzz-runs-an-allgatherv-alone ranks=2 status=error says="case 17, rank 0: allgatherv .*: receive buffer, byte 64 before" \
+    -- fuzz --expect hier --seed 3 --case 17 --corrupt 17 --call allgatherv
 
 # ---- GPU memory, on a simulated runtime, where the CPU cannot reach it
 turn=0
@@ -272,6 +295,26 @@ case_ gpu-cuda-shared-4-by-0 ranks=4 gpu=20 devices=1 runtime=cuda mca="coll_hie
 case_ gpu-cuda-shared-in-turns ranks=4 gpu=20 devices=1 runtime=cuda refuses=mps mca="coll_hier_verbose 1" \
     says="262144 bytes a rank: published inside the node" directory=bench \
     -- allgather --sizes 1,16,4k,65537,256k,1m --iterations 5 --validate all --memory device --in-place
+# MPI_Allgatherv on memory of every kind.
+few=(gpu_allgatherv --expect hier --scales "900,40001" --spreads few --calls 20)
+case_ gpu-allgatherv-3-by-0 ranks=3 gpu=20 -- "${few[@]}"
+case_ gpu-allgatherv-3-by-2 ranks=3 node_size=2 gpu=20 -- "${few[@]}"
+case_ gpu-allgatherv-shm set=all ranks=4 node_size=2 gpu=20 mca="coll_hier_intra shm coll_hier_inter bundles" -- "${few[@]}"
+case_ gpu-allgatherv-ring set=all ranks=3 node_size=1 gpu=20 mca="coll_hier_inter ring" -- "${few[@]}"
+case_ gpu-allgatherv-shared set=all ranks=3 gpu=20 devices=1 -- "${few[@]}"
+case_ gpu-allgatherv-kernels ranks=3 gpu=20 devices=2 kernels=1 -- "${few[@]}"
+case_ gpu-allgatherv-parts ranks=3 node_size=2 gpu=20 mca="coll_hier_staging_window 64k" -- "${few[@]}"
+case_ gpu-allgatherv-gdr ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- "${few[@]}"
+case_ gpu-allgatherv-gdr-on-some set=all ranks=3 node_size=1 gpu=20 gdr=odd \
+    mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter ring" -- "${few[@]}"
+case_ gpu-allgatherv-fallback ranks=3 gpu=20 mca="coll_hier_min_bytes 1000000000" \
+    -- gpu_allgatherv --expect fallback --scales 900 --spreads few --calls 10
+case_ gpu-allgatherv-4-by-2 set=all ranks=4 node_size=2 gpu=20 -- "${few[@]}"
+case_ gpu-cuda-allgatherv-3-by-0 set=all ranks=3 gpu=20 runtime=cuda -- "${few[@]}"
+case_ gpu-cuda-allgatherv-3-by-2 ranks=3 node_size=2 gpu=20 runtime=cuda -- "${few[@]}"
+case_ gpu-cuda-allgatherv-kernels set=all ranks=3 gpu=20 devices=2 runtime=cuda kernels=1 -- "${few[@]}"
+case_ gpu-cuda-allgatherv-gdr ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
+    mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- "${few[@]}"
 # The other blocking collectives, which go through memory of the host.
 for ranks in 1 2 5; do
     case_ "gpu-others-$ranks-ranks" ranks="$ranks" gpu=5 mca="coll_hier_verbose 1" says="device memory goes through memory of the host" \
@@ -395,6 +438,9 @@ case_ coll-without-hier ranks=3 coll=^hier -- others --expect none
 case_ fallback-all ranks=4 node_size=2 mca="coll_hier_min_bytes 1000000000" -- exact --expect fallback
 case_ fallback-below-min ranks=4 node_size=2 mca="coll_hier_min_bytes 16388" \
     -- exact --expect hier --min-bytes 16388 --sizes 1,4096,4097,70001
+case_ allgatherv-fallback-all ranks=4 node_size=2 mca="coll_hier_min_bytes 1000000000" -- allgatherv --expect fallback
+case_ allgatherv-below-min ranks=4 node_size=2 mca="coll_hier_min_bytes 16388" \
+    -- allgatherv --expect hier --min-bytes 16388
 case_ wrapped-by-sync ranks=4 node_size=2 coll=- \
     mca="coll_hier_priority 90 coll_sync_priority 99 coll_sync_barrier_before 3" -- lifetime --expect hier --count 50
 
@@ -591,6 +637,13 @@ case_ fault-late fault="a rank enters late | a pause longer than the time-out | 
 
 # Tests of the programs: they notice a wrong byte, an absent component and a fallback.
 case_ notices-a-wrong-bit ranks=2 status=error says="wrong from byte" -- exact --sizes 4097 --calls 0 --corrupt 1
+while read -r where line; do
+    case_ "notices-a-wrong-byte-in-$where" ranks=2 status=error says="$line" -- allgatherv --scales 4099 --calls 0 --corrupt "$where"
+done <<'END'
+block \(block [01], byte 0\): expected
+gap \(in a gap\): expected
+behind byte 0 behind the buffer: expected
+END
 case_ notices-an-absent-component ranks=2 coll=^hier status=error says="not loaded|not served by hier" \
     -- exact --sizes 4097 --calls 0 --expect hier
 case_ notices-a-fallback ranks=2 mca="coll_hier_min_bytes 1000000000" status=error says="not served by hier" \
@@ -598,6 +651,7 @@ case_ notices-a-fallback ranks=2 mca="coll_hier_min_bytes 1000000000" status=err
 
 # ---- run --valgrind
 case_ valgrind-exact set=valgrind ranks=3 node_size=2 -- exact --expect hier --sizes 1,4097,70001 --calls 12
+case_ valgrind-allgatherv set=valgrind ranks=3 node_size=2 -- allgatherv --expect hier --scales 7,4099 --calls 12
 case_ valgrind-exact-shm set=valgrind ranks=3 node_size=2 mca="coll_hier_intra shm coll_hier_inter ring" \
     -- exact --expect hier --sizes 1,4097,70001 --calls 12
 case_ valgrind-datatypes set=valgrind ranks=3 node_size=2 -- datatypes --expect hier --scales 1
@@ -614,6 +668,7 @@ case_ rdma-direct set=rdma ranks=4 node_size=2 mca="$one coll_hier_inter direct 
 case_ rdma-ring set=rdma ranks=3 node_size=1 mca="$one coll_hier_inter ring coll_hier_chunk_bytes 16384" \
     -- exact --expect hier --sizes 3,70001 --calls 10
 case_ rdma-bundles set=rdma ranks=4 node_size=2 mca="$one coll_hier_inter bundles" -- exact --expect hier --sizes 1,4097 --calls 10
+case_ rdma-allgatherv set=rdma ranks=4 node_size=2 mca="$one" -- allgatherv --expect hier --scales 7,4099 --calls 20
 case_ "rdma-{2,1}" set=rdma layout=2,1 mca="$one" -- exact --expect hier --sizes 70001 --calls 10
 case_ "rdma-devices-{1,1}" set=rdma layout=1,1 says="UCX rc on rxe0:1,rxe1:1 between nodes; .*, 2 a rank, at" \
     mca="coll_hier_verbose 1 coll_hier_chunk_bytes 16384" -- exact --expect hier --sizes 4097,262147 --calls 10

@@ -89,6 +89,43 @@ int TeamRank::call_in_parts(std::size_t bytes, std::size_t part, std::string& wr
     return code;
 }
 
+// Bytes that are in no block stay 0.
+int TeamRank::call_blocks(const std::vector<hier_block>& blocks, std::string& wrong)
+{
+    std::size_t end = 0, largest = 0;
+    for (const hier_block& block : blocks) {
+        end = std::max(end, block.offset + block.bytes);
+        largest = std::max(largest, block.bytes);
+    }
+    const int number = calls_++;
+    std::vector<std::byte> expected(end);
+    for (std::size_t r = 0; r < blocks.size(); r++)
+        for (std::size_t i = 0; i < blocks[r].bytes; i++)
+            expected[blocks[r].offset + i] = value(static_cast<int>(r), number, i);
+    const hier_block own = blocks[static_cast<std::size_t>(self_.rank())];
+    auto& receive = kept_.emplace_back(end);
+    auto& send = kept_.emplace_back(own.bytes);
+    const bool in_place = number % 2 == 1 || own.bytes == 0;
+    std::copy_n(expected.data() + own.offset, own.bytes,
+                in_place ? receive.data() + own.offset : send.data());
+    hier_call call{};
+    call.collective = HIER_ALLGATHER;
+    call.bytes = largest;
+    call.blocks = blocks.data();
+    call.in_place = in_place ? 1 : 0;
+    call.recv = {receive.data(), end, {}, 0, 0, 0};
+    call.send = {in_place ? receive.data() + own.offset : send.data(), own.bytes, {}, 0, 0, 0};
+    const void* const addresses[] = {call.recv.base, call.send.base};
+    hier_memory* const memories[] = {&call.recv.memory, &call.send.memory};
+    hier_memory_inspect(2, addresses, memories);
+    const int code = finish(hier_start(team_, &call, &request_));
+    const auto differs = std::mismatch(expected.begin(), expected.end(), receive.begin());
+    if (code == HIER_OK && differs.first != expected.end())
+        wrong = "call " + std::to_string(number) + ": a wrong byte " +
+                std::to_string(differs.first - expected.begin());
+    return code;
+}
+
 // Writes the bytes of the next call.
 void TeamRank::fill(std::size_t bytes, std::byte* send, std::byte* recv)
 {

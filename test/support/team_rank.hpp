@@ -36,6 +36,8 @@ public:
     int call(std::size_t bytes, std::byte* send, std::byte* recv, std::string& wrong);
     // As the first, in memory of its own, moved in parts: of each shard `part` bytes at a time.
     int call_in_parts(std::size_t bytes, std::size_t part, std::string& wrong);
+    // As the first, with blocks that differ. In every second call in place.
+    int call_blocks(const std::vector<hier_block>& blocks, std::string& wrong);
     // As above, whatever is in the memory, which may be a device's.
     int call_raw(const std::byte* send, std::byte* recv, std::size_t bytes);
     // The two halves of call_raw. finish() takes the code that start_raw() has returned.

@@ -24,12 +24,26 @@ Choice Allgather::choose(std::size_t bytes, const Constraints& constraints) cons
     return cost_.choose(bytes, countable(bytes, constraints));
 }
 
+// A part that is handed over takes a hop more. So it should be worth some 10 us of what it relieves.
+std::size_t Allgather::handover_unit(const Topology& topology, const Rates& rates)
+{
+    constexpr double hop = 10e-6;
+    constexpr std::size_t least = 32 << 10, most = 4 << 20, page = 4096;
+    const double rate = topology.nodes() > 1 ? std::min(rates.nic, rates.link) : rates.link;
+    const auto bytes = static_cast<std::size_t>(std::min(rate * hop, static_cast<double>(most)));
+    return std::max(least, bytes / page * page);
+}
+
 Plan Allgather::plan(const PlanInput& input) const
 {
-    const auto shards = equal_shards(topology_.size(), input.bytes, input.stride);
+    const Choice& choice = input.choice;
+    const bool is_spread =
+        !input.blocks.empty() && !choice.eager && !choice.publish && choice.route != Route::bundles;
+    std::vector<Extent> equal;
+    if (input.blocks.empty()) equal = equal_shards(topology_.size(), input.bytes, input.stride);
     return plan_allgather(topology_, input.rank,
                           {
-                              .shards = shards,
+                              .shards = input.blocks.empty() ? equal : input.blocks,
                               .chunk = input.choice.chunk,
                               .route = input.choice.route,
                               .in_place = input.in_place,
@@ -39,6 +53,7 @@ Plan Allgather::plan(const PlanInput& input) const
                               .publish = input.choice.publish,
                               .own_whole = input.choice.own_whole,
                               .copy_whole = input.choice.own_whole && input.is_on_device,
+                              .spread = is_spread ? handover_ : 0,
                           });
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Allgather as the core knows it: equal shards, one for each rank, in rank order.
+// MPI_Allgather and MPI_Allgatherv as the core knows them: a shard of each rank. They may have
+// different sizes.
 #pragma once
 
 #include "coll/allgather/cost.hpp"
@@ -10,7 +11,7 @@ namespace hier {
 class Allgather final : public Collective {
 public:
     Allgather(const Topology& topology, const Rates& rates)
-        : topology_(topology), cost_(topology, rates)
+        : topology_(topology), cost_(topology, rates), handover_(handover_unit(topology, rates))
     {
     }
     static std::unique_ptr<Collective> make(const Topology& topology, const Rates& rates)
@@ -29,9 +30,11 @@ public:
 
 private:
     Constraints countable(std::size_t bytes, Constraints constraints) const;
+    static std::size_t handover_unit(const Topology& topology, const Rates& rates);
 
     const Topology& topology_;
     AllgatherCost cost_;
+    std::size_t handover_;  // ranks hand over multiples of so many bytes
 };
 
 }  // namespace hier

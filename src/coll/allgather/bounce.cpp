@@ -10,7 +10,10 @@ AllgatherBounce allgather_bounce(const Topology& topology, const AllgatherRoutin
 {
     AllgatherBounce bounce;
     if (route != Route::bundles) {
-        if (topology.nodes() > 1) bounce.layout.add(routing.shard(rank));
+        if (topology.nodes() > 1) bounce.layout.add(routing.kept(rank));
+        routing.for_each_handover(rank, [&](const Handover& h) {
+            if (topology.nodes() > 1 && h.carrier == rank) bounce.layout.add(h.part);
+        });
     } else if (routing.leads(rank)) {
         for (const Extent& part : routing.bundle(topology.node_of(rank))) bounce.layout.add(part);
     }

@@ -46,6 +46,10 @@
 // empty shard sends a word in place of data (enter), and the others wait for the word
 // (await_entered).
 //
+// Shards of different sizes. A rank with a large shard hands parts of it over to ranks of its node,
+// which put and push them in its place (spread.hpp). So no rail and no rank's copies have much more
+// to do than others.
+//
 // Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
 // per local rank (multi-leader / multi-rail), pipelined by chunk.
 #include "coll/allgather/plan.hpp"
@@ -89,8 +93,10 @@ public:
     {
         announce_on_rail();
         if (routing_.has_node_peers(rank_)) announce_on_node();
+        hand_over();
         if (!bundles()) put_own_shard_on_rail();
         push_own_shard();
+        carry();
         copy_own_shard();
         if (bundles() && routing_.leads(rank_)) put_bundles();
         take_remote_shards();
@@ -149,7 +155,7 @@ private:
     void announce_on_node()
     {
         if (!shape_.publish) writer_.add(Op::Kind::announce, Level::node, Op::every_peer);
-        if (shape_.publish && routing_.node_puts(rank_) == 0)
+        if (shape_.publish && routing_.node_puts(rank_, rank_) == 0)
             writer_.add(Op::Kind::enter, Level::node, Op::every_peer);
         routing_.for_each_node_peer(rank_, [&](int rank) {
             if (shape_.publish) {
@@ -164,12 +170,50 @@ private:
     void put_own_shard_on_rail()
     {
         routing_.for_each_next_hop(rank_, rank_, [&](int next) {
-            routing_.for_each_chunk(shard(rank_), [&](Extent chunk) {
+            routing_.for_each_chunk(routing_.kept(rank_), [&](Extent chunk) {
                 open_rail(next);
                 Dependencies after;
                 if (shape_.bounce) after.push_back(writer_.copy_out(writer_.own_place(), chunk));
                 put_on_rail(next, chunk, true, std::move(after));
             });
+        });
+    }
+
+    // Pushes what others carry to them, before all else. A carrier knows only how many puts have come
+    // from a rank. So each put waits for the one before.
+    void hand_over()
+    {
+        routing_.for_each_handover(rank_, [&](const Handover& h) {
+            if (h.owner != rank_) return;
+            routing_.for_each_chunk_of(h, [&](Extent chunk) {
+                const std::uint32_t push = writer_.put(Level::node, h.carrier, chunk, true);
+                writer_.hold_puts(Level::node, h.carrier, {push});
+            });
+        });
+    }
+
+    // Puts and pushes what others have handed over, in place of its owner.
+    void carry()
+    {
+        routing_.for_each_handover(rank_, [&](const Handover& h) {
+            if (h.carrier != rank_) return;
+            std::uint32_t received = 0;
+            routing_.for_each_chunk_of(h, [&](Extent chunk) {
+                carry_chunk(h.owner, chunk, writer_.await_data(Level::node, h.owner, ++received));
+            });
+        });
+    }
+
+    void carry_chunk(int owner, Extent chunk, std::uint32_t arrived)
+    {
+        routing_.for_each_next_hop(rank_, rank_, [&](int next) {
+            open_rail(next);
+            Dependencies after{arrived};
+            if (shape_.bounce) after = {writer_.copy_out(Place::receive, chunk, after)};
+            put_on_rail(next, chunk, false, std::move(after));
+        });
+        routing_.for_each_node_peer(rank_, [&](int peer) {
+            if (peer != owner) writer_.put(Level::node, peer, chunk, false, {arrived});
         });
     }
 
@@ -263,7 +307,7 @@ private:
     void await_node()
     {
         routing_.for_each_node_peer(rank_, [&](int rank) {
-            const std::uint32_t count = routing_.node_puts(rank);
+            const std::uint32_t count = routing_.node_puts(rank, rank_);
             if (count > 0) writer_.await_data(Level::node, rank, count);
         });
     }

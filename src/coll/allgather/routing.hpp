@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "coll/allgather/plan.hpp"
+#include "coll/allgather/spread.hpp"
 
 namespace hier {
 
@@ -15,7 +16,7 @@ namespace hier {
 class AllgatherRouting {
 public:
     AllgatherRouting(const Topology& topology, const AllgatherShape& shape)
-        : topo_(topology), shape_(shape)
+        : topo_(topology), shape_(shape), spread_(topology, shape.shards, shape.spread)
     {
     }
 
@@ -25,9 +26,22 @@ public:
     {
         for_each_cut(whole, shape_.chunk, f);
     }
+    // The part of its shard that a rank puts and pushes to all ranks itself.
+    Extent kept(int rank) const { return spread_.kept(rank); }
+    // The parts that ranks of the rank's node hand over to others: f(handover).
+    template <class F> void for_each_handover(int rank, F f) const
+    {
+        for (const Handover& h : spread_.handovers(topo_.node_of(rank))) f(h);
+    }
+    // The chunks in which a part that is handed over travels.
+    std::uint32_t chunks_of(const Handover& h) const { return cuts(h.part, handover_chunk(h)); }
+    template <class F> void for_each_chunk_of(const Handover& h, F f) const
+    {
+        for_each_cut(h.part, handover_chunk(h), f);
+    }
     // Cuts of the own shard for pushes inside the node. The shard is there from the start and
     // nobody hands it on, so a cut does not make it end earlier.
-    std::uint32_t own_pushes(int rank) const { return cuts(shard(rank), own_push(rank)); }
+    std::uint32_t own_pushes(int rank) const { return cuts(kept(rank), own_push(rank)); }
     template <class F> void for_each_own_copy(int rank, F f) const
     {
         const Extent own = shard(rank);
@@ -36,14 +50,19 @@ public:
     }
     template <class F> void for_each_own_push(int rank, F f) const
     {
-        for_each_cut(shard(rank), own_push(rank), f);
+        for_each_cut(kept(rank), own_push(rank), f);
     }
-    // How many puts a rank makes to each of its node's other ranks: its own shard, and all that
-    // enters the node there.
-    std::uint32_t node_puts(int rank) const
+    // How many puts a rank makes to another one of its node: what it keeps of its own shard, what
+    // enters the node there, and what it hands over to that rank or carries.
+    std::uint32_t node_puts(int rank, int peer) const
     {
         std::uint32_t count = own_pushes(rank);
         for_each_entering(rank, [&](int, Extent slice) { count += chunks(slice); });
+        for_each_handover(rank, [&](const Handover& h) {
+            const bool is_to_carrier = h.owner == rank && h.carrier == peer;
+            const bool is_by_carrier = h.carrier == rank && h.owner != peer;
+            if (is_to_carrier || is_by_carrier) count += chunks_of(h);
+        });
         return count;
     }
     // The shards of a node. Shards that lie side by side are one slice.
@@ -85,8 +104,8 @@ public:
     }
 
     // The shards and bundles that enter the node of `rank` at `rank`: f(source, slice). The source
-    // is the owner of the slice, or the leader that bundled it. The nearest node backwards comes
-    // first. A ring delivers in this order, and a staggered exchange does too.
+    // is the owner of the slice, its carrier, or the leader that bundled it. The nearest node
+    // backwards comes first. A ring delivers in this order, and a staggered exchange does too.
     template <class F> void for_each_entering(int rank, F f) const
     {
         const int nodes = topo_.nodes();
@@ -105,8 +124,11 @@ public:
             for (auto l = static_cast<std::size_t>(topo_.rail_of(rank)); l < sources.size();
                  l += rails) {
                 const int source = sources[l];
-                if (shard(source).length > 0 && topo_.entry(source, node) == rank)
-                    f(source, shard(source));
+                if (topo_.entry(source, node) != rank) continue;
+                if (kept(source).length > 0) f(source, kept(source));
+                for_each_handover(source, [&](const Handover& h) {
+                    if (h.carrier == source) f(source, h.part);
+                });
             }
         }
     }
@@ -125,9 +147,18 @@ private:
     {
         return shape_.own_whole ? std::max<std::size_t>(shard(rank).length, 1) : shape_.chunk;
     }
+    // Between nodes all chunks are alike. On a single node shards are not cut, but a carrier should
+    // not wait for all that it gets.
+    std::size_t handover_chunk(const Handover& h) const
+    {
+        constexpr std::size_t least = 256 << 10, most_cuts = 8;
+        if (topo_.nodes() > 1) return shape_.chunk;
+        return std::min(shape_.chunk, std::max(least, h.part.length / most_cuts));
+    }
 
     const Topology& topo_;
     const AllgatherShape& shape_;
+    AllgatherSpread spread_;
 };
 
 // The members of its rail with which a rank ever exchanges anything, whatever the route and the

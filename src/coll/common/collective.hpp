@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,11 @@ namespace hier {
 // The arguments on which a rank's plan depends.
 struct PlanInput {
     int rank;
-    std::size_t bytes;   // of each rank's block that the call moves
+    std::size_t bytes;   // of each rank's block that the call moves, or of the largest one
     std::size_t stride;  // from one block to the next in the receive buffers; >= bytes
-    Choice choice;
+    // By rank, in the receive buffers, without overlap. Empty: blocks are equal, `stride` apart.
+    std::span<const Extent> blocks = {};
+    Choice choice = {};
     bool in_place = false;      // local: the rank's own block is in its receive buffer already
     bool has_bounce = false;    // local: the rank's network reaches only its bounce buffer
     bool is_on_device = false;  // local: a buffer of this rank is device memory
@@ -46,6 +49,9 @@ public:
     virtual ~Collective() = default;
 
     virtual const char* name() const = 0;  // the word in messages
+    // `bytes` is that of the largest block wherever a call is known by it alone. So calls with
+    // smaller blocks of other ranks travel alike.
+    //
     // May the core run a call of this size? If not, the caller has made an error.
     virtual bool eligible(std::size_t bytes) const = 0;
     virtual Choice choose(std::size_t bytes, const Constraints& constraints) const = 0;

@@ -6,6 +6,7 @@
 // standard. The test compares the bounds of both.
 #pragma once
 
+#include "blocks.hpp"
 #include "support.hpp"
 
 #include <memory>
@@ -177,33 +178,60 @@ private:
     std::shared_ptr<void> owner_;
 };
 
-// A buffer of one block for each rank, with a number of items in each block.
+// A buffer of one block for each rank.
 class Placement {
 public:
+    // The same number of items in each block, one block behind the other.
     Placement(const Layout& layout, int items, int blocks)
-        : layout_(layout), items_(items), blocks_(blocks)
+        : Placement(layout, Blocks::equal(items, blocks))
     {
-        const std::ptrdiff_t last_item = std::max(0L, 1L * items * blocks - 1) * layout.extent();
-        for (const Range& range : layout.ranges) {
-            first_ = std::min({first_, range.offset, last_item + range.offset});
-            last_ = std::max({last_, end_of(range), last_item + end_of(range)});
+    }
+
+    // Blocks without items take no memory, wherever they are.
+    Placement(const Layout& layout, Blocks blocks) : layout_(layout), blocks_(std::move(blocks))
+    {
+        bool is_first = true;
+        for (std::size_t block = 0; block < blocks_.items.size(); ++block) {
+            if (blocks_.items[block] == 0) continue;
+            const std::ptrdiff_t begin = start(block);
+            const std::ptrdiff_t last_item = begin + (blocks_.items[block] - 1) * layout.extent();
+            for (const Range& range : layout.ranges) {
+                const std::ptrdiff_t low = std::min(begin, last_item) + range.offset;
+                const std::ptrdiff_t high = std::max(begin, last_item) + end_of(range);
+                first_ = is_first ? low : std::min(first_, low);
+                last_ = is_first ? high : std::max(last_, high);
+                is_first = false;
+            }
         }
     }
 
     std::size_t span() const { return static_cast<std::size_t>(last_ - first_); }
+    const Blocks& blocks() const { return blocks_; }
 
     // The buffer argument of the call, for memory of span() bytes.
     unsigned char* origin(unsigned char* memory) const { return memory - first_; }
+    // The same for a block alone.
+    unsigned char* origin_of(int block, unsigned char* memory) const
+    {
+        return origin(memory) + start(static_cast<std::size_t>(block));
+    }
 
     // Writes the bytes of a block to their places in memory of span() bytes. They come in the order of the signature.
     void scatter(int block, const std::vector<unsigned char>& packed, unsigned char* memory) const
     {
+        if (packed.empty()) {
+            return;
+        }
+        unsigned char* const to = origin_of(block, memory);
+        if (is_dense()) {
+            std::memcpy(to + layout_.lower, packed.data(), packed.size());
+            return;
+        }
         std::size_t taken = 0;
-        const std::ptrdiff_t start = 1L * block * items_ * layout_.extent();
-        for (int item = 0; item < items_; ++item) {
+        for (int item = 0; item < blocks_.items[static_cast<std::size_t>(block)]; ++item) {
             for (const Range& range : layout_.ranges) {
-                std::memcpy(origin(memory) + start + item * layout_.extent() + range.offset,
-                            packed.data() + taken, range.bytes);
+                std::memcpy(to + item * layout_.extent() + range.offset, packed.data() + taken,
+                            range.bytes);
                 taken += range.bytes;
             }
         }
@@ -216,16 +244,18 @@ public:
     };
     std::optional<Place> locate(std::size_t byte) const
     {
-        const std::ptrdiff_t wanted = static_cast<std::ptrdiff_t>(byte) + first_;
-        for (int item = 0; item < items_ * blocks_; ++item) {
+        for (std::size_t block = 0; block < blocks_.items.size(); ++block) {
             std::size_t before = 0;
             for (const Range& range : layout_.ranges) {
-                const std::ptrdiff_t inside = wanted - item * layout_.extent() - range.offset;
-                if (inside >= 0 && inside < static_cast<std::ptrdiff_t>(range.bytes)) {
-                    const std::size_t items_before =
-                        static_cast<std::size_t>(item % items_) * bytes_of_item();
-                    return Place{item / items_,
-                                 items_before + before + static_cast<std::size_t>(inside)};
+                const std::ptrdiff_t inside =
+                    static_cast<std::ptrdiff_t>(byte) + first_ - start(block) - range.offset;
+                const std::ptrdiff_t item = layout_.extent() > 0 ? inside / layout_.extent() : 0;
+                const std::ptrdiff_t rest = inside - item * layout_.extent();
+                if (inside >= 0 && item < blocks_.items[block] &&
+                    rest < static_cast<std::ptrdiff_t>(range.bytes)) {
+                    return Place{static_cast<int>(block),
+                                 static_cast<std::size_t>(item) * bytes_of_item() + before +
+                                     static_cast<std::size_t>(rest)};
                 }
                 before += range.bytes;
             }
@@ -248,9 +278,20 @@ private:
         return bytes;
     }
 
+    std::ptrdiff_t start(std::size_t block) const
+    {
+        return blocks_.displacements[block] * layout_.extent();
+    }
+
+    // No gaps between the bytes of neighbouring items.
+    bool is_dense() const
+    {
+        return layout_.ranges.size() == 1 && layout_.ranges.front().offset == layout_.lower &&
+               static_cast<std::ptrdiff_t>(layout_.ranges.front().bytes) == layout_.extent();
+    }
+
     const Layout& layout_;
-    int items_;
-    int blocks_;
+    Blocks blocks_;
     std::ptrdiff_t first_ = 0;
     std::ptrdiff_t last_ = 0;
 };

@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tells who served a call of MPI_Allgather, by the component's counters before and after the call.
+// Tells who served a call of MPI_Allgather or MPI_Allgatherv, by the component's counters before
+// and after the call.
 //
 // A right result alone proves nothing about the component, because the fallback module gives the same result.
 #pragma once
 
+#include "blocks.hpp"
 #include "session.hpp"
+
+#include <iterator>
+#include <string>
 
 namespace hier_test {
 
-// The two counters of the component, read through the MPI tools interface.
+// The collectives that hier serves.
+enum class Counted { allgather, allgatherv };
+inline constexpr const char* names_of_counted[] = {"allgather", "allgatherv"};
+inline constexpr std::size_t number_of_counted = std::size(names_of_counted);
+
+// The component's counters, two for each collective, read through the MPI tools interface.
 class Counters {
 public:
     struct Values {
@@ -20,9 +30,12 @@ public:
     {
         int provided = 0;
         usable_ = MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) == MPI_SUCCESS &&
-                  MPI_T_pvar_session_create(&session_) == MPI_SUCCESS &&
-                  open("coll_hier_allgather_calls", &served_) &&
-                  open("coll_hier_allgather_fallbacks", &fallbacks_);
+                  MPI_T_pvar_session_create(&session_) == MPI_SUCCESS;
+        for (std::size_t i = 0; i < number_of_counted; ++i) {
+            const std::string name = std::string("coll_hier_") + names_of_counted[i];
+            usable_ = usable_ && open(name + "_calls", &handles_[i].served) &&
+                      open(name + "_fallbacks", &handles_[i].fallbacks);
+        }
     }
     ~Counters() = default;  // the handles stay until the program ends
     Counters(const Counters&) = delete;
@@ -42,30 +55,36 @@ public:
         usable_ = false;
     }
 
-    Values read() const
+    Values read(Counted which) const
     {
         Values values;
+        const Handles& handles = handles_[static_cast<std::size_t>(which)];
         if (usable_) {
-            MPI_T_pvar_read(session_, served_, &values.served);
-            MPI_T_pvar_read(session_, fallbacks_, &values.fallbacks);
+            MPI_T_pvar_read(session_, handles.served, &values.served);
+            MPI_T_pvar_read(session_, handles.fallbacks, &values.fallbacks);
         }
         return values;
     }
 
 private:
-    bool open(const char* name, MPI_T_pvar_handle* handle)
+    struct Handles {
+        MPI_T_pvar_handle served;
+        MPI_T_pvar_handle fallbacks;
+    };
+
+    bool open(const std::string& name, MPI_T_pvar_handle* handle)
     {
         int index = -1;
         int count = 0;
-        return MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS &&
+        return MPI_T_pvar_get_index(name.c_str(), MPI_T_PVAR_CLASS_COUNTER, &index) ==
+                   MPI_SUCCESS &&
                MPI_T_pvar_handle_alloc(session_, index, nullptr, handle, &count) == MPI_SUCCESS &&
                count == 1;
     }
 
     bool usable_ = false;
     MPI_T_pvar_session session_{};
-    MPI_T_pvar_handle served_{};
-    MPI_T_pvar_handle fallbacks_{};
+    Handles handles_[number_of_counted]{};
 };
 
 // any: not checked. hier: the component served the call. fallback: the component handed the call on. none: the
@@ -90,16 +109,19 @@ public:
         min_bytes_ = session.number("min-bytes", 0);
         if (expect_ == Expect::hier || expect_ == Expect::fallback) {
             session.check(counters_.usable(),
-                          "no counters coll_hier_allgather_calls and _fallbacks: the component is "
+                          "no counters coll_hier_allgather_calls and their like: the component is "
                           "not loaded (see OMPI_MCA_mca_base_component_path)");
         }
     }
 
     Expect expect() const { return expect_; }
-    Counters::Values read() const { return counters_.read(); }
+    Counters::Values read(Counted which = Counted::allgather) const
+    {
+        return counters_.read(which);
+    }
 
-    // Tells who should serve an allgather of so many bytes in all. Without bytes it may be anybody. A communicator of
-    // one rank does not use the component.
+    // Tells who should serve a call of so many bytes in all. Without bytes it may be anybody. A
+    // communicator of one rank does not use the component.
     Expect expected(int ranks, long long total_bytes) const
     {
         if (expect_ == Expect::any || expect_ == Expect::none) {
@@ -116,25 +138,21 @@ public:
                   int receive_count, MPI_Datatype receive_type, MPI_Comm comm)
     {
         int ranks = 0;
-        int inter = 0;
-        int type_bytes = 0;
-        MPI_Comm_test_inter(comm, &inter);
         MPI_Comm_size(comm, &ranks);
-        MPI_Type_size(receive_type, &type_bytes);
-        const Counters::Values before = counters_.read();
-        const int status =
-            MPI_Allgather(send, send_count, send_type, receive, receive_count, receive_type, comm);
-        const Counters::Values after = counters_.read();
-        const unsigned long long served = after.served - before.served;
-        const unsigned long long fallbacks = after.fallbacks - before.fallbacks;
-        const long long total = 1LL * ranks * receive_count * type_bytes;
-        if (inter != 0 || ranks < 2) {
-            session_.check(served == 0,
-                           "counted as served on an inter-communicator or on one rank");
-        } else {
-            compare(expected(ranks, total), served, fallbacks, total);
-        }
-        return status;
+        return observe(Counted::allgather, 1LL * ranks * receive_count, receive_type, comm, [&] {
+            return MPI_Allgather(send, send_count, send_type, receive, receive_count, receive_type,
+                                 comm);
+        });
+    }
+
+    // The same for MPI_Allgatherv.
+    int allgatherv(const void* send, int send_count, MPI_Datatype send_type, void* receive,
+                   const Blocks& blocks, MPI_Datatype receive_type, MPI_Comm comm)
+    {
+        return observe(Counted::allgatherv, blocks.total(), receive_type, comm, [&] {
+            return MPI_Allgatherv(send, send_count, send_type, receive, blocks.items.data(),
+                                  blocks.displacements.data(), receive_type, comm);
+        });
     }
 
     // Stops observing, so that MPI_Finalize can close the component.
@@ -144,10 +162,10 @@ public:
         expect_ = Expect::any;
     }
 
-    // Checks several calls that cannot be observed one by one.
+    // Checks several calls of MPI_Allgather that cannot be observed one by one.
     void compare_totals(Counters::Values before, unsigned long long calls)
     {
-        const Counters::Values after = counters_.read();
+        const Counters::Values after = read();
         const unsigned long long served = after.served - before.served;
         const unsigned long long fallbacks = after.fallbacks - before.fallbacks;
         if (expect_ == Expect::hier) {
@@ -157,6 +175,31 @@ public:
     }
 
 private:
+    // `items` of the type are what all ranks send.
+    template <class Call>
+    int observe(Counted which, long long items, MPI_Datatype type, MPI_Comm comm, Call call)
+    {
+        int ranks = 0;
+        int inter = 0;
+        int type_bytes = 0;
+        MPI_Comm_test_inter(comm, &inter);
+        MPI_Comm_size(comm, &ranks);
+        MPI_Type_size(type, &type_bytes);
+        const Counters::Values before = counters_.read(which);
+        const int status = call();
+        const Counters::Values after = counters_.read(which);
+        const unsigned long long served = after.served - before.served;
+        const unsigned long long fallbacks = after.fallbacks - before.fallbacks;
+        const long long total = items * type_bytes;
+        if (inter != 0 || ranks < 2) {
+            session_.check(served == 0,
+                           "counted as served on an inter-communicator or on one rank");
+        } else {
+            compare(expected(ranks, total), served, fallbacks, total);
+        }
+        return status;
+    }
+
     void compare(Expect expect, unsigned long long served, unsigned long long fallbacks,
                  long long total)
     {

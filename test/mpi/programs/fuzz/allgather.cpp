@@ -11,9 +11,6 @@ namespace hier_test::fuzz {
 
 namespace {
 
-// Half of the calls on a communicator ask a second opinion, if they are small.
-constexpr std::size_t max_opinion_bytes = 64 * 1024;
-
 struct Shape {
     Signature signature;
     std::size_t units;
@@ -42,23 +39,6 @@ Form draw_form_of(const Shape& shape, Random& local, int ranks)
 {
     return shape.units > 0 ? draw_form(local, shape.signature, shape.units, ranks)
                            : draw_empty_form(local, shape.signature, shape.has_items);
-}
-
-std::string ask(const Setting& setting, const Shape& shape, const TypedBuffer& buffer, int block)
-{
-    const Content all =
-        second_opinion(setting.comm, buffer, block, shape.bytes(), shape.asked_root);
-    for (int rank = 0; rank < size_of(setting.comm); ++rank) {
-        const auto wrong =
-            Pattern(rank, setting.drawn.pattern())
-                .mismatch(all.data() + static_cast<std::size_t>(rank) * shape.bytes(),
-                          shape.bytes());
-        if (wrong) {
-            return "the second opinion differs in block " + std::to_string(rank) + ", byte " +
-                   std::to_string(*wrong);
-        }
-    }
-    return {};
 }
 
 class Allgather {
@@ -99,9 +79,7 @@ public:
     std::string check()
     {
         if (setting_.is_corrupt) receive_.corrupt();
-        const std::string opinion = shape_.asked_root < 0 ? ""
-                                    : send_               ? ask(setting_, shape_, *send_, 0)
-                                                          : ask(setting_, shape_, receive_, rank_);
+        const std::string opinion = ask();
         for (int rank = 0; rank < ranks_; ++rank) {
             receive_.put(rank, Pattern(rank, setting_.drawn.pattern()).bytes(shape_.bytes()));
         }
@@ -113,6 +91,15 @@ public:
     }
 
 private:
+    std::string ask() const
+    {
+        const std::vector<std::size_t> sizes(static_cast<std::size_t>(ranks_), shape_.bytes());
+        return shape_.asked_root < 0
+                   ? ""
+                   : second_opinion(setting_.comm, send_ ? *send_ : receive_, send_ ? 0 : rank_,
+                                    sizes, shape_.asked_root, setting_.drawn.pattern());
+    }
+
     const Setting& setting_;
     Shape shape_;
     int ranks_;

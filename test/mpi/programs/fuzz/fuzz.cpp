@@ -8,9 +8,12 @@
 //   --threads N   each with communicators of its own; case n runs in thread n mod N [1]
 //   --largest N   the most bytes of a rank [8 MiB]
 //   --corrupt N   changes a byte of the result of case N on rank 0, which has to be found
+//   --call NAME   only allgather or only allgatherv; both has all collectives [both]
 //   --called NAME the name of the case of test/mpi/run, for the command that runs a failed case again
 #include "worker.hpp"
 
+#include <algorithm>
+#include <array>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -33,7 +36,21 @@ std::uint64_t count_of(const Session& session, const char* option, std::uint64_t
     return static_cast<std::uint64_t>(session.number(option, static_cast<long>(otherwise)));
 }
 
-Plan read_plan(const Session& session)
+// The options besides the seed on which a case depends, as they were given. --expect is one of
+// them; a case of test/mpi/run has it already.
+std::string options_that_decide(const Session& session, bool has_expect)
+{
+    std::string text;
+    for (const std::string option : {"call", "largest", "threads", "expect"}) {
+        const std::string value = session.text(option.c_str(), "");
+        if (!value.empty() && !(option == "expect" && has_expect)) {
+            text += " --" + option + " " + value;
+        }
+    }
+    return text;
+}
+
+Plan read_plan(const Session& session, const Observer& observer)
 {
     Plan plan;
     plan.seed = count_of(session, "seed", plan.seed);
@@ -42,7 +59,17 @@ Plan read_plan(const Session& session)
     if (!session.text("corrupt", "").empty()) plan.corrupt = count_of(session, "corrupt", 0);
     const std::string name = session.text("called", "");
     plan.rerun = name.empty() ? "fuzz" : "test/mpi/run '" + name + "' --with";
-    plan.rerun += " --seed " + std::to_string(plan.seed);
+    plan.rerun +=
+        " --seed " + std::to_string(plan.seed) + options_that_decide(session, !name.empty());
+    const std::string call = session.text("call", "both");
+    for (std::size_t i = 0; i < number_of_counted; ++i) {
+        plan.wanted.collectives[i] = call == "both" || call == names_of_counted[i];
+    }
+    const bool* const all = plan.wanted.collectives;
+    if (std::none_of(all, all + number_of_counted, [](bool is_wanted) { return is_wanted; })) {
+        session.usage("--call takes allgather, allgatherv or both, not '%s'", call.c_str());
+    }
+    plan.own_types = observer.expect() == Expect::hier;
     return plan;
 }
 
@@ -102,34 +129,49 @@ Tally run_threads(Session& session, const Plan& plan, std::uint64_t first, std::
     for (std::size_t i = 0; i < bases.size(); ++i) {
         MPI_Comm_free(&bases[i]);
         sum.cases += tallies[i].cases;
-        sum.calls += tallies[i].calls;
+        for (std::size_t which = 0; which < number_of_counted; ++which) {
+            sum.calls[which] += tallies[i].calls[which];
+        }
         sum.failures += tallies[i].failures;
     }
     return sum;
 }
 
+using AllValues = std::array<Counters::Values, number_of_counted>;
+
+AllValues read_all(const Observer& observer)
+{
+    return {observer.read(Counted::allgather), observer.read(Counted::allgatherv)};
+}
+
 // The share that hier served. It may be more than the calls of the cases, because Open MPI makes communicators with the
 // help of MPI_Allgather, and hier may count calls without bytes. It does not see those on one rank.
 void check_servers(Session& session, const Observer& observer, const Tally& tally,
-                   Counters::Values before, bool is_alone)
+                   const AllValues& before, bool is_alone)
 {
-    const Counters::Values after = observer.read();
-    unsigned long long mine[] = {tally.cases, tally.calls, after.served - before.served,
-                                 after.fallbacks - before.fallbacks};
-    const unsigned long long fallbacks = mine[3];
-    session.check(observer.expect() != Expect::hier || (mine[2] >= tally.calls && fallbacks == 0),
-                  "of %llu calls hier served %llu and handed on %llu", tally.calls, mine[2],
-                  fallbacks);
-    unsigned long long all[4] = {};
-    MPI_Reduce(mine, all, 4, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
-    if (session.rank() != 0) {
-        return;
+    const AllValues after = read_all(observer);
+    for (std::size_t i = 0; i < number_of_counted; ++i) {
+        const char* const name = names_of_counted[i];
+        unsigned long long mine[] = {tally.calls[i], after[i].served - before[i].served,
+                                     after[i].fallbacks - before[i].fallbacks};
+        session.check(observer.expect() != Expect::hier || (mine[1] >= mine[0] && mine[2] == 0),
+                      "of %llu calls of %s hier served %llu and handed on %llu", mine[0], name,
+                      mine[1], mine[2]);
+        session.check(observer.expect() != Expect::fallback || mine[2] >= mine[0],
+                      "of %llu calls of %s hier handed on only %llu", mine[0], name, mine[2]);
+        unsigned long long all[3] = {};
+        MPI_Reduce(mine, all, 3, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+        if (session.rank() != 0 || all[0] == 0) {
+            continue;
+        }
+        std::printf("figure: fuzz: %llu calls of %s of all ranks on more than one rank: %llu "
+                    "served by hier, %llu by the fallback module\n",
+                    all[0], name, all[1], all[2]);
+        const bool may_serve =
+            observer.expect() == Expect::any || observer.expect() == Expect::hier;
+        session.check(is_alone || !may_serve || all[1] > all[0] / 4,
+                      "hier served only %llu of %llu calls of %s", all[1], all[0], name);
     }
-    std::printf("figure: fuzz: %llu calls of all ranks on more than one rank: %llu served by hier, "
-                "%llu by the fallback module\n",
-                all[1], all[2], all[3]);
-    session.check(is_alone || observer.expect() == Expect::none || all[2] > all[1] / 4,
-                  "hier served only %llu of %llu calls", all[2], all[1]);
 }
 
 }  // namespace
@@ -139,17 +181,17 @@ int main(int argc, char** argv)
     const std::string program = std::string(prefix_of_programs) + "fuzz";
     Session session(argc, argv, program.c_str(),
                     {"expect", "min-bytes", "seed", "cases", "first", "case", "threads", "largest",
-                     "corrupt", "called"},
+                     "corrupt", "call", "called"},
                     thread_level(argc, argv));
     Observer observer(session);
-    const Plan plan = read_plan(session);
+    const Plan plan = read_plan(session, observer);
     const bool is_alone = !session.text("case", "").empty();
     const std::uint64_t first = count_of(session, is_alone ? "case" : "first", 0);
     const std::uint64_t end = first + (is_alone ? 1 : count_of(session, "cases", 1000));
     if (plan.threads == 0 || session.thread_level() < thread_level(argc, argv)) {
         session.usage("--threads takes a number from 1 up, and an MPI library with threads");
     }
-    const Counters::Values before = observer.read();
+    const AllValues before = read_all(observer);
     const Tally tally = run_threads(session, plan, first, end);
     session.check(tally.failures == 0, "%llu of %llu cases failed", tally.failures, tally.cases);
     check_servers(session, observer, tally, before, is_alone);

@@ -15,6 +15,7 @@ struct Setting {
     MPI_Comm comm;  // with this rank in it
     Arena& arena;
     std::size_t largest;  // bytes of a rank
+    bool own_types;       // hier serves all calls, so that each rank may have its own datatypes
     bool is_corrupt;      // the case has to find a byte that it changes itself
 };
 
@@ -27,15 +28,24 @@ struct Outcome {
 };
 
 struct KindOfCase {
-    const char* name;
+    Counted collective;
     unsigned weight;  // how often it is drawn
     Outcome (*run)(const Setting& setting, Random& common, Random& local);
 };
 
+// The collectives whose cases are drawn.
+struct Wanted {
+    bool collectives[number_of_counted] = {true, true};
+
+    bool has(Counted which) const { return collectives[static_cast<std::size_t>(which)]; }
+};
+
 // The kind of this case, equal on all ranks.
-const KindOfCase& draw_kind_of_case(Random& common);
+const KindOfCase& draw_kind_of_case(Random& common, const Wanted& wanted);
 
 // allgather.cpp
 Outcome run_allgather(const Setting& setting, Random& common, Random& local);
+// allgatherv.cpp
+Outcome run_allgatherv(const Setting& setting, Random& common, Random& local);
 
 }  // namespace hier_test::fuzz

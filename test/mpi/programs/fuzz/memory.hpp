@@ -38,6 +38,7 @@ void choose_device(int rank);
 // Memory of a kind that is drawn.
 std::unique_ptr<Block> allocate(unsigned kind, std::size_t bytes);
 unsigned draw_kind(Random& random);
+unsigned number_of_kinds();
 const char* name_of_kind(unsigned kind);
 
 // What the runtime holds for this process; `slack` is how much that may vary. Empty without a runtime.

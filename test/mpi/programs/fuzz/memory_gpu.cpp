@@ -54,6 +54,8 @@ unsigned draw_kind(Random& random)
     return random.one_in(2) ? static_cast<unsigned>(Kind::device) : random.below(kinds);
 }
 
+unsigned number_of_kinds() { return kinds; }
+
 const char* name_of_kind(unsigned kind) { return name_of(static_cast<Kind>(kind)); }
 
 std::vector<DeviceFigure> device_figures()

@@ -44,6 +44,8 @@ std::unique_ptr<Block> allocate(unsigned, std::size_t bytes)
 
 unsigned draw_kind(Random&) { return 0; }
 
+unsigned number_of_kinds() { return 1; }
+
 const char* name_of_kind(unsigned) { return "host"; }
 
 std::vector<DeviceFigure> device_figures() { return {}; }

@@ -6,11 +6,17 @@
 
 namespace hier_test::fuzz {
 
-// A buffer argument: blocks of a form in memory of some kind, at some alignment, between guards. It has an image in
-// ordinary memory of what the whole memory should hold: poison, but for the blocks that were put.
+// A buffer argument: blocks of items in memory of some kind, at some alignment, between guards. It
+// has an image in ordinary memory of what the whole memory should hold: poison, but for the blocks
+// that were put.
 class TypedBuffer {
 public:
-    TypedBuffer(Arena& arena, Form form, int blocks, Random& local);
+    TypedBuffer(Arena& arena, Layout layout, Blocks blocks, Random& local);
+    // Equal blocks, one behind the other.
+    TypedBuffer(Arena& arena, const Form& form, int blocks, Random& local)
+        : TypedBuffer(arena, form.layout, Blocks::equal(form.items, blocks), local)
+    {
+    }
     ~TypedBuffer();
     TypedBuffer(const TypedBuffer&) = delete;
     TypedBuffer& operator=(const TypedBuffer&) = delete;
@@ -19,26 +25,33 @@ public:
     void put(int block, const Content& packed);
     // Copies the image to the memory.
     void upload();
-    // Compares the memory with the image. Returns what differs first, or "".
-    std::string difference();
-    // Changes one byte of the memory.
-    void corrupt();
+    // Makes image and memory poison again.
+    void clear();
+    // Compares the memory with the image. Returns what differs first, or "". It does not look at
+    // the bytes of one block.
+    std::string difference(int ignored_block = -1);
+    // Changes one byte of the memory: one before the buffer, or the first one of a block, in a gap
+    // or behind the buffer. False: there is none.
+    enum class Spot { before, block, gap, behind };
+    bool corrupt(Spot where = Spot::before);
 
     // The arguments of MPI calls. Where the type has absolute addresses, the address is MPI_BOTTOM.
     void* address();
-    int count() const { return form_.items; }
+    int count() const { return blocks().items.front(); }  // where blocks are equal
+    const Blocks& blocks() const { return placement_.blocks(); }
     MPI_Datatype type() const;
-    // A block of the image, for MPI calls that must not see other memory.
-    const void* image(int block) const;
-    const Form& form() const { return form_; }
+    // Packs a block of the image, for MPI calls that must not see other memory.
+    void pack_image(int block, Content& packed, MPI_Comm comm) const;
 
     std::string text() const;
 
 private:
+    bool is_in_block(std::size_t byte, int block) const;
+    Spot spot_of(std::size_t byte) const;
     std::string place_of(std::size_t byte) const;
 
     static constexpr std::size_t guard = 128;
-    Form form_;
+    Layout layout_;
     Placement placement_;
     std::size_t misalignment_;
     Arena::Loan memory_;

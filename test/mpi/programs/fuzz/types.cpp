@@ -34,13 +34,6 @@ std::vector<Layout> draw_unit(Random& random)
     }
 }
 
-template <class T> void shuffle(Random& random, std::vector<T>& values)
-{
-    for (std::size_t i = values.size(); i > 1; --i) {
-        std::swap(values[i - 1], values[random.between(0, i - 1)]);
-    }
-}
-
 std::string numbers(std::initializer_list<long> values)
 {
     std::string text;

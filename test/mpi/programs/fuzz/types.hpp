@@ -13,6 +13,13 @@ struct Signature {
     std::size_t unit_bytes;
 };
 
+template <class T> void shuffle(Random& random, std::vector<T>& values)
+{
+    for (std::size_t i = values.size(); i > 1; --i) {
+        std::swap(values[i - 1], values[random.between(0, i - 1)]);
+    }
+}
+
 // All ranks of a case draw the same one.
 Signature draw_signature(Random& random);
 

@@ -24,11 +24,12 @@ void Worker::run(std::uint64_t number)
     }
     Random local = drawn.local(rank_of(base_));
     const bool is_corrupt = number == plan_.corrupt && rank_of(base_) == 0;
-    const KindOfCase& kind = draw_kind_of_case(common);
+    const KindOfCase& kind = draw_kind_of_case(common, plan_.wanted);
     const Outcome outcome =
-        kind.run({drawn, comm, arena_, plan_.largest, is_corrupt}, common, local);
+        kind.run({drawn, comm, arena_, plan_.largest, plan_.own_types, is_corrupt}, common, local);
     ++tally_.cases;
-    tally_.calls += static_cast<unsigned long long>(outcome.calls);
+    tally_.calls[static_cast<std::size_t>(kind.collective)] +=
+        static_cast<unsigned long long>(outcome.calls);
     if (outcome.status != MPI_SUCCESS || !outcome.difference.empty()) {
         report(number, outcome);
     }

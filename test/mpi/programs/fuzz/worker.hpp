@@ -14,12 +14,14 @@ struct Plan {
     std::uint64_t corrupt =
         ~0ULL;  // the number of a case that changes a byte of its result on one rank
     std::uint64_t threads = 1;  // case n belongs to thread n mod threads
-    std::string rerun;          // the command to which the number of a case is appended
+    Wanted wanted;
+    bool own_types = false;  // as of Setting
+    std::string rerun;       // the command to which the number of a case is appended
 };
 
 struct Tally {
     unsigned long long cases = 0;  // in which this rank took part
-    unsigned long long calls = 0;
+    unsigned long long calls[number_of_counted] = {};
     unsigned long long failures = 0;
 };
 

@@ -20,13 +20,16 @@ using Seconds = std::chrono::duration<double>;
 
 class Soak {
 public:
-    explicit Soak(Session& session) : session_(session), seconds_(session.number("seconds", 20))
+    Soak(Session& session, const Observer& observer)
+        : session_(session), seconds_(session.number("seconds", 20))
     {
+        plan_.own_types = observer.expect() == Expect::hier;
         every_ = static_cast<double>(session.number("every", std::clamp(seconds_ / 8, 1L, 10L)));
         warm_up_ = static_cast<double>(session.number("warm-up", std::min(60L, seconds_ / 3)));
         plan_.seed = static_cast<std::uint64_t>(session.number("seed", 1));
         plan_.largest = static_cast<std::size_t>(session.number("largest", 1 << 20));
-        plan_.rerun = "fuzz --seed " + std::to_string(plan_.seed);
+        plan_.rerun = "fuzz --seed " + std::to_string(plan_.seed) + " --largest " +
+                      std::to_string(plan_.largest) + (plan_.own_types ? " --expect hier" : "");
     }
 
     void run()
@@ -121,7 +124,7 @@ int main(int argc, char** argv)
                     {"expect", "min-bytes", "seconds", "every", "warm-up", "seed", "largest"});
     Observer observer(session);
     const Counters::Values before = observer.read();
-    Soak(session).run();
+    Soak(session, observer).run();
     session.check(observer.expect() != Expect::hier || observer.read().served > before.served,
                   "hier served no call");
     observer.close();

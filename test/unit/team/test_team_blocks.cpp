@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls in which the ranks' blocks differ, through the C interface.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "test/support/forked.hpp"
+#include "test/support/team_rank.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+// Ranks, ranks on a node.
+struct Shape {
+    int ranks, ranks_per_node;
+};
+constexpr Shape shapes[] = {{2, 0}, {4, 2}, {5, 2}};
+constexpr int routes[] = {HIER_INTER_DIRECT, HIER_INTER_RING, HIER_INTER_BUNDLES};
+
+enum class Sizes { linear, one_alone, none_of_the_first, random };
+constexpr Sizes all_sizes[] = {Sizes::linear, Sizes::one_alone, Sizes::none_of_the_first,
+                               Sizes::random};
+
+std::size_t size_of(Sizes sizes, std::size_t rank, std::size_t most)
+{
+    switch (sizes) {
+    case Sizes::linear:
+        return (rank + 1) * most / 8;
+    case Sizes::one_alone:
+        return rank == 1 ? most : 0;
+    case Sizes::none_of_the_first:
+        return rank == 0 ? 0 : most;
+    case Sizes::random:
+        return (rank * 7919 + most) % (most + 1);
+    }
+    return 0;
+}
+
+// Blocks one behind the other. In every second layout the last rank's block comes first, and there
+// are gaps.
+std::vector<hier_block> make_blocks(int ranks, Sizes sizes, std::size_t most)
+{
+    std::vector<hier_block> blocks(static_cast<std::size_t>(ranks));
+    std::vector<std::size_t> order(blocks.size());
+    for (std::size_t i = 0; i < order.size(); i++) order[i] = i;
+    const bool is_odd = sizes == Sizes::random;
+    if (is_odd) std::reverse(order.begin(), order.end());
+    std::size_t end = 0;
+    for (const std::size_t rank : order) {
+        blocks[rank] = {end, size_of(sizes, rank, most)};
+        end += blocks[rank].bytes + (is_odd ? 3 : 0);
+    }
+    return blocks;
+}
+
+std::string make_calls(TeamRank& team, int ranks)
+{
+    std::string wrong;
+    if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
+    for (const std::size_t most : {8u, 1000u, 300001u, 8u}) {
+        for (const Sizes sizes : all_sizes) {
+            const int code = team.call_blocks(make_blocks(ranks, sizes, most), wrong);
+            if (code != HIER_OK)
+                return std::string(hier_strerror(code)) + ": " + ForkedRank::log_lines();
+            if (!wrong.empty()) return wrong;
+        }
+        // Equal blocks of the same size in between have a program of their own.
+        if (team.call(most, wrong) != HIER_OK || !wrong.empty()) return "equal blocks: " + wrong;
+    }
+    return "";
+}
+
+void test_blocks_that_differ(void**)
+{
+    for (const Shape& shape : shapes) {
+        for (const int route : routes) {
+            for (const std::size_t eager_bytes : {0u, 2000u}) {
+                expect_no_reason(keep(first_fault(run_ranks(shape.ranks, [&](ForkedRank& self) {
+                    hier_config config = config_for_tests();
+                    config.ranks_per_node = shape.ranks_per_node;
+                    config.inter = route;
+                    config.chunk_bytes = 64 << 10;
+                    config.eager_bytes = eager_bytes;
+                    TeamRank team(self, config);
+                    const auto fault = make_calls(team, shape.ranks);
+                    team.end();
+                    return fault;
+                }))));
+            }
+        }
+    }
+}
+
+// A call of which a rank thinks that it has other blocks.
+void test_ranks_that_disagree(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
+        TeamRank team(self, config_for_tests());
+        std::string wrong;
+        std::vector<hier_block> blocks = make_blocks(3, Sizes::linear, 800);
+        if (self.rank() == 1) blocks[2].bytes++;
+        const int code = team.call_blocks(blocks, wrong);
+        if (code != HIER_ERR_MISMATCH && code != HIER_ERR_PEER) return hier_strerror(code);
+        return "";
+    }))));
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_blocks_that_differ),
+        cmocka_unit_test(test_ranks_that_disagree),
+    };
+    return hier::test::run_cases(argc, argv, "team_blocks", tests);
+}
