@@ -16,6 +16,8 @@ const char* name_of(Program program)
         return "p2p";
     case Program::levels:
         return "levels";
+    case Program::allgatherv:
+        return "allgatherv";
     }
     return "bench";
 }

@@ -26,10 +26,11 @@ constexpr unsigned levels = static_cast<unsigned>(Program::levels);
 constexpr unsigned nccl = static_cast<unsigned>(Program::nccl_allgather);
 constexpr unsigned overlap = static_cast<unsigned>(Program::gpu_overlap);
 constexpr unsigned p2p = static_cast<unsigned>(Program::p2p);
+constexpr unsigned allgatherv = static_cast<unsigned>(Program::allgatherv);
 constexpr unsigned mpi = allgather | levels;
 constexpr unsigned gathers = mpi | nccl;
 constexpr unsigned sized = gathers | overlap;
-constexpr unsigned all = sized | p2p;
+constexpr unsigned all = sized | p2p | allgatherv;
 
 bool set_sizes(Options& options, std::string_view value)
 {
@@ -160,20 +161,23 @@ Setter flag(bool Options::*member)
 const std::vector<Row>& rows()
 {
     static const std::vector<Row> table{
-        {"--sizes", "a list (64k,256k,1m), a doubling range (1k:1m) or none", set_sizes, sized},
+        {"--sizes", "a list (64k,256k,1m), a doubling range (1k:1m) or none", set_sizes,
+         sized | allgatherv},
         {"--total", "", flag(&Options::total), mpi},
         {"--iterations", "a whole number from 1 to 10000000",
          count(&Options::iterations, 1, 10'000'000), all},
-        {"--seconds", "a number above 0", number(&Options::seconds, parse_positive), gathers},
+        {"--seconds", "a number above 0", number(&Options::seconds, parse_positive),
+         gathers | allgatherv},
         {"--warmup", "a whole number from 0 to 1000000", count(&Options::warmup, 0, 1'000'000),
          gathers},
+        {"--gap", "a size from 0 (4k)", number(&Options::gap, parse_size), allgatherv},
         {"--validate", "none, few or all", set_validate, gathers},
-        {"--in-place", "", flag(&Options::in_place), mpi | overlap},
+        {"--in-place", "", flag(&Options::in_place), mpi | overlap | allgatherv},
         {"--loop", "", flag(&Options::loop), allgather | nccl},
         {"--blocks", "BYTES@STRIDE, two sizes from 1 (64@4k), the stride not below the bytes",
          set_blocks, allgather},
         {"--memory", "host, pinned or device, or two of them (device,host), or mixed", set_memory,
-         mpi},
+         mpi | allgatherv},
         {"--by", "a list of names that --help explains", set_by, nccl | overlap},
         {"--gemm", "a whole number from 16 to 65536", count(&Options::gemm_size, 16, 65536),
          overlap},
@@ -192,7 +196,7 @@ const std::vector<Row>& rows()
          mpi},
         {"--link-seconds", "a number above 0", number(&Options::link_seconds, parse_positive), mpi},
         {"--ranks-per-node", "a whole number from 0 to 1000000",
-         count(&Options::ranks_per_node, 0, 1'000'000), mpi},
+         count(&Options::ranks_per_node, 0, 1'000'000), mpi | allgatherv},
         {"--help", "", flag(&Options::help), all},
     };
     return table;
@@ -243,6 +247,10 @@ void set_defaults(Program program, Options& options)
         return;
     case Program::levels:
         options.sizes = *parse_sizes("256k,1m,4m");
+        return;
+    case Program::allgatherv:
+        options.sizes = *parse_sizes("64k,1m,16m,64m");
+        options.total = true;
         return;
     case Program::nccl_allgather:
         options.sizes = *parse_sizes("1k,16k,64k,256k,1m,4m,16m,64m,256m,1g");

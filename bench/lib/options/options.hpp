@@ -13,7 +13,8 @@ enum class Program : unsigned {
     nccl_allgather = 2,
     gpu_overlap = 4,
     p2p = 8,
-    levels = 16
+    levels = 16,
+    allgatherv = 32
 };
 enum class Validate { none, few, all };
 enum class LinkSource { absent, measured, given };
@@ -54,6 +55,7 @@ struct Options {
     bool loop = false;  // also time calls back to back
     Blocks blocks;
     MemoryPair memory;
+    std::size_t gap = 0;        // bytes between the blocks of bench/allgatherv
     bool mixed_memory = false;  // each rank has another pair of kinds; `memory` is not used
     std::string csv;            // empty: no file
     std::string label;

@@ -105,6 +105,25 @@ Exit status: 0; 1: a wrong byte was received or hier did not serve; 2: a problem
 this machine.
 )";
 
+const char* const allgatherv_usage = R"(Usage: mpirun -n P allgatherv [OPTION...]
+Times MPI_Allgather of equal blocks and MPI_Allgatherv of the same bytes in turn. Counts are equal,
+growing (1 : 2 : ... : P), or all with one rank. In each iteration the slowest rank counts. The last
+column is the time of a byte, compared with MPI_Allgather: of the bytes that the busiest node, or the
+busiest rank of a single node, has to receive.
+
+  --sizes LIST         bytes of all ranks together: 64k,1m, or 1k:1m (doubling) [64k,1m,16m,64m]
+  --iterations N       timed rounds of each size [by size, within --seconds]
+  --seconds X          time budget of each size, without --iterations [2]
+  --in-place           use MPI_IN_PLACE
+  --gap SIZE           bytes between the blocks of MPI_Allgatherv [0]
+  --memory KIND        host, pinned or device; two kinds are those of send and receive buffer [host]
+  --csv FILE           append a row for each size and counts; an empty file gets a header
+  --label TEXT         the column label of the CSV rows
+  --ranks-per-node K   cut each host into virtual nodes of K ranks [0: nodes are hosts]
+
+Exit status: 0; 1: a wrong byte was received; 2: a problem with an option or this machine.
+)";
+
 }  // namespace
 
 const char* usage(Program program)
@@ -120,6 +139,8 @@ const char* usage(Program program)
         return p2p_usage;
     case Program::levels:
         return levels_usage;
+    case Program::allgatherv:
+        return allgatherv_usage;
     }
     return "";
 }
