@@ -109,7 +109,8 @@ public:
         for (std::size_t i = 0; i < index(way.counts[index(rank_)]); i++)
             bytes[i] = value(rank_, i);
         const auto own = index(way.counts[index(rank_)]);
-        if (in_place_) {
+        if (own == 0) {
+        } else if (in_place_) {
             receive_.memory().write(receive_.at(index(way.displacements[index(rank_)])),
                                     bytes.data(), own);
         } else {
@@ -216,8 +217,10 @@ int measure(int rank, const bench::Options& options, const bench::Layout& layout
         if (!failure.empty()) return bench::complain(rank, self, bench::exit_wrong, failure);
     }
     const long iterations = iterations_of(options, calls, ways, per_rank);
+    // Each way comes first as often as the others.
     for (long i = 0; i < iterations; i++)
-        for (Way& way : ways) time_once(calls, way);
+        for (std::size_t w = 0; w < ways.size(); w++)
+            time_once(calls, ways[(w + index(static_cast<int>(i))) % ways.size()]);
 
     double of_equal = 0;  // seconds a byte
     for (const Way& way : ways) {

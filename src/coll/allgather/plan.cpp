@@ -180,15 +180,20 @@ private:
     }
 
     // Pushes what others carry to them, before all else. A carrier knows only how many puts have come
-    // from a rank. So each put waits for the one before.
+    // from a rank. So two pushes at most are on their way: each one waits for all but the one before
+    // it. The carrier takes a chunk when the next one has come too.
     void hand_over()
     {
         routing_.for_each_handover(rank_, [&](const Handover& h) {
             if (h.owner != rank_) return;
+            Dependencies last;
             routing_.for_each_chunk_of(h, [&](Extent chunk) {
                 const std::uint32_t push = writer_.put(Level::node, h.carrier, chunk, true);
-                writer_.hold_puts(Level::node, h.carrier, {push});
+                if (!last.empty()) writer_.hold_puts(Level::node, h.carrier, last);
+                if (last.size() == 2) last.erase(last.begin());
+                last.push_back(push);
             });
+            writer_.hold_puts(Level::node, h.carrier, last);
         });
     }
 
@@ -197,9 +202,14 @@ private:
     {
         routing_.for_each_handover(rank_, [&](const Handover& h) {
             if (h.carrier != rank_) return;
-            std::uint32_t received = 0;
+            const std::uint32_t all = routing_.chunks_of(h);
+            std::uint32_t next = 1, arrived = 0;
             routing_.for_each_chunk_of(h, [&](Extent chunk) {
-                carry_chunk(h.owner, chunk, writer_.await_data(Level::node, h.owner, ++received));
+                // The last two come together.
+                if (next < all || all == 1)
+                    arrived = writer_.await_data(Level::node, h.owner, std::min(next + 1, all));
+                next++;
+                carry_chunk(h.owner, chunk, arrived);
             });
         });
     }

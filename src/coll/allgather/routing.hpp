@@ -151,9 +151,10 @@ private:
     // not wait for all that it gets.
     std::size_t handover_chunk(const Handover& h) const
     {
-        constexpr std::size_t least = 256 << 10, most_cuts = 8;
+        constexpr std::size_t least_units = 2, most_cuts = 16;
         if (topo_.nodes() > 1) return shape_.chunk;
-        return std::min(shape_.chunk, std::max(least, h.part.length / most_cuts));
+        return std::min(shape_.chunk,
+                        std::max(least_units * shape_.spread, h.part.length / most_cuts));
     }
 
     const Topology& topo_;

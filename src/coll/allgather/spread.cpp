@@ -44,18 +44,23 @@ void AllgatherSpread::spread(const Topology& topology, int node, std::size_t uni
 {
     const std::span<const int> ranks = topology.ranks_on(node);
     const auto kept = [&](int rank) -> Extent& { return kept_[static_cast<std::size_t>(rank)]; };
-    std::size_t all = 0, least = kept(ranks[0]).length;
+    std::size_t all = 0, largest = 0, least = kept(ranks[0]).length;
     for (const int rank : ranks) {
         all += kept(rank).length;
         least = std::min(least, kept(rank).length);
+        largest = std::max(largest, kept(rank).length);
     }
     const std::size_t peers = ranks.size() - 1;
     const std::size_t most = std::max(all - least, (all * peers + peers) / ranks.size());
+    const bool is_node = topology.nodes() == 1;
+    const std::size_t direct = is_node ? largest * peers : largest;
+    const std::size_t spread = is_node ? most : all / ranks.size();
+    if (direct < spread + worth * unit) return;
     std::vector<Share> shares;
     for (const int rank : ranks) {
         const std::size_t bytes = kept(rank).length;
-        shares.push_back(topology.nodes() > 1 ? share_of_network(bytes, all, ranks.size())
-                                              : share_of_node(bytes, most, ranks.size()));
+        shares.push_back(is_node ? share_of_node(bytes, most, ranks.size())
+                                 : share_of_network(bytes, all, ranks.size()));
     }
     std::size_t next = 0;  // the carrier
     for (std::size_t i = 0; i < shares.size(); i++) {

@@ -34,7 +34,9 @@ struct Handover {
 
 class AllgatherSpread {
 public:
-    // Hands over multiples of `unit` bytes. 0: everybody keeps all.
+    // Hands over multiples of `unit` bytes, on nodes that gain at least as much as `worth` units take.
+    // 0: everybody keeps all.
+    static constexpr std::size_t worth = 5;
     AllgatherSpread(const Topology& topology, std::span<const Extent> shards, std::size_t unit);
 
     Extent kept(int rank) const { return kept_[static_cast<std::size_t>(rank)]; }
