@@ -37,9 +37,8 @@ static int run_parts(mca_coll_hier_run_t* run)
         int rc = mca_coll_hier_start_part(run, &code);
         if (OMPI_SUCCESS == rc) {
             rc = wait_for_part(run, code);
-            if (OMPI_SUCCESS != rc) {
-                return rc;
-            }
+        }
+        if (OMPI_SUCCESS == rc) {
             rc = mca_coll_hier_end_part(run);
         }
         if (OMPI_SUCCESS != rc) {

@@ -175,7 +175,7 @@ int hier_start(hier_team* team, const hier_call* call, hier_request** request)
     return hier::guarded(HIER_ERR_MEMORY, [&] {
         hier::Request* started = nullptr;
         const hier::Status status = hier::ProgressEngine::instance().start(
-            team->team, call_of(*call, team->team.size()), started);
+            team->team, [&] { return call_of(*call, team->team.size()); }, started);
         *request = reinterpret_cast<hier_request*>(started);
         return hier::code_of(status);
     });

@@ -47,12 +47,12 @@ void ProgressEngine::forget(Team& team)
     const std::lock_guard last(team.mutex());
 }
 
-Status ProgressEngine::start(Team& team, const Call& call, Request*& request)
+Status ProgressEngine::start(Team& team, const std::function<Call()>& make_call, Request*& request)
 {
     const std::lock_guard lock(team.mutex());
     Status status = Status::ok;
     try {
-        status = team.start(call, request);
+        status = team.start(make_call(), request);
     } catch (const std::exception& e) {  // the others would wait for this rank
         log(HIER_LOG_ERROR, "a collective call cannot be started: %s", e.what());
         status = team.refuse(Status::out_of_memory);

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "base/spin_lock.hpp"
@@ -29,7 +30,8 @@ public:
     // Until forget(): while the team runs no call, it answers peers that have failed.
     void add(Team& team);
     // As Team::start.
-    Status start(Team& team, const Call& call, Request*& request);
+    // An exception of `make_call` counts as one of Team::start.
+    Status start(Team& team, const std::function<Call()>& make_call, Request*& request);
     void refuse(Team& team);
     void interrupt(Team& team, const std::vector<bool>& is_dead);
     // Moves all running teams but those that other threads are moving. Returns how many have moved.

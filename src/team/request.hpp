@@ -34,11 +34,11 @@ class RequestQueue {
 public:
     bool empty() const { return waiting_.empty(); }
     // Puts a call behind all others.
-    Request& push(const Call& call)
+    Request& push(Call call)
     {
         Request& request = take_free();
         waiting_.push_back(&request);
-        request.call_ = call;
+        request.call_ = std::move(call);
         request.status_.store(Status::in_progress, std::memory_order_relaxed);
         request.is_free_.store(false, std::memory_order_relaxed);
         return request;

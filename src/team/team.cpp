@@ -27,14 +27,14 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Gro
 
 Team::~Team() = default;
 
-Status Team::start(const Call& call, Request*& request)
+Status Team::start(Call call, Request*& request)
 {
     if (failed(error())) return error();
     if (!planner_->takes(call) || call.receive.base == nullptr) return Status::bad_argument;
     const bool is_first = requests_.empty();
-    request = &requests_.push(call);
+    request = &requests_.push(std::move(call));
     if (!is_first) return Status::in_progress;
-    const Status status = launch(call);
+    const Status status = launch(requests_.front());
     if (failed(status)) requests_.withdraw();
     return status;
 }

@@ -41,7 +41,7 @@ public:
     std::mutex& mutex() { return mutex_; }
     // in_progress: `request` stands for the call. bad_argument: nothing has started. Any other
     // status is the error that has broken the team.
-    Status start(const Call& call, Request*& request);
+    Status start(Call call, Request*& request);
     // In place of a start. The others hear that this rank has failed.
     Status refuse(Status status);
     // Between two calls, for a team that has a rail. If a peer on the rail has failed, the peer

@@ -219,6 +219,14 @@ std::size_t line_of_failed_check(const std::string& text)
 
 std::optional<Tuning> parse_tuning(const std::string& text, std::string& fault)
 {
+    // toml++ 3.3 is not sound with all other characters.
+    const auto odd =
+        std::find_if(text.begin(), text.end(), [](unsigned char c) { return c > 127; });
+    if (odd != text.end()) {
+        fault = format("line %d: a character that is not ASCII",
+                       static_cast<int>(1 + std::count(text.begin(), odd, '\n')));
+        return std::nullopt;
+    }
     try {
         Tuning tuning = tuning_of(toml::parse(text));
         tuning.digest = digest_of(text);

@@ -90,7 +90,8 @@ int TeamRank::call_in_parts(std::size_t bytes, std::size_t part, std::string& wr
 }
 
 // Bytes that are in no block stay 0.
-int TeamRank::call_blocks(const std::vector<hier_block>& blocks, std::string& wrong)
+int TeamRank::call_blocks(const std::vector<hier_block>& blocks, std::string& wrong,
+                          void (*before)(), void (*after)())
 {
     std::size_t end = 0, largest = 0;
     for (const hier_block& block : blocks) {
@@ -118,7 +119,9 @@ int TeamRank::call_blocks(const std::vector<hier_block>& blocks, std::string& wr
     const void* const addresses[] = {call.recv.base, call.send.base};
     hier_memory* const memories[] = {&call.recv.memory, &call.send.memory};
     hier_memory_inspect(2, addresses, memories);
+    if (before != nullptr) before();
     const int code = finish(hier_start(team_, &call, &request_));
+    if (after != nullptr) after();
     const auto differs = std::mismatch(expected.begin(), expected.end(), receive.begin());
     if (code == HIER_OK && differs.first != expected.end())
         wrong = "call " + std::to_string(number) + ": a wrong byte " +

@@ -37,7 +37,9 @@ public:
     // As the first, in memory of its own, moved in parts: of each shard `part` bytes at a time.
     int call_in_parts(std::size_t bytes, std::size_t part, std::string& wrong);
     // As the first, with blocks that differ. In every second call in place.
-    int call_blocks(const std::vector<hier_block>& blocks, std::string& wrong);
+    // `before` is called right before hier_start, `after` when the call is over.
+    int call_blocks(const std::vector<hier_block>& blocks, std::string& wrong,
+                    void (*before)() = nullptr, void (*after)() = nullptr);
     // As above, whatever is in the memory, which may be a device's.
     int call_raw(const std::byte* send, std::byte* recv, std::size_t bytes);
     // The two halves of call_raw. finish() takes the code that start_raw() has returned.

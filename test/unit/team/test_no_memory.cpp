@@ -134,6 +134,42 @@ void test_progress(void**)
     }
 }
 
+// The start of a call with blocks that differ, which are copied. The others must not wait for a rank
+// that cannot.
+// Fault: an allocation fails | each of them, in turn | no team on any rank, or an error on every rank
+std::size_t refused_next = 0;
+void test_start_with_blocks(void**)
+{
+    const std::vector<hier_block> blocks = {{0, 3000}, {3000, 100}, {3100, 5000}};
+    for (std::size_t nth = 1; nth < 400; nth++) {
+        const Ends ends = run_ranks(3, [&](ForkedRank& self) -> std::string {
+            TeamRank team(self, config_of(1));
+            std::string wrong;
+            if (const int code = team.call(20000, wrong); code != HIER_OK)
+                return format("%zu: the call before ends with %s: ", nth, hier_strerror(code)) +
+                       ForkedRank::log_lines();
+            refused_next = self.rank() == victim ? nth : 0;
+            refusals = 0;
+            const int code = team.call_blocks(
+                blocks, wrong, [] { refused_number = refused_next; }, [] { refused_number = 0; });
+            const auto all_refusals = self.group().collect(refusals);
+            const auto codes = self.group().collect(code);
+            team.end();
+            if (!wrong.empty()) return wrong;
+            const bool has_worked = std::count(codes.begin(), codes.end(), HIER_OK) == 3;
+            if (all_refusals[victim] == 0) return has_worked ? enough : "a call failed";
+            const bool are_told = std::count(codes.begin(), codes.end(), HIER_OK) == 0;
+            return has_worked || are_told ? "" : "some ranks have an error, and some have none";
+        });
+        if (std::count(ends.begin(), ends.end(), enough) == std::ssize(ends)) {
+            assert_true(nth > 10);
+            return;
+        }
+        expect_no_reason(keep(first_fault(ends)));
+    }
+    fail_msg("there is no end of allocations");
+}
+
 // Fault: an allocation fails | each of them, in turn | no team on any rank, or an error on every rank
 void test_end(void**)
 {
@@ -160,6 +196,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_making_a_team),
         cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_start_with_blocks),
         cmocka_unit_test(test_end),
     };
     return hier::test::run_cases(argc, argv, "no_memory", tests);

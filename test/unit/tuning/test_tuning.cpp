@@ -90,6 +90,7 @@ void test_broken_files(void**)
         {machine + "rates = { tcp_rate = \n", "line 3:", ""},
         {machine + "[= 1\n", "line 3:", "not TOML"},
         {machine + "[\x01]\n", "line 3:", ""},
+        {machine + "# caf\xc3\xa9\n", "line 3:", "ASCII"},
         {machine + "layout = 1\n", "line 3:", "array"},
         {machine + "layout = [ 1 ]\n", "line 3:", "table"},
         {machine + layout + layout, "line 9:", "twice"},
