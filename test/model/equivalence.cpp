@@ -83,6 +83,15 @@ std::uint32_t Equivalence::node_puts_of(int peer) const
     }));
 }
 
+bool Equivalence::has_one_writer() const
+{
+    const auto ranks = topo_.ranks_on(topo_.node_of(rank_));
+    const auto writers = std::count_if(ranks.begin(), ranks.end(), [&](int peer) {
+        return peer != rank_ && node_puts_of(peer) > 0;
+    });
+    return writers == 1 && ranks.size() > 2;
+}
+
 bool Equivalence::is_the_only_peer(const Op& op, int peer) const
 {
     const int node = topo_.node_of(rank_);

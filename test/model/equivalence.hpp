@@ -26,6 +26,9 @@ public:
     bool is_implied(const Op& op, std::uint32_t dependency) const;
     // An await waits for one put more.
     bool is_high_enough(std::size_t i) const;
+    // In a ring: those who do not write here may as well learn in the next call that this rank is in
+    // the call.
+    bool has_one_writer() const;
     // An operation for all of the node is for one peer.
     bool is_the_only_peer(const Op& op, int peer) const;
     // Two puts of a rail pair exchange their slices.

@@ -45,7 +45,8 @@ private:
         f(draft);
         // A rank that is in a later call has also been in this one.
         const Op::Kind kind = plan_.ops[i].kind;
-        const bool only_last = kind == Op::Kind::drain || kind == Op::Kind::enter;
+        const bool only_last = kind == Op::Kind::drain || kind == Op::Kind::enter ||
+                               (kind == Op::Kind::announce && equivalence_.has_one_writer());
         mutants_.push_back({change, static_cast<int>(i), draft.plan(), only_last});
     }
 

@@ -46,9 +46,9 @@
 // empty shard sends a word in place of data (enter), and the others wait for the word
 // (await_entered).
 //
-// Shards of different sizes. A rank with a large shard hands parts of it over to ranks of its node,
-// which put and push them in its place (spread.hpp). So no rail and no rank's copies have much more
-// to do than others.
+// Shards of different sizes (spread.hpp). On several nodes a rank with a large shard hands parts of it
+// over to ranks of its node, which put and push them in its place. On a single node the shards go
+// round a ring of all ranks.
 //
 // Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
 // per local rank (multi-leader / multi-rail), pipelined by chunk.
@@ -93,6 +93,22 @@ public:
     {
         announce_on_rail();
         if (routing_.has_node_peers(rank_)) announce_on_node();
+        if (routing_.is_ring()) {
+            go_round();
+        } else {
+            move_shards();
+        }
+        Plan plan = std::move(writer_).take();
+        plan.bounce_bytes = bounce_.layout.bytes();
+        plan.bounce_places = std::move(bounce_.places);
+        return plan;
+    }
+
+private:
+    using Dependencies = PlanWriter::Dependencies;
+
+    void move_shards()
+    {
         hand_over();
         if (!bundles()) put_own_shard_on_rail();
         push_own_shard();
@@ -102,14 +118,7 @@ public:
         take_remote_shards();
         await_node();
         drain();
-        Plan plan = std::move(writer_).take();
-        plan.bounce_bytes = bounce_.layout.bytes();
-        plan.bounce_places = std::move(bounce_.places);
-        return plan;
     }
-
-private:
-    using Dependencies = PlanWriter::Dependencies;
 
     Extent shard(int rank) const { return routing_.shard(rank); }
     bool bundles() const { return shape_.route == Route::bundles; }
@@ -179,21 +188,54 @@ private:
         });
     }
 
-    // Pushes what others carry to them, before all else. A carrier knows only how many puts have come
-    // from a rank. So two pushes at most are on their way: each one waits for all but the one before
-    // it. The carrier takes a chunk when the next one has come too.
+    // Chunks of one shard that a node peer passes on. The peer knows only how many puts have come. So
+    // two at most are on their way: each one waits for all but the one before it, and all that was
+    // put before has come. A chunk is there when the next one has come too, or all have.
+    template <class F> void put_in_order(int peer, F for_each_chunk)
+    {
+        Dependencies last;
+        for_each_chunk([&](Extent chunk, bool is_own, Dependencies after) {
+            const std::uint32_t push =
+                writer_.put(Level::node, peer, chunk, is_own, std::move(after));
+            if (!last.empty()) writer_.hold_puts(Level::node, peer, last);
+            if (last.size() == 2) last.erase(last.begin());
+            last.push_back(push);
+        });
+        if (!last.empty()) writer_.hold_puts(Level::node, peer, last);
+    }
+
+    // Takes these `all` chunks, behind `before` other puts of the peer.
+    class InOrder {
+    public:
+        InOrder(PlanWriter& writer, int peer, std::uint32_t before, std::uint32_t all)
+            : writer_(writer), peer_(peer), before_(before), all_(all)
+        {
+        }
+        // The operation behind which the next chunk is there.
+        std::uint32_t take()
+        {
+            taken_++;
+            const bool is_with_the_last = taken_ == all_ && all_ > 1;
+            if (!is_with_the_last)
+                arrived_ =
+                    writer_.await_data(Level::node, peer_, before_ + std::min(taken_ + 1, all_));
+            return arrived_;
+        }
+
+    private:
+        PlanWriter& writer_;
+        int peer_;
+        std::uint32_t before_, all_, taken_ = 0, arrived_ = 0;
+    };
+
+    // Pushes what others carry to them, before all else.
     void hand_over()
     {
         routing_.for_each_handover(rank_, [&](const Handover& h) {
             if (h.owner != rank_) return;
-            Dependencies last;
-            routing_.for_each_chunk_of(h, [&](Extent chunk) {
-                const std::uint32_t push = writer_.put(Level::node, h.carrier, chunk, true);
-                if (!last.empty()) writer_.hold_puts(Level::node, h.carrier, last);
-                if (last.size() == 2) last.erase(last.begin());
-                last.push_back(push);
+            put_in_order(h.carrier, [&](auto put) {
+                routing_.for_each_chunk(h.part, [&](Extent chunk) { put(chunk, true, {}); });
             });
-            writer_.hold_puts(Level::node, h.carrier, last);
         });
     }
 
@@ -202,16 +244,39 @@ private:
     {
         routing_.for_each_handover(rank_, [&](const Handover& h) {
             if (h.carrier != rank_) return;
-            const std::uint32_t all = routing_.chunks_of(h);
-            std::uint32_t next = 1, arrived = 0;
-            routing_.for_each_chunk_of(h, [&](Extent chunk) {
-                // The last two come together.
-                if (next < all || all == 1)
-                    arrived = writer_.await_data(Level::node, h.owner, std::min(next + 1, all));
-                next++;
-                carry_chunk(h.owner, chunk, arrived);
-            });
+            InOrder row(writer_, h.owner, 0, routing_.chunks(h.part));
+            routing_.for_each_chunk(h.part,
+                                    [&](Extent chunk) { carry_chunk(h.owner, chunk, row.take()); });
         });
+    }
+
+    // Sends to the right what comes from the left, but not what is owned there.
+    void go_round()
+    {
+        const int left = routing_.left_of(rank_), right = routing_.right_of(rank_);
+        put_in_order(right, [&](auto put) {
+            routing_.for_each_ring_chunk(rank_, [&](Extent chunk) { put(chunk, true, {}); });
+        });
+        copy_own_shard();
+        std::uint32_t before = 0;
+        for (int source = left; source != right; source = routing_.left_of(source)) {
+            const std::uint32_t all = routing_.ring_chunks(source);
+            InOrder row(writer_, left, before, all);
+            before += all;
+            const auto pass_on = [&](auto put) {
+                routing_.for_each_ring_chunk(
+                    source, [&](Extent chunk) { put(chunk, false, {row.take()}); });
+            };
+            const bool ends_there = routing_.left_of(source) == right;
+            if (!ends_there) put_in_order(right, pass_on);
+            if (ends_there)
+                pass_on([&](Extent chunk, bool is_own, Dependencies after) {
+                    writer_.put(Level::node, right, chunk, is_own, std::move(after));
+                });
+        }
+        // Nobody passes on the last shard that comes from the left.
+        if (routing_.ring_chunks(right) > 0)
+            writer_.await_data(Level::node, left, before + routing_.ring_chunks(right));
     }
 
     void carry_chunk(int owner, Extent chunk, std::uint32_t arrived)

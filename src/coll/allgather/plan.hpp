@@ -30,8 +30,9 @@ struct AllgatherShape {
     bool own_whole = false;
     // Local: this rank copies its own shard uncut, because no core does it.
     bool copy_whole = false;
-    // Ranks hand over multiples of so many bytes to others of their node, which have less to send.
-    // 0: nobody does. Equal on all ranks. Not with eager or published calls, nor with bundles.
+    // Shards of very different sizes are spread: in multiples of so many bytes, which take some 10 us
+    // (spread.hpp). 0: they are not. Equal on all ranks. Not with eager or published calls, nor with
+    // bundles.
     std::size_t spread = 0;
 };
 

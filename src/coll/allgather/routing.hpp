@@ -33,11 +33,14 @@ public:
     {
         for (const Handover& h : spread_.handovers(topo_.node_of(rank))) f(h);
     }
-    // The chunks in which a part that is handed over travels.
-    std::uint32_t chunks_of(const Handover& h) const { return cuts(h.part, handover_chunk(h)); }
-    template <class F> void for_each_chunk_of(const Handover& h, F f) const
+    // Do the shards of the only node go round a ring?
+    bool is_ring() const { return spread_.is_ring(); }
+    int right_of(int rank) const { return in_ring(rank, 1); }
+    int left_of(int rank) const { return in_ring(rank, topo_.size() - 1); }
+    std::uint32_t ring_chunks(int source) const { return cuts(shard(source), ring_chunk()); }
+    template <class F> void for_each_ring_chunk(int source, F f) const
     {
-        for_each_cut(h.part, handover_chunk(h), f);
+        for_each_cut(shard(source), ring_chunk(), f);
     }
     // Cuts of the own shard for pushes inside the node. The shard is there from the start and
     // nobody hands it on, so a cut does not make it end earlier.
@@ -61,7 +64,7 @@ public:
         for_each_handover(rank, [&](const Handover& h) {
             const bool is_to_carrier = h.owner == rank && h.carrier == peer;
             const bool is_by_carrier = h.carrier == rank && h.owner != peer;
-            if (is_to_carrier || is_by_carrier) count += chunks_of(h);
+            if (is_to_carrier || is_by_carrier) count += chunks(h.part);
         });
         return count;
     }
@@ -143,19 +146,18 @@ private:
         for (std::size_t done = 0; done < whole.length; done += most)
             f(Extent{whole.offset + done, std::min(most, whole.length - done)});
     }
+    int in_ring(int rank, int steps) const
+    {
+        const auto ranks = topo_.ranks_on(topo_.node_of(rank));
+        const auto local = static_cast<std::size_t>(topo_.local_of(rank) + steps);
+        return ranks[local % ranks.size()];
+    }
     std::size_t own_push(int rank) const
     {
         return shape_.own_whole ? std::max<std::size_t>(shard(rank).length, 1) : shape_.chunk;
     }
-    // Between nodes all chunks are alike. On a single node shards are not cut, but a carrier should
-    // not wait for all that it gets.
-    std::size_t handover_chunk(const Handover& h) const
-    {
-        constexpr std::size_t least_units = 2, most_cuts = 16;
-        if (topo_.nodes() > 1) return shape_.chunk;
-        return std::min(shape_.chunk,
-                        std::max(least_units * shape_.spread, h.part.length / most_cuts));
-    }
+    // Shards on a single node are not cut, but in a ring a rank should not wait for all of a shard.
+    std::size_t ring_chunk() const { return std::min(shape_.chunk, 2 * shape_.spread); }
 
     const Topology& topo_;
     const AllgatherShape& shape_;

@@ -6,27 +6,29 @@
 namespace hier {
 namespace {
 
-// What the ranks of a node should hand over, and may carry, in bytes.
-struct Share {
-    std::size_t surplus = 0, room = 0;
+// What a hop more costs, in units.
+constexpr std::size_t hop = 3;
+
+struct Sizes {
+    std::size_t all = 0, largest = 0, least = SIZE_MAX;
+
+    Sizes(std::span<const Extent> shards, std::span<const int> ranks)
+    {
+        for (const int rank : ranks) {
+            const std::size_t bytes = shards[static_cast<std::size_t>(rank)].length;
+            all += bytes;
+            largest = std::max(largest, bytes);
+            least = std::min(least, bytes);
+        }
+    }
 };
 
-// Every rank should have the average.
-Share share_of_network(std::size_t bytes, std::size_t all, std::size_t ranks)
+// Without a ring the rank with the largest shard pushes it to all others. In a ring a rank sends all
+// but its right neighbour's shard, and the last bytes make a hop for each rank.
+bool is_worth_a_ring(const Sizes& sizes, std::size_t ranks, std::size_t unit)
 {
-    const std::size_t average = (all + ranks - 1) / ranks;
-    if (bytes > average) return {.surplus = bytes - average};
-    return {.room = average - bytes};
-}
-
-// No rank should push more than `most` bytes. Of a byte that it hands over a rank saves `ranks` - 2
-// pushes, and such a byte costs its carrier as many.
-Share share_of_node(std::size_t bytes, std::size_t most, std::size_t ranks)
-{
-    if (ranks < 3) return {};
-    const std::size_t pushed = bytes * (ranks - 1), saved = ranks - 2;
-    if (pushed > most) return {.surplus = std::min(bytes, (pushed - most + saved - 1) / saved)};
-    return {.room = (most - pushed) / saved};
+    return ranks > 2 &&
+           sizes.largest * (ranks - 1) >= sizes.all - sizes.least + hop * unit * (ranks - 2);
 }
 
 }  // namespace
@@ -36,47 +38,40 @@ AllgatherSpread::AllgatherSpread(const Topology& topology, std::span<const Exten
     : kept_(shards.begin(), shards.end())
 {
     if (unit == 0) return;
+    if (topology.nodes() == 1) {
+        const auto ranks = topology.ranks_on(0);
+        is_ring_ = is_worth_a_ring(Sizes(kept_, ranks), ranks.size(), unit);
+        return;
+    }
     handovers_.resize(static_cast<std::size_t>(topology.nodes()));
-    for (int node = 0; node < topology.nodes(); node++) spread(topology, node, unit);
+    for (int node = 0; node < topology.nodes(); node++) hand_over(topology, node, unit);
 }
 
-void AllgatherSpread::spread(const Topology& topology, int node, std::size_t unit)
+// Every rank should send the average.
+void AllgatherSpread::hand_over(const Topology& topology, int node, std::size_t unit)
 {
     const std::span<const int> ranks = topology.ranks_on(node);
     const auto kept = [&](int rank) -> Extent& { return kept_[static_cast<std::size_t>(rank)]; };
-    std::size_t all = 0, largest = 0, least = kept(ranks[0]).length;
-    for (const int rank : ranks) {
-        all += kept(rank).length;
-        least = std::min(least, kept(rank).length);
-        largest = std::max(largest, kept(rank).length);
-    }
-    const std::size_t peers = ranks.size() - 1;
-    const std::size_t most = std::max(all - least, (all * peers + peers) / ranks.size());
-    const bool is_node = topology.nodes() == 1;
-    const std::size_t direct = is_node ? largest * peers : largest;
-    const std::size_t spread = is_node ? most : all / ranks.size();
-    if (direct < spread + worth * unit) return;
-    std::vector<Share> shares;
-    for (const int rank : ranks) {
-        const std::size_t bytes = kept(rank).length;
-        shares.push_back(is_node ? share_of_node(bytes, most, ranks.size())
-                                 : share_of_network(bytes, all, ranks.size()));
-    }
+    const Sizes sizes(kept_, ranks);
+    const std::size_t average = (sizes.all + ranks.size() - 1) / ranks.size();
+    if (sizes.largest < average + hop * unit) return;
+    std::vector<std::size_t> room;
+    for (const int rank : ranks) room.push_back(average - std::min(average, kept(rank).length));
     std::size_t next = 0;  // the carrier
-    for (std::size_t i = 0; i < shares.size(); i++) {
+    for (const int owner : ranks) {
+        Extent& rest = kept(owner);
         // The last bytes of the shard go first.
-        std::size_t left = shares[i].surplus / unit * unit;
-        while (left > 0 && next < shares.size()) {
-            const std::size_t bytes = std::min(left, shares[next].room / unit * unit);
+        std::size_t left = (rest.length - std::min(average, rest.length)) / unit * unit;
+        while (left > 0 && next < room.size()) {
+            const std::size_t bytes = std::min(left, room[next] / unit * unit);
             if (bytes == 0) {
                 next++;
                 continue;
             }
-            Extent& rest = kept(ranks[i]);
             rest.length -= bytes;
             handovers_[static_cast<std::size_t>(node)].push_back(
-                {ranks[i], ranks[next], {rest.offset + rest.length, bytes}});
-            shares[next].room -= bytes;
+                {owner, ranks[next], {rest.offset + rest.length, bytes}});
+            room[next] -= bytes;
             left -= bytes;
         }
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How the ranks of a node share the work for shards of different sizes. A rank keeps the first bytes
-// of its shard. It hands the rest over to ranks that have less to do: their carriers. A carrier
-// passes such bytes on as if they were its own.
+// How ranks share the work for shards of very different sizes.
+//
+// On several nodes a rank keeps the first bytes of its shard. It hands the rest over to ranks of its
+// node that have less to send: their carriers. A carrier passes such bytes on as if they were its
+// own. So all rails of a node have as much to do.
 //
 //     shards          kept       carried
 //     r0 |##          ##         ###  of r3
@@ -9,12 +11,12 @@
 //     r2 |######      #####
 //     r3 |########    #####
 //
-// On several nodes the network is the bottleneck, and every rank puts as much on its rail as the
-// others of its node. On a single node a rank G-1 times pushes what it keeps, once what it hands
-// over, and G-2 times what it carries. There no rank pushes more than some rank has to receive.
+// On a single node all shards go round a ring. A rank sends what it has received from the rank on
+// its left to the one on its right. So each rank sends and receives each byte once, whoever owns it,
+// and takes from one rank at a time. Two writers would get half a GPU's rate between them.
 //
-// Source: the scatter-allgather broadcast of van de Geijn, for shards that a balanced rank need not
-// scatter.
+// Source: the ring allgather (Thakur, Rabenseifner, Gropp: Optimization of Collective Communication
+// Operations in MPICH, 2005), pipelined by chunk.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +36,7 @@ struct Handover {
 
 class AllgatherSpread {
 public:
-    // Hands over multiples of `unit` bytes, on nodes that gain at least as much as `worth` units take.
-    // 0: everybody keeps all.
-    static constexpr std::size_t worth = 5;
+    // `unit`: bytes that take some 10 us, of which ranks hand over multiples. 0: nothing is spread.
     AllgatherSpread(const Topology& topology, std::span<const Extent> shards, std::size_t unit);
 
     Extent kept(int rank) const { return kept_[static_cast<std::size_t>(rank)]; }
@@ -47,12 +47,15 @@ public:
         return n < handovers_.size() ? std::span<const Handover>(handovers_[n])
                                      : std::span<const Handover>();
     }
+    // Do the shards of the only node go round a ring?
+    bool is_ring() const { return is_ring_; }
 
 private:
-    void spread(const Topology& topology, int node, std::size_t unit);
+    void hand_over(const Topology& topology, int node, std::size_t unit);
 
     std::vector<Extent> kept_;                      // by rank
     std::vector<std::vector<Handover>> handovers_;  // by node; empty: there are none
+    bool is_ring_ = false;
 };
 
 }  // namespace hier
