@@ -224,6 +224,9 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
     setup.uses_devices = rates.uses_devices;
     setup.bounces_devices = rates.bounces_devices && setup.topology.nodes() > 1;
     setup.rates = rates.rates;
+    setup.rates.shares_cores =
+        std::any_of(records.begin(), records.end(),
+                    [&](const PeerRecord& r) { return shares_cores(records, r); });
     setup.description = describe(setup, records, rank, rates.text);
     finish();
 }

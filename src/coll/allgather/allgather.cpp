@@ -24,14 +24,16 @@ Choice Allgather::choose(std::size_t bytes, const Constraints& constraints) cons
     return cost_.choose(bytes, countable(bytes, constraints));
 }
 
-// A part that is handed over takes a hop more. So it should be worth some 10 us of what it relieves.
-std::size_t Allgather::handover_unit(const Topology& topology, const Rates& rates)
+// The start of a copy that waits for a signal: by copy engines of 4 H200, by a core, and by a core that
+// ranks share. They were chosen by measurement.
+SpreadCosts Allgather::spread_costs(const Topology& topology, const Rates& rates)
 {
-    constexpr double hop = 10e-6;
     constexpr std::size_t least = 32 << 10, most = 4 << 20, page = 4096;
     const double rate = topology.nodes() > 1 ? std::min(rates.nic, rates.link) : rates.link;
-    const auto bytes = static_cast<std::size_t>(std::min(rate * hop, static_cast<double>(most)));
-    return std::max(least, bytes / page * page);
+    const auto in_10_us = static_cast<std::size_t>(std::min(rate * 10e-6, 1e12));
+    const double start = rates.engines ? 16e-6 : rates.shares_cores ? 200e-6 : 1.5e-6;
+    return {.unit = std::clamp(in_10_us / page * page, least, most),
+            .start = static_cast<std::size_t>(std::min(rate * start, 1e12))};
 }
 
 Plan Allgather::plan(const PlanInput& input) const
@@ -53,7 +55,7 @@ Plan Allgather::plan(const PlanInput& input) const
                               .publish = input.choice.publish,
                               .own_whole = input.choice.own_whole,
                               .copy_whole = input.choice.own_whole && input.is_on_device,
-                              .spread = is_spread ? handover_ : 0,
+                              .spread = is_spread ? spread_ : SpreadCosts{},
                           });
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "coll/allgather/cost.hpp"
+#include "coll/allgather/plan.hpp"
 #include "coll/common/collective.hpp"
 
 namespace hier {
@@ -11,7 +12,7 @@ namespace hier {
 class Allgather final : public Collective {
 public:
     Allgather(const Topology& topology, const Rates& rates)
-        : topology_(topology), cost_(topology, rates), handover_(handover_unit(topology, rates))
+        : topology_(topology), cost_(topology, rates), spread_(spread_costs(topology, rates))
     {
     }
     static std::unique_ptr<Collective> make(const Topology& topology, const Rates& rates)
@@ -30,11 +31,11 @@ public:
 
 private:
     Constraints countable(std::size_t bytes, Constraints constraints) const;
-    static std::size_t handover_unit(const Topology& topology, const Rates& rates);
+    static SpreadCosts spread_costs(const Topology& topology, const Rates& rates);
 
     const Topology& topology_;
     AllgatherCost cost_;
-    std::size_t handover_;  // ranks hand over multiples of so many bytes
+    SpreadCosts spread_;
 };
 
 }  // namespace hier

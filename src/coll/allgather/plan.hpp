@@ -12,6 +12,12 @@
 
 namespace hier {
 
+// In bytes that move meanwhile.
+struct SpreadCosts {
+    std::size_t unit = 0;   // 10 us; ranks hand over multiples of it. 0: shards are not spread
+    std::size_t start = 0;  // of a copy that waits for another one
+};
+
 struct AllgatherShape {
     std::span<const Extent> shards;  // of all ranks, in the receive buffers, without overlap
     std::size_t chunk;               // bytes of one put at most; > 0
@@ -30,10 +36,9 @@ struct AllgatherShape {
     bool own_whole = false;
     // Local: this rank copies its own shard uncut, because no core does it.
     bool copy_whole = false;
-    // Shards of very different sizes are spread: in multiples of so many bytes, which take some 10 us
-    // (spread.hpp). 0: they are not. Equal on all ranks. Not with eager or published calls, nor with
-    // bundles.
-    std::size_t spread = 0;
+    // Shards of very different sizes are spread (spread.hpp). Equal on all ranks. Not with eager or
+    // published calls, nor with bundles.
+    SpreadCosts spread = {};
 };
 
 // The overlapped rail and fan-out allgather of `rank`. plan.cpp has a drawing and the bytes per

@@ -34,13 +34,16 @@ public:
         for (const Handover& h : spread_.handovers(topo_.node_of(rank))) f(h);
     }
     // Do the shards of the only node go round a ring?
-    bool is_ring() const { return spread_.is_ring(); }
+    bool is_ring() const { return spread_.ring_chunk() > 0; }
     int right_of(int rank) const { return in_ring(rank, 1); }
     int left_of(int rank) const { return in_ring(rank, topo_.size() - 1); }
-    std::uint32_t ring_chunks(int source) const { return cuts(shard(source), ring_chunk()); }
+    std::uint32_t ring_chunks(int source) const
+    {
+        return cuts(shard(source), spread_.ring_chunk());
+    }
     template <class F> void for_each_ring_chunk(int source, F f) const
     {
-        for_each_cut(shard(source), ring_chunk(), f);
+        for_each_cut(shard(source), spread_.ring_chunk(), f);
     }
     // Cuts of the own shard for pushes inside the node. The shard is there from the start and
     // nobody hands it on, so a cut does not make it end earlier.
@@ -156,9 +159,6 @@ private:
     {
         return shape_.own_whole ? std::max<std::size_t>(shard(rank).length, 1) : shape_.chunk;
     }
-    // Shards on a single node are not cut, but in a ring a rank should not wait for all of a shard.
-    std::size_t ring_chunk() const { return std::min(shape_.chunk, 2 * shape_.spread); }
-
     const Topology& topo_;
     const AllgatherShape& shape_;
     AllgatherSpread spread_;

@@ -2,6 +2,7 @@
 #include "coll/allgather/spread.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hier {
 namespace {
@@ -23,28 +24,46 @@ struct Sizes {
     }
 };
 
-// Without a ring the rank with the largest shard pushes it to all others. In a ring a rank sends all
-// but its right neighbour's shard, and the last bytes make a hop for each rank.
-bool is_worth_a_ring(const Sizes& sizes, std::size_t ranks, std::size_t unit)
+// Bytes that move in the time of a ring: those of a rank, the starts of its chunks, and the hops of
+// the last chunk.
+std::size_t ring_bytes(const Sizes& sizes, std::size_t hops, std::size_t start, std::size_t chunk)
 {
-    return ranks > 2 &&
-           sizes.largest * (ranks - 1) >= sizes.all - sizes.least + hop * unit * (ranks - 2);
+    return sizes.all - sizes.least + sizes.all / chunk * start + hops * (chunk + start);
+}
+
+// Makes starts and hops together least.
+std::size_t best_chunk(const Sizes& sizes, std::size_t hops, const SpreadCosts& costs)
+{
+    const double root = std::sqrt(static_cast<double>(sizes.largest) *
+                                  static_cast<double>(costs.start) / static_cast<double>(hops));
+    return std::max(costs.unit, static_cast<std::size_t>(root));
+}
+
+// 0: the other way is faster. There the rank with the largest shard pushes it to all others, and
+// ranks meet at their receivers, which was seen to cost a fifth.
+std::size_t ring_chunk_for(const Sizes& sizes, std::size_t ranks, const SpreadCosts& costs)
+{
+    if (ranks < 3) return 0;
+    const std::size_t direct = sizes.largest * (ranks - 1);
+    const std::size_t chunk = best_chunk(sizes, ranks - 2, costs);
+    const std::size_t ring = ring_bytes(sizes, ranks - 2, costs.start, chunk);
+    return ring <= direct + direct / 5 ? chunk : 0;
 }
 
 }  // namespace
 
 AllgatherSpread::AllgatherSpread(const Topology& topology, std::span<const Extent> shards,
-                                 std::size_t unit)
+                                 const SpreadCosts& costs)
     : kept_(shards.begin(), shards.end())
 {
-    if (unit == 0) return;
+    if (costs.unit == 0) return;
     if (topology.nodes() == 1) {
         const auto ranks = topology.ranks_on(0);
-        is_ring_ = is_worth_a_ring(Sizes(kept_, ranks), ranks.size(), unit);
+        ring_chunk_ = ring_chunk_for(Sizes(kept_, ranks), ranks.size(), costs);
         return;
     }
     handovers_.resize(static_cast<std::size_t>(topology.nodes()));
-    for (int node = 0; node < topology.nodes(); node++) hand_over(topology, node, unit);
+    for (int node = 0; node < topology.nodes(); node++) hand_over(topology, node, costs.unit);
 }
 
 // Every rank should send the average.

@@ -23,6 +23,7 @@
 #include <span>
 #include <vector>
 
+#include "coll/allgather/plan.hpp"
 #include "hier/plan.hpp"
 #include "hier/topology.hpp"
 
@@ -36,8 +37,8 @@ struct Handover {
 
 class AllgatherSpread {
 public:
-    // `unit`: bytes that take some 10 us, of which ranks hand over multiples. 0: nothing is spread.
-    AllgatherSpread(const Topology& topology, std::span<const Extent> shards, std::size_t unit);
+    AllgatherSpread(const Topology& topology, std::span<const Extent> shards,
+                    const SpreadCosts& costs);
 
     Extent kept(int rank) const { return kept_[static_cast<std::size_t>(rank)]; }
     // Those of a node. An owner has one at most for each carrier.
@@ -47,15 +48,15 @@ public:
         return n < handovers_.size() ? std::span<const Handover>(handovers_[n])
                                      : std::span<const Handover>();
     }
-    // Do the shards of the only node go round a ring?
-    bool is_ring() const { return is_ring_; }
+    // Do the shards of the only node go round a ring? In chunks of so many bytes; 0: they do not.
+    std::size_t ring_chunk() const { return ring_chunk_; }
 
 private:
     void hand_over(const Topology& topology, int node, std::size_t unit);
 
     std::vector<Extent> kept_;                      // by rank
     std::vector<std::vector<Handover>> handovers_;  // by node; empty: there are none
-    bool is_ring_ = false;
+    std::size_t ring_chunk_ = 0;
 };
 
 }  // namespace hier

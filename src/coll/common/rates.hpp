@@ -28,10 +28,11 @@ struct Rates {
     std::size_t publish_space = 0, publish_block = 0;
     double copy_issue = 0;
     int streams = 1;
-    double node = 0;       // all pushes of a node together; 0: only `link` limits them
-    double own = 0;        // a copy inside a rank's memory; > 0
-    double stage = 0;      // to and from the bounce buffer; 0: there is none
-    bool engines = false;  // copy engines copy, so the ranks' cores do not
+    double node = 0;            // all pushes of a node together; 0: only `link` limits them
+    double own = 0;             // a copy inside a rank's memory; > 0
+    double stage = 0;           // to and from the bounce buffer; 0: there is none
+    bool engines = false;       // copy engines copy, so the ranks' cores do not
+    bool shares_cores = false;  // a host has more ranks than cores
     double overhead = 0;
     // The extra time of a call of the fallback module, because its memory has to be the host's: a
     // constant, and a rate. 0: nothing.
