@@ -29,7 +29,7 @@ struct Call {
     std::vector<Extent> blocks = {};
 
     std::size_t pitch() const { return stride > 0 ? stride : bytes; }
-    // Bytes of the result, up to the end of the last block's stride.
+    // Bytes of the result. Equal blocks: up to the end of the last one's stride.
     std::size_t total(int ranks) const
     {
         std::size_t end = blocks.empty() ? pitch() * static_cast<std::size_t>(ranks) : 0;

@@ -176,7 +176,8 @@ typedef struct hier_block {
 /* One rank's part in a collective call. The kinds of memory may differ between buffers and ranks. */
 typedef struct hier_call {
     int collective; /* HIER_ALLGATHER */
-    size_t bytes;   /* of each rank's block that this call moves; equal on all ranks */
+    size_t
+        bytes; /* of each rank's block that this call moves, or of the largest; equal on all ranks */
     size_t
         stride; /* from the beginning of one block in `recv` to that of the next; equal on all ranks; 0:
                      * they lie side by side */

@@ -157,8 +157,8 @@ std::size_t CallPlanner::staged_blocks(std::size_t collective, Route route) cons
     return setup_.bounces_devices ? blocks.bounce : 0;
 }
 
-// Parts are multiples of a page, so that they share none, and equal but for the last one, so that
-// two programs serve them all.
+// Parts are multiples of a page, and equal but for the last one. So two programs serve them all if
+// the blocks are equal.
 std::size_t CallPlanner::part_bytes(std::size_t collective, std::size_t bytes) const
 {
     constexpr std::size_t page = 4096, least = 256 << 10;

@@ -16,7 +16,7 @@ namespace hier {
 struct ProgramKey {
     std::size_t collective;
     std::size_t bytes;   // of each rank's block that the call moves, or of the largest one
-    std::size_t stride;  // from one block to the next
+    std::size_t stride;  // Call::pitch()
     std::vector<Extent> blocks = {};  // by rank; empty: they are equal
     bool in_place = false;
     bool has_bounce = false;

@@ -11,8 +11,8 @@
 //   leave      -- {goodbye} ------------->  over TCP: the sender's lane sends no more
 //
 // Nobody announces anything. A message says that its sender is in the call; so does the heartbeat of a
-// rank that waits itself. A rank is at most one call ahead of the others: it has their shards of the
-// last one.
+// rank that waits itself. A sender may be some calls ahead: ranks without data exchange nothing in a
+// call that is not eager.
 #pragma once
 
 #include <cstdint>
