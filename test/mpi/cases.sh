@@ -138,6 +138,12 @@ for window in 4k 64k; do
     case_ "allgatherv-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" \
         -- allgatherv --expect hier --scales 7,4099,150001 --calls 20
 done
+# At such a rate the model spreads blocks of any size.
+case_ allgatherv-round ranks=4 mca="coll_hier_link_rate 0.001" -- allgatherv --expect hier --scales 4099,150001 --calls 40
+case_ allgatherv-carried ranks=6 node_size=3 mca="coll_hier_link_rate 0.001 coll_hier_inter direct" \
+    -- allgatherv --expect hier --scales 4099,150001 --calls 40
+case_ allgatherv-carried-ring ranks=5 node_size=2 mca="coll_hier_link_rate 0.001 coll_hier_inter ring" \
+    -- allgatherv --expect hier --scales 4099,150001 --calls 40
 case_ allgatherv-parts-ring ranks=3 node_size=1 mca="coll_hier_staging_window 64k coll_hier_inter ring coll_hier_chunk_bytes 5000" \
     -- allgatherv --expect hier --scales 7,4099,150001 --calls 20
 
@@ -307,6 +313,8 @@ case_ gpu-allgatherv-parts ranks=3 node_size=2 gpu=20 mca="coll_hier_staging_win
 case_ gpu-allgatherv-gdr ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- "${few[@]}"
 case_ gpu-allgatherv-gdr-on-some set=all ranks=3 node_size=1 gpu=20 gdr=odd \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter ring" -- "${few[@]}"
+case_ gpu-allgatherv-round ranks=4 gpu=20 mca="coll_hier_link_rate 0.001" -- "${few[@]}"
+case_ gpu-cuda-allgatherv-carried ranks=4 node_size=2 gpu=20 runtime=cuda mca="coll_hier_link_rate 0.001" -- "${few[@]}"
 case_ gpu-allgatherv-fallback ranks=3 gpu=20 mca="coll_hier_min_bytes 1000000000" \
     -- gpu_allgatherv --expect fallback --scales 900 --spreads few --calls 10
 case_ gpu-allgatherv-4-by-2 set=all ranks=4 node_size=2 gpu=20 -- "${few[@]}"
