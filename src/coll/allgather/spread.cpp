@@ -39,15 +39,16 @@ std::size_t best_chunk(const Sizes& sizes, std::size_t hops, const SpreadCosts& 
     return std::max(costs.unit, static_cast<std::size_t>(root));
 }
 
-// 0: the other way is faster. There the rank with the largest shard pushes it to all others, and
-// ranks meet at their receivers, which was seen to cost a fifth.
+// 0: the other way is faster. There the rank with the largest shard pushes it to all others. If
+// shards differ, ranks meet at their receivers, which was seen to cost up to a fifth.
 std::size_t ring_chunk_for(const Sizes& sizes, std::size_t ranks, const SpreadCosts& costs)
 {
     if (ranks < 3) return 0;
     const std::size_t direct = sizes.largest * (ranks - 1);
     const std::size_t chunk = best_chunk(sizes, ranks - 2, costs);
     const std::size_t ring = ring_bytes(sizes, ranks - 2, costs.start, chunk);
-    return ring <= direct + direct / 5 ? chunk : 0;
+    const std::size_t meeting = std::min(direct / 5, sizes.largest - sizes.least);
+    return ring <= direct + meeting ? chunk : 0;
 }
 
 }  // namespace
