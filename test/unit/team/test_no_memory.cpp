@@ -148,6 +148,7 @@ void test_start_with_blocks(void**)
             if (const int code = team.call(20000, wrong); code != HIER_OK)
                 return format("%zu: the call before ends with %s: ", nth, hier_strerror(code)) +
                        ForkedRank::log_lines();
+            self.group().collect(0);  // nobody is in that call any more
             refused_next = self.rank() == victim ? nth : 0;
             refusals = 0;
             const int code = team.call_blocks(
