@@ -13,7 +13,9 @@ static int run_fallback(const mca_coll_hier_call_t* call, const mca_coll_hier_bu
                                       module->fallback_allgather_module);
 }
 
-static const mca_coll_hier_collective_t allgather = {HIER_ALLGATHER, "MPI_Allgather", run_fallback};
+static const mca_coll_hier_collective_t allgather = {HIER_ALLGATHER, "MPI_Allgather", run_fallback,
+                                                     &mca_coll_hier_component.allgather_calls,
+                                                     &mca_coll_hier_component.allgather_fallbacks};
 
 int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
                             void* rbuf, hier_count_t rcount, struct ompi_datatype_t* rdtype,
@@ -36,26 +38,16 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     call.total = call.shard_bytes * size;
     if (0 == call.total) {
         /* On all ranks: nothing to do. Some modules stumble over a count of empty elements. */
-        if (1 < size) {
-            mca_coll_hier_count(&mca_coll_hier_component.allgather_calls);
-        }
+        mca_coll_hier_count(&call, allgather.calls);
         return OMPI_SUCCESS;
     }
     mca_coll_hier_find_memory(&call);
     call.own = mca_coll_hier_block_of(&call, ompi_comm_rank(comm)).elements;
     call.own.copies = &hier->send_copies;
 
-    switch (mca_coll_hier_choose(&call)) {
-    case MCA_COLL_HIER_BY_TEAM:
-        mca_coll_hier_count(&mca_coll_hier_component.allgather_calls);
-        return mca_coll_hier_by_team(&call);
-    case MCA_COLL_HIER_BY_NOBODY:
-        return mca_coll_hier_error_of_call(&call, HIER_ERR_PEER);
-    case MCA_COLL_HIER_BY_FALLBACK:
-        break;
-    }
-    if (1 < size) {
-        mca_coll_hier_count(&mca_coll_hier_component.allgather_fallbacks);
+    int rc = OMPI_SUCCESS;
+    if (mca_coll_hier_serve(&call, &rc)) {
+        return rc;
     }
     return mca_coll_hier_by_fallback(&call,
                                      (mca_coll_hier_buffer_t){(void*)sbuf, scount, sdtype, false},

@@ -12,7 +12,9 @@
 #include "opal/util/output.h"
 
 /* The mirrors of coll_hier_others.c, or the fallback module where there are none, take the arguments as they are. */
-static const mca_coll_hier_collective_t allgatherv = {HIER_ALLGATHER, "MPI_Allgatherv", NULL};
+static const mca_coll_hier_collective_t allgatherv = {
+    HIER_ALLGATHER, "MPI_Allgatherv", NULL, &mca_coll_hier_component.allgatherv_calls,
+    &mca_coll_hier_component.allgatherv_fallbacks};
 
 /* Finds where the blocks are, their bytes, and the elements of all ranks. `packed` has room for all blocks. */
 static void find_blocks(mca_coll_hier_call_t* call, mca_coll_hier_shards_t* shards,
@@ -81,9 +83,7 @@ int mca_coll_hier_allgatherv(const void* sbuf, hier_count_t scount, struct ompi_
     shards.of_part = blocks + size;
     find_blocks(&call, &shards, blocks);
     if (0 == call.total) { /* on all ranks: nothing to do */
-        if (1 < size) {
-            mca_coll_hier_count(&mca_coll_hier_component.allgatherv_calls);
-        }
+        mca_coll_hier_count(&call, allgatherv.calls);
         return OMPI_SUCCESS;
     }
     call.shard_bytes = blocks[rank].bytes;
@@ -91,17 +91,9 @@ int mca_coll_hier_allgatherv(const void* sbuf, hier_count_t scount, struct ompi_
     call.own = mca_coll_hier_block_of(&call, rank).elements;
     call.own.copies = &hier->send_copies;
 
-    switch (mca_coll_hier_choose(&call)) {
-    case MCA_COLL_HIER_BY_TEAM:
-        mca_coll_hier_count(&mca_coll_hier_component.allgatherv_calls);
-        return mca_coll_hier_by_team(&call);
-    case MCA_COLL_HIER_BY_NOBODY:
-        return mca_coll_hier_error_of_call(&call, HIER_ERR_PEER);
-    case MCA_COLL_HIER_BY_FALLBACK:
-        break;
-    }
-    if (1 < size) {
-        mca_coll_hier_count(&mca_coll_hier_component.allgatherv_fallbacks);
+    int rc = OMPI_SUCCESS;
+    if (mca_coll_hier_serve(&call, &rc)) {
+        return rc;
     }
     return hier->fallback_allgatherv(sbuf, scount, sdtype, rbuf, rcounts, displacements, rdtype,
                                      comm, hier->fallback_allgatherv_module);

@@ -16,6 +16,7 @@ typedef struct {
     /* Calls the fallback module's function, for mca_coll_hier_by_fallback. */
     int (*fallback)(const mca_coll_hier_call_t* call, const mca_coll_hier_buffer_t* send,
                     const mca_coll_hier_buffer_t* receive);
+    unsigned long long *calls, *fallbacks; /* counters: served here, and handed on */
 } mca_coll_hier_collective_t;
 
 /* Blocks that have different sizes, or do not lie one behind the other in rank order. */
@@ -51,10 +52,13 @@ struct mca_coll_hier_call_t {
 
 /* Finds out once where the buffers are. */
 void mca_coll_hier_find_memory(mca_coll_hier_call_t* call);
-/* Threads may count on several communicators at once. */
-static inline void mca_coll_hier_count(unsigned long long* counter)
+/* Counts a call of more than one rank. Threads may count on several communicators at once. */
+static inline void mca_coll_hier_count(const mca_coll_hier_call_t* call,
+                                       unsigned long long* counter)
 {
-    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+    if (1 < ompi_comm_size(call->comm)) {
+        __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+    }
 }
 mca_coll_hier_block_t mca_coll_hier_block_of(const mca_coll_hier_call_t* call, int rank);
 
@@ -83,6 +87,9 @@ typedef enum {
     MCA_COLL_HIER_BY_NOBODY /* set-up broke off, and its messages may still come */
 } mca_coll_hier_server_t;
 mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call);
+/* Chooses, counts, and lets the team serve the call: then `*rc` is the call's result. False: the fallback module has
+ * to serve it. */
+bool mca_coll_hier_serve(const mca_coll_hier_call_t* call, int* rc);
 
 /* coll_hier_by_team.c */
 int mca_coll_hier_by_team(const mca_coll_hier_call_t* call);

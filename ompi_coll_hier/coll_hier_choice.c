@@ -78,3 +78,20 @@ mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call)
     }
     return MCA_COLL_HIER_BY_FALLBACK;
 }
+
+bool mca_coll_hier_serve(const mca_coll_hier_call_t* call, int* rc)
+{
+    switch (mca_coll_hier_choose(call)) {
+    case MCA_COLL_HIER_BY_TEAM:
+        mca_coll_hier_count(call, call->collective->calls);
+        *rc = mca_coll_hier_by_team(call);
+        return true;
+    case MCA_COLL_HIER_BY_NOBODY:
+        *rc = mca_coll_hier_error_of_call(call, HIER_ERR_PEER);
+        return true;
+    case MCA_COLL_HIER_BY_FALLBACK:
+        break;
+    }
+    mca_coll_hier_count(call, call->collective->fallbacks);
+    return false;
+}

@@ -109,11 +109,10 @@ public:
         for (std::size_t i = 0; i < index(way.counts[index(rank_)]); i++)
             bytes[i] = value(rank_, i);
         const auto own = index(way.counts[index(rank_)]);
-        if (own == 0) {
-        } else if (in_place_) {
+        if (own > 0 && in_place_) {
             receive_.memory().write(receive_.at(index(way.displacements[index(rank_)])),
                                     bytes.data(), own);
-        } else {
+        } else if (own > 0) {
             send_.memory().write(send_.data(), bytes.data(), own);
         }
         call(way);

@@ -25,7 +25,7 @@ Choice Allgather::choose(std::size_t bytes, const Constraints& constraints) cons
 }
 
 // The start of a copy that waits for a signal: by copy engines of 4 H200, by a core, and by a core that
-// ranks share. They were chosen by measurement.
+// ranks share. The first was measured, the others are assumed.
 SpreadCosts Allgather::spread_costs(const Topology& topology, const Rates& rates)
 {
     constexpr std::size_t least = 32 << 10, most = 4 << 20, page = 4096;

@@ -13,7 +13,7 @@
 //
 // On a single node all shards go round a ring. A rank sends what it has received from the rank on
 // its left to the one on its right. So each rank sends and receives each byte once, whoever owns it,
-// and takes from one rank at a time. Two writers would get half a GPU's rate between them.
+// and takes from one rank at a time. Ranks that meet at a receiver would delay each other.
 //
 // Source: the ring allgather (Thakur, Rabenseifner, Gropp: Optimization of Collective Communication
 // Operations in MPICH, 2005), pipelined by chunk.
