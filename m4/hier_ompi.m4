@@ -70,8 +70,8 @@ AC_DEFUN([HIER_OMPI_FLAGS], [
 ])
 
 # HIER_OMPI_HEADERS
-# The internal headers compile and link, and which interface of the coll framework they define. Those of 5.0 include
-# some that it does not install, and PMIx's.
+# The internal headers compile and link, and which interface of the coll framework they define. Some include headers
+# that Open MPI does not install, and those of 5.0 include PMIx's.
 AC_DEFUN([HIER_OMPI_HEADERS], [
     hier_saved_CPPFLAGS=$CPPFLAGS
     hier_saved_LIBS=$LIBS
@@ -83,6 +83,7 @@ AC_DEFUN([HIER_OMPI_HEADERS], [
           #include "mpi.h"
           #include "ompi/communicator/communicator.h"
           #include "ompi/mca/coll/base/base.h"
+          #include "ompi/mca/coll/base/coll_base_util.h"
           #include "ompi/mca/coll/coll.h"
           #include "opal/mca/base/mca_base_pvar.h"
           #include "opal/runtime/opal_progress.h"]])

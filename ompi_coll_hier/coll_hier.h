@@ -26,16 +26,24 @@ struct mca_coll_hier_component_t {
     unsigned long long allgather_calls;     /* served here */
     unsigned long long allgather_fallbacks; /* handed to the fallback module */
     unsigned long long allgatherv_calls, allgatherv_fallbacks;
+    unsigned long long iallgather_calls, iallgather_fallbacks;
+    unsigned long long iallgatherv_calls, iallgatherv_fallbacks;
+    unsigned long long allgather_init_calls, allgather_init_fallbacks; /* starts */
+    unsigned long long allgatherv_init_calls, allgatherv_init_fallbacks;
 };
 typedef struct mca_coll_hier_component_t mca_coll_hier_component_t;
 OMPI_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
 
 typedef enum {
-    MCA_COLL_HIER_FRESH, /* no call yet that is worth a team */
+    MCA_COLL_HIER_FRESH,    /* no call yet that is worth a team */
+    MCA_COLL_HIER_IN_SETUP, /* begun by a call that has returned */
     MCA_COLL_HIER_READY,
     MCA_COLL_HIER_REFUSED, /* set-up failed on all ranks: the fallback module serves all calls */
     MCA_COLL_HIER_BROKEN /* set-up broke off, and its messages may still come: no calls any more */
 } mca_coll_hier_state_t;
+
+/* A set-up that runs while the application goes on. */
+typedef struct mca_coll_hier_setup_t mca_coll_hier_setup_t;
 
 /* The copies that pack and unpack elements in a device's memory. */
 typedef struct mca_coll_hier_copies mca_coll_hier_copies_t;
@@ -63,12 +71,38 @@ typedef struct {
     bool owns_type;
 } mca_coll_hier_buffer_t;
 
+/* The calls that return before they have run, by their names in Open MPI's interface. */
+#define MCA_COLL_HIER_STARTED(ROW)                                                                 \
+    ROW(iallgather)                                                                                \
+    ROW(iallgatherv)                                                                               \
+    ROW(allgather_init)                                                                            \
+    ROW(allgatherv_init)
+
+/* Blocks that have different sizes, or do not lie one behind the other in rank order. */
+typedef struct {
+    hier_block* packed;       /* where each rank's block is in a result without gaps */
+    hier_block* of_part;      /* memory for the bytes of each block that a part moves */
+    size_t* counts;           /* elements of each block */
+    ptrdiff_t* displacements; /* in extents */
+    void* base;               /* from here on */
+    bool are_equal;           /* all have the same number of bytes */
+    bool are_in_order;        /* the elements lie one behind the other in rank order */
+} mca_coll_hier_shards_t;
+
 struct mca_coll_hier_module_t {
     mca_coll_base_module_t super;
     mca_coll_base_module_allgather_fn_t fallback_allgather;
     mca_coll_base_module_t* fallback_allgather_module;
     mca_coll_base_module_allgatherv_fn_t fallback_allgatherv;
     mca_coll_base_module_t* fallback_allgatherv_module; /* this one, if mirrors take part */
+#if HIER_MODULE_INSTALLS
+    /* What the communicator had before. Nothing calls it. */
+#define MCA_COLL_HIER_PREVIOUS(name)                                                               \
+    mca_coll_base_module_##name##_fn_t previous_##name;                                            \
+    mca_coll_base_module_t* previous_##name##_module;
+    MCA_COLL_HIER_STARTED(MCA_COLL_HIER_PREVIOUS)
+#undef MCA_COLL_HIER_PREVIOUS
+#endif
     mca_coll_hier_previous_t others[MCA_COLL_HIER_OTHER_COUNT];
     mca_coll_hier_state_t state;
     /* The team serves calls from min_bytes to max_bytes, of all ranks together. */
@@ -77,10 +111,14 @@ struct mca_coll_hier_module_t {
     int small_calls;  /* before there was a team */
     bool has_told_of_small_calls;
     hier_team* team;
+    mca_coll_hier_setup_t* setup; /* while it runs */
+    /* Started calls: how many there have been, and how many of them have been given to the team. */
+    unsigned turns, next_turn;
+    unsigned own_teams; /* of persistent requests, so far */
     mca_coll_hier_copies_t *send_copies, *receive_copies;
-    hier_block* blocks; /* memory for MPI_Allgatherv: two for each rank; NULL: not needed yet */
-    bool lacks_device_memory;  /* for staging */
-    bool has_waited_for_cause; /* Open MPI was given time to name the cause of a failure */
+    mca_coll_hier_shards_t shards; /* memory for MPI_Allgatherv; NULLs: not needed yet */
+    bool lacks_device_memory;      /* for staging */
+    bool has_waited_for_cause;     /* Open MPI was given time to name the cause of a failure */
 };
 typedef struct mca_coll_hier_module_t mca_coll_hier_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_hier_module_t);
@@ -107,8 +145,16 @@ void mca_coll_hier_forget_answers(void);
 /* coll_hier_module.c */
 mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* comm, int* priority);
 
-/* coll_hier_team.c: makes the communicator's team */
+/* coll_hier_team.c */
+/* Makes the communicator's team. */
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
+/* The same, but returns at once. While module->state is MCA_COLL_HIER_IN_SETUP, mca_coll_hier_move_team has to be
+ * called; one thread at a time. */
+void mca_coll_hier_begin_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
+void mca_coll_hier_move_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
+/* Makes one more team, for one persistent request. Returns HIER_OK or an error of hier_team_create. */
+int mca_coll_hier_build_own_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm,
+                                 hier_team** team);
 
 /* coll_hier_device_types.c: packs and unpacks elements in a device's memory. `packed` is any memory.
  * Blocking. */
@@ -128,12 +174,31 @@ void mca_coll_hier_drop_type(mca_coll_hier_buffer_t* buffer);
 int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
                             void* rbuf, hier_count_t rcount, struct ompi_datatype_t* rdtype,
                             struct ompi_communicator_t* comm, mca_coll_base_module_t* module);
+int mca_coll_hier_iallgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
+                             void* rbuf, hier_count_t rcount, struct ompi_datatype_t* rdtype,
+                             struct ompi_communicator_t* comm, struct ompi_request_t** handle,
+                             mca_coll_base_module_t* module);
+int mca_coll_hier_allgather_init(const void* sbuf, hier_count_t scount,
+                                 struct ompi_datatype_t* sdtype, void* rbuf, hier_count_t rcount,
+                                 struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                                 struct ompi_info_t* info, struct ompi_request_t** handle,
+                                 mca_coll_base_module_t* module);
 
 /* coll_hier_allgatherv.c */
 int mca_coll_hier_allgatherv(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
                              void* rbuf, hier_counts_t rcounts, hier_displacements_t displacements,
                              struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                              mca_coll_base_module_t* module);
+int mca_coll_hier_iallgatherv(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
+                              void* rbuf, hier_counts_t rcounts, hier_displacements_t displacements,
+                              struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                              struct ompi_request_t** handle, mca_coll_base_module_t* module);
+int mca_coll_hier_allgatherv_init(const void* sbuf, hier_count_t scount,
+                                  struct ompi_datatype_t* sdtype, void* rbuf, hier_counts_t rcounts,
+                                  hier_displacements_t displacements,
+                                  struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                                  struct ompi_info_t* info, struct ompi_request_t** handle,
+                                  mca_coll_base_module_t* module);
 
 END_C_DECLS
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Allgather: its arguments as a call, which the team or the fallback module serves. */
-#include "coll_hier_call.h"
+/* MPI_Allgather, MPI_Iallgather and MPI_Allgather_init: their arguments as a call. */
+#include "coll_hier_request.h"
 
 #include "ompi/datatype/ompi_datatype.h"
 
@@ -16,34 +16,37 @@ static int run_fallback(const mca_coll_hier_call_t* call, const mca_coll_hier_bu
 static const mca_coll_hier_collective_t allgather = {HIER_ALLGATHER, "MPI_Allgather", run_fallback,
                                                      &mca_coll_hier_component.allgather_calls,
                                                      &mca_coll_hier_component.allgather_fallbacks};
+static const mca_coll_hier_collective_t iallgather = {
+    HIER_ALLGATHER, "MPI_Iallgather", NULL, &mca_coll_hier_component.iallgather_calls,
+    &mca_coll_hier_component.iallgather_fallbacks};
+static const mca_coll_hier_collective_t allgather_init = {
+    HIER_ALLGATHER, "MPI_Allgather_init", NULL, &mca_coll_hier_component.allgather_init_calls,
+    &mca_coll_hier_component.allgather_init_fallbacks};
+
+static void set_count(mca_coll_hier_call_t* call, size_t count)
+{
+    const size_t size = (size_t)ompi_comm_size(call->comm);
+    ompi_datatype_type_size(call->receive.type, &call->shard_bytes);
+    call->shard_bytes *= count;
+    call->largest = call->shard_bytes;
+    call->total = call->shard_bytes * size;
+    call->receive.count = count * size;
+}
 
 int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
                             void* rbuf, hier_count_t rcount, struct ompi_datatype_t* rdtype,
                             struct ompi_communicator_t* comm, mca_coll_base_module_t* module)
 {
-    mca_coll_hier_module_t* hier = (mca_coll_hier_module_t*)module;
-    const size_t size = (size_t)ompi_comm_size(comm);
-    const bool in_place = MPI_IN_PLACE == sbuf; /* the other send arguments mean nothing then */
-    mca_coll_hier_call_t call = {
-        .collective = &allgather,
-        .module = hier,
-        .comm = comm,
-        .in_place = in_place,
-        .send = {(void*)sbuf, (size_t)scount, sdtype, {.is_reachable = 1}, &hier->send_copies},
-        .receive = {
-            rbuf, (size_t)rcount * size, rdtype, {.is_reachable = 1}, &hier->receive_copies}};
-    ompi_datatype_type_size(rdtype, &call.shard_bytes);
-    call.shard_bytes *= (size_t)rcount;
-    call.largest = call.shard_bytes;
-    call.total = call.shard_bytes * size;
+    mca_coll_hier_call_t call;
+    mca_coll_hier_describe(&call, sbuf, (size_t)scount, sdtype, rbuf, rdtype, comm, module);
+    call.collective = &allgather;
+    set_count(&call, (size_t)rcount);
     if (0 == call.total) {
         /* On all ranks: nothing to do. Some modules stumble over a count of empty elements. */
         mca_coll_hier_count(&call, allgather.calls);
         return OMPI_SUCCESS;
     }
     mca_coll_hier_find_memory(&call);
-    call.own = mca_coll_hier_block_of(&call, ompi_comm_rank(comm)).elements;
-    call.own.copies = &hier->send_copies;
 
     int rc = OMPI_SUCCESS;
     if (mca_coll_hier_serve(&call, &rc)) {
@@ -52,4 +55,45 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     return mca_coll_hier_by_fallback(&call,
                                      (mca_coll_hier_buffer_t){(void*)sbuf, scount, sdtype, false},
                                      (mca_coll_hier_buffer_t){rbuf, rcount, rdtype, false});
+}
+
+/* NULL: the job ends. */
+static mca_coll_hier_request_t* new_request(const mca_coll_hier_collective_t* collective,
+                                            const void* sbuf, hier_count_t scount,
+                                            struct ompi_datatype_t* sdtype, void* rbuf,
+                                            hier_count_t rcount, struct ompi_datatype_t* rdtype,
+                                            struct ompi_communicator_t* comm,
+                                            mca_coll_base_module_t* module)
+{
+    mca_coll_hier_request_t* request = mca_coll_hier_new_request(comm);
+    if (NULL != request) {
+        mca_coll_hier_describe(&request->call, sbuf, (size_t)scount, sdtype, rbuf, rdtype, comm,
+                               module);
+        request->call.collective = collective;
+        set_count(&request->call, (size_t)rcount);
+    }
+    return request;
+}
+
+int mca_coll_hier_iallgather(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
+                             void* rbuf, hier_count_t rcount, struct ompi_datatype_t* rdtype,
+                             struct ompi_communicator_t* comm, struct ompi_request_t** handle,
+                             mca_coll_base_module_t* module)
+{
+    mca_coll_hier_request_t* request =
+        new_request(&iallgather, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
+    return NULL == request ? OMPI_ERR_OUT_OF_RESOURCE : mca_coll_hier_start_once(request, handle);
+}
+
+int mca_coll_hier_allgather_init(const void* sbuf, hier_count_t scount,
+                                 struct ompi_datatype_t* sdtype, void* rbuf, hier_count_t rcount,
+                                 struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                                 struct ompi_info_t* info, struct ompi_request_t** handle,
+                                 mca_coll_base_module_t* module)
+{
+    (void)info;
+    mca_coll_hier_request_t* request =
+        new_request(&allgather_init, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
+    return NULL == request ? OMPI_ERR_OUT_OF_RESOURCE
+                           : mca_coll_hier_make_persistent(request, handle);
 }

@@ -1,24 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Allgatherv: blocks of different sizes, which lie anywhere in the receive buffer.
+/* MPI_Allgatherv, MPI_Iallgatherv and MPI_Allgatherv_init: blocks of different sizes, which lie anywhere in the receive buffer.
  *
  * Counts are equal on all ranks, displacements need not be. So the team works on a result in which the blocks lie
  * in rank order without gaps. A receive buffer like that is used where it is. Any other is staged. */
-#include "coll_hier_call.h"
+#include "coll_hier_request.h"
 
 #include <stdlib.h>
 
 #include "ompi/datatype/ompi_datatype.h"
-#include "ompi/runtime/mpiruntime.h"
-#include "opal/util/output.h"
 
 /* The mirrors of coll_hier_others.c, or the fallback module where there are none, take the arguments as they are. */
 static const mca_coll_hier_collective_t allgatherv = {
     HIER_ALLGATHER, "MPI_Allgatherv", NULL, &mca_coll_hier_component.allgatherv_calls,
     &mca_coll_hier_component.allgatherv_fallbacks};
+static const mca_coll_hier_collective_t iallgatherv = {
+    HIER_ALLGATHER, "MPI_Iallgatherv", NULL, &mca_coll_hier_component.iallgatherv_calls,
+    &mca_coll_hier_component.iallgatherv_fallbacks};
+static const mca_coll_hier_collective_t allgatherv_init = {
+    HIER_ALLGATHER, "MPI_Allgatherv_init", NULL, &mca_coll_hier_component.allgatherv_init_calls,
+    &mca_coll_hier_component.allgatherv_init_fallbacks};
 
-/* Finds where the blocks are, their bytes, and the elements of all ranks. `packed` has room for all blocks. */
+/* Memory for the blocks of all ranks. shards->packed is NULL if there is none. */
+static void allocate_blocks(mca_coll_hier_shards_t* shards, size_t size)
+{
+    const size_t each = 2 * sizeof(hier_block) + sizeof(size_t) + sizeof(ptrdiff_t);
+    shards->packed = (hier_block*)malloc(size * each);
+    if (NULL != shards->packed) {
+        shards->of_part = shards->packed + size;
+        shards->counts = (size_t*)(shards->of_part + size);
+        shards->displacements = (ptrdiff_t*)(shards->counts + size);
+    }
+}
+
+/* Finds where the blocks are, their bytes, and the elements of all ranks. The application may change its arrays
+ * afterwards. */
 static void find_blocks(mca_coll_hier_call_t* call, mca_coll_hier_shards_t* shards,
-                        hier_block* packed)
+                        hier_counts_t counts, hier_displacements_t displacements)
 {
     const int size = ompi_comm_size(call->comm);
     mca_coll_hier_elements_t* all = &call->receive;
@@ -26,11 +43,14 @@ static void find_blocks(mca_coll_hier_call_t* call, mca_coll_hier_shards_t* shar
     size_t type_bytes;
     ompi_datatype_type_size(all->type, &type_bytes);
     ompi_datatype_get_extent(all->type, &lower_bound, &extent);
-    shards->packed = packed;
+    hier_block* packed = shards->packed;
+    shards->base = all->base;
     shards->are_equal = shards->are_in_order = true;
     for (int rank = 0; rank < size; rank++) {
-        const size_t count = HIER_COUNT_AT(shards->counts, rank);
-        const ptrdiff_t at = HIER_DISPLACEMENT_AT(shards->displacements, rank);
+        const size_t count = HIER_COUNT_AT(counts, rank);
+        const ptrdiff_t at = HIER_DISPLACEMENT_AT(displacements, rank);
+        shards->counts[rank] = count;
+        shards->displacements[rank] = at;
         packed[rank] = (hier_block){call->total, count * type_bytes};
         shards->are_equal = shards->are_equal && packed[rank].bytes == packed[0].bytes;
         if (0 == packed[rank].bytes) {
@@ -46,16 +66,8 @@ static void find_blocks(mca_coll_hier_call_t* call, mca_coll_hier_shards_t* shar
         call->total += packed[rank].bytes;
         call->largest = packed[rank].bytes > call->largest ? packed[rank].bytes : call->largest;
     }
+    call->shard_bytes = packed[ompi_comm_rank(call->comm)].bytes;
     call->shards = shards->are_equal && shards->are_in_order ? NULL : shards;
-}
-
-/* Two blocks for each rank. NULL: there is no memory. */
-static hier_block* memory_for_blocks(mca_coll_hier_module_t* module, int size)
-{
-    if (NULL == module->blocks) {
-        module->blocks = (hier_block*)malloc(2 * (size_t)size * sizeof *module->blocks);
-    }
-    return module->blocks;
 }
 
 int mca_coll_hier_allgatherv(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
@@ -64,32 +76,21 @@ int mca_coll_hier_allgatherv(const void* sbuf, hier_count_t scount, struct ompi_
                              mca_coll_base_module_t* module)
 {
     mca_coll_hier_module_t* hier = (mca_coll_hier_module_t*)module;
-    const int size = ompi_comm_size(comm), rank = ompi_comm_rank(comm);
-    const bool in_place = MPI_IN_PLACE == sbuf; /* the other send arguments mean nothing then */
-    mca_coll_hier_shards_t shards = {
-        .counts = rcounts, .displacements = displacements, .base = rbuf};
-    mca_coll_hier_call_t call = {
-        .collective = &allgatherv,
-        .module = hier,
-        .comm = comm,
-        .in_place = in_place,
-        .send = {(void*)sbuf, (size_t)scount, sdtype, {.is_reachable = 1}, &hier->send_copies},
-        .receive = {rbuf, 0, rdtype, {.is_reachable = 1}, &hier->receive_copies}};
-    hier_block* blocks = memory_for_blocks(hier, size);
-    if (NULL == blocks) { /* the other ranks would wait for this one */
-        opal_output(0, "coll:hier: no memory for the blocks of %d ranks: the job ends", size);
-        return ompi_mpi_abort(comm, MPI_ERR_NO_MEM);
+    mca_coll_hier_call_t call;
+    if (NULL == hier->shards.packed) {
+        allocate_blocks(&hier->shards, (size_t)ompi_comm_size(comm));
     }
-    shards.of_part = blocks + size;
-    find_blocks(&call, &shards, blocks);
+    if (NULL == hier->shards.packed) {
+        return mca_coll_hier_lacks_memory(comm);
+    }
+    mca_coll_hier_describe(&call, sbuf, (size_t)scount, sdtype, rbuf, rdtype, comm, module);
+    call.collective = &allgatherv;
+    find_blocks(&call, &hier->shards, rcounts, displacements);
     if (0 == call.total) { /* on all ranks: nothing to do */
         mca_coll_hier_count(&call, allgatherv.calls);
         return OMPI_SUCCESS;
     }
-    call.shard_bytes = blocks[rank].bytes;
     mca_coll_hier_find_memory(&call);
-    call.own = mca_coll_hier_block_of(&call, rank).elements;
-    call.own.copies = &hier->send_copies;
 
     int rc = OMPI_SUCCESS;
     if (mca_coll_hier_serve(&call, &rc)) {
@@ -97,4 +98,51 @@ int mca_coll_hier_allgatherv(const void* sbuf, hier_count_t scount, struct ompi_
     }
     return hier->fallback_allgatherv(sbuf, scount, sdtype, rbuf, rcounts, displacements, rdtype,
                                      comm, hier->fallback_allgatherv_module);
+}
+
+/* NULL: the job ends. */
+static mca_coll_hier_request_t*
+new_request(const mca_coll_hier_collective_t* collective, const void* sbuf, hier_count_t scount,
+            struct ompi_datatype_t* sdtype, void* rbuf, hier_counts_t rcounts,
+            hier_displacements_t displacements, struct ompi_datatype_t* rdtype,
+            struct ompi_communicator_t* comm, mca_coll_base_module_t* module)
+{
+    mca_coll_hier_request_t* request = mca_coll_hier_new_request(comm);
+    if (NULL == request) {
+        return NULL;
+    }
+    allocate_blocks(&request->shards, (size_t)ompi_comm_size(comm));
+    if (NULL == request->shards.packed) {
+        (void)mca_coll_hier_lacks_memory(comm);
+        return NULL;
+    }
+    mca_coll_hier_describe(&request->call, sbuf, (size_t)scount, sdtype, rbuf, rdtype, comm,
+                           module);
+    request->call.collective = collective;
+    find_blocks(&request->call, &request->shards, rcounts, displacements);
+    return request;
+}
+
+int mca_coll_hier_iallgatherv(const void* sbuf, hier_count_t scount, struct ompi_datatype_t* sdtype,
+                              void* rbuf, hier_counts_t rcounts, hier_displacements_t displacements,
+                              struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                              struct ompi_request_t** handle, mca_coll_base_module_t* module)
+{
+    mca_coll_hier_request_t* request = new_request(&iallgatherv, sbuf, scount, sdtype, rbuf,
+                                                   rcounts, displacements, rdtype, comm, module);
+    return NULL == request ? OMPI_ERR_OUT_OF_RESOURCE : mca_coll_hier_start_once(request, handle);
+}
+
+int mca_coll_hier_allgatherv_init(const void* sbuf, hier_count_t scount,
+                                  struct ompi_datatype_t* sdtype, void* rbuf, hier_counts_t rcounts,
+                                  hier_displacements_t displacements,
+                                  struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                                  struct ompi_info_t* info, struct ompi_request_t** handle,
+                                  mca_coll_base_module_t* module)
+{
+    (void)info;
+    mca_coll_hier_request_t* request = new_request(&allgatherv_init, sbuf, scount, sdtype, rbuf,
+                                                   rcounts, displacements, rdtype, comm, module);
+    return NULL == request ? OMPI_ERR_OUT_OF_RESOURCE
+                           : mca_coll_hier_make_persistent(request, handle);
 }

@@ -14,21 +14,25 @@ size_t mca_coll_hier_bytes_of(const mca_coll_hier_elements_t* elements)
     return type_bytes * elements->count;
 }
 
+void mca_coll_hier_describe(mca_coll_hier_call_t* call, const void* sbuf, size_t scount,
+                            struct ompi_datatype_t* sdtype, void* rbuf,
+                            struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                            mca_coll_base_module_t* module)
+{
+    mca_coll_hier_module_t* hier = (mca_coll_hier_module_t*)module;
+    *call = (mca_coll_hier_call_t){
+        .module = hier,
+        .comm = comm,
+        .in_place = MPI_IN_PLACE == sbuf, /* the other send arguments mean nothing then */
+        .send = {(void*)sbuf, scount, sdtype, {.is_reachable = 1}, &hier->send_copies},
+        .receive = {rbuf, 0, rdtype, {.is_reachable = 1}, &hier->receive_copies}};
+}
+
 static const void* first_byte(const mca_coll_hier_elements_t* elements)
 {
     ptrdiff_t offset, true_extent;
     ompi_datatype_get_true_extent(elements->type, &offset, &true_extent);
     return mca_coll_hier_at(elements->base, offset);
-}
-
-/* A rank without bytes may pass any address. */
-void mca_coll_hier_find_memory(mca_coll_hier_call_t* call)
-{
-    const bool has_send = !call->in_place && 0 < mca_coll_hier_bytes_of(&call->send);
-    const void* const addresses[] = {first_byte(&call->receive),
-                                     has_send ? first_byte(&call->send) : NULL};
-    hier_memory* const memories[] = {&call->receive.memory, &call->send.memory};
-    hier_memory_inspect(has_send ? 2 : 1, addresses, memories);
 }
 
 mca_coll_hier_block_t mca_coll_hier_block_of(const mca_coll_hier_call_t* call, int rank)
@@ -43,12 +47,23 @@ mca_coll_hier_block_t mca_coll_hier_block_of(const mca_coll_hier_call_t* call, i
             mca_coll_hier_at(call->receive.base, (ptrdiff_t)block.elements.count * extent * rank);
         block.packed = (hier_block){call->largest * (size_t)rank, call->largest};
     } else {
-        block.elements.count = HIER_COUNT_AT(shards->counts, rank);
-        block.elements.base = mca_coll_hier_at(
-            shards->base, HIER_DISPLACEMENT_AT(shards->displacements, rank) * extent);
+        block.elements.count = shards->counts[rank];
+        block.elements.base = mca_coll_hier_at(shards->base, shards->displacements[rank] * extent);
         block.packed = shards->packed[rank];
     }
     return block;
+}
+
+/* A rank without bytes may pass any address. */
+void mca_coll_hier_find_memory(mca_coll_hier_call_t* call)
+{
+    const bool has_send = !call->in_place && 0 < mca_coll_hier_bytes_of(&call->send);
+    const void* const addresses[] = {first_byte(&call->receive),
+                                     has_send ? first_byte(&call->send) : NULL};
+    hier_memory* const memories[] = {&call->receive.memory, &call->send.memory};
+    hier_memory_inspect(has_send ? 2 : 1, addresses, memories);
+    call->own = mca_coll_hier_block_of(call, ompi_comm_rank(call->comm)).elements;
+    call->own.copies = call->send.copies;
 }
 
 int mca_coll_hier_size_mismatch(const mca_coll_hier_call_t* call)

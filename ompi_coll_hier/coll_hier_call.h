@@ -19,17 +19,6 @@ typedef struct {
     unsigned long long *calls, *fallbacks; /* counters: served here, and handed on */
 } mca_coll_hier_collective_t;
 
-/* Blocks that have different sizes, or do not lie one behind the other in rank order. */
-typedef struct {
-    const hier_block* packed;           /* where each rank's block is in a result without gaps */
-    hier_block* of_part;                /* memory for the bytes of each block that a part moves */
-    hier_counts_t counts;               /* elements of each block */
-    hier_displacements_t displacements; /* in extents */
-    void* base;                         /* from here on */
-    bool are_equal;                     /* all have the same number of bytes */
-    bool are_in_order;                  /* the elements lie one behind the other in rank order */
-} mca_coll_hier_shards_t;
-
 /* A rank's block of the result. */
 typedef struct {
     mca_coll_hier_elements_t elements;
@@ -40,7 +29,9 @@ struct mca_coll_hier_call_t {
     const mca_coll_hier_collective_t* collective;
     mca_coll_hier_module_t* module;
     struct ompi_communicator_t* comm;
+    hier_team* team; /* that serves the call */
     bool in_place;
+    bool in_background;                   /* the application may do something else meanwhile */
     mca_coll_hier_elements_t send;        /* unless in place */
     mca_coll_hier_elements_t receive;     /* of all ranks; `base` is that of the first element */
     mca_coll_hier_elements_t own;         /* the part of `receive` that is this rank's */
@@ -50,7 +41,12 @@ struct mca_coll_hier_call_t {
     size_t total;
 };
 
-/* Finds out once where the buffers are. */
+/* Fills in what both allgathers have: all but the receive counts and what follows from them. */
+void mca_coll_hier_describe(mca_coll_hier_call_t* call, const void* sbuf, size_t scount,
+                            struct ompi_datatype_t* sdtype, void* rbuf,
+                            struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
+                            mca_coll_base_module_t* module);
+/* Finds out once where the buffers are, and fills in `own`. */
 void mca_coll_hier_find_memory(mca_coll_hier_call_t* call);
 /* Counts a call of more than one rank. Threads may count on several communicators at once. */
 static inline void mca_coll_hier_count(const mca_coll_hier_call_t* call,
@@ -87,9 +83,12 @@ typedef enum {
     MCA_COLL_HIER_BY_NOBODY /* set-up broke off, and its messages may still come */
 } mca_coll_hier_server_t;
 mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call);
+/* The same for a call that returns before it has run. The first one begins the set-up of a team: by the team then means
+ * that the team serves the call if there will be one. */
+mca_coll_hier_server_t mca_coll_hier_choose_started(const mca_coll_hier_call_t* call);
 /* Chooses, counts, and lets the team serve the call: then `*rc` is the call's result. False: the fallback module has
  * to serve it. */
-bool mca_coll_hier_serve(const mca_coll_hier_call_t* call, int* rc);
+bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc);
 
 /* coll_hier_by_team.c */
 int mca_coll_hier_by_team(const mca_coll_hier_call_t* call);
@@ -97,6 +96,10 @@ int mca_coll_hier_by_team(const mca_coll_hier_call_t* call);
 /* coll_hier_fallback.c: `send` and `receive` are as the application gave them */
 int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
                               mca_coll_hier_buffer_t receive);
+/* The other ranks would wait for this one. */
+int mca_coll_hier_lacks_memory(struct ompi_communicator_t* comm);
+/* This rank cannot take part in a call that no team serves. */
+int mca_coll_hier_end_job(const mca_coll_hier_call_t* call, int error);
 
 END_C_DECLS
 #endif

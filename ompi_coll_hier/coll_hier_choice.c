@@ -4,7 +4,7 @@
  * All ranks must decide alike. So the decision uses only values that are equal on all ranks: the bytes
  * from each rank, the MCA variables, and the state of the team. Addresses, datatypes and kinds of memory
  * never decide. */
-#include "coll_hier_call.h"
+#include "coll_hier_request.h"
 
 #include "opal/util/output.h"
 
@@ -57,6 +57,7 @@ mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call)
     if (1 == ompi_comm_size(call->comm)) {
         return MCA_COLL_HIER_BY_FALLBACK;
     }
+    mca_coll_hier_wait_for_turn(module);
     if (MCA_COLL_HIER_FRESH == module->state && is_worth_a_team(module, call->total)) {
         mca_coll_hier_build_team(module, call->comm);
     }
@@ -70,6 +71,7 @@ mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call)
         }
         break;
     case MCA_COLL_HIER_FRESH:
+    case MCA_COLL_HIER_IN_SETUP:
     case MCA_COLL_HIER_REFUSED:
         break;
     }
@@ -79,11 +81,35 @@ mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call)
     return MCA_COLL_HIER_BY_FALLBACK;
 }
 
-bool mca_coll_hier_serve(const mca_coll_hier_call_t* call, int* rc)
+mca_coll_hier_server_t mca_coll_hier_choose_started(const mca_coll_hier_call_t* call)
+{
+    mca_coll_hier_module_t* module = call->module;
+    if (1 == ompi_comm_size(call->comm) || call->total < mca_coll_hier_component.min_bytes) {
+        return MCA_COLL_HIER_BY_FALLBACK;
+    }
+    if (MCA_COLL_HIER_FRESH == module->state) {
+        mca_coll_hier_begin_team(module, call->comm);
+    }
+    switch (module->state) {
+    case MCA_COLL_HIER_BROKEN:
+        return MCA_COLL_HIER_BY_NOBODY;
+    case MCA_COLL_HIER_REFUSED:
+        return MCA_COLL_HIER_BY_FALLBACK;
+    case MCA_COLL_HIER_READY:
+        return call->total > module->max_bytes ? MCA_COLL_HIER_BY_FALLBACK : MCA_COLL_HIER_BY_TEAM;
+    case MCA_COLL_HIER_FRESH:
+    case MCA_COLL_HIER_IN_SETUP:
+        break;
+    }
+    return MCA_COLL_HIER_BY_TEAM;
+}
+
+bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc)
 {
     switch (mca_coll_hier_choose(call)) {
     case MCA_COLL_HIER_BY_TEAM:
         mca_coll_hier_count(call, call->collective->calls);
+        call->team = call->module->team;
         *rc = mca_coll_hier_by_team(call);
         return true;
     case MCA_COLL_HIER_BY_NOBODY:

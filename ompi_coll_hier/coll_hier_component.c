@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "coll_hier.h"
+#include "coll_hier_request.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "ompi/proc/proc.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
+#include "opal/threads/thread_usage.h"
 #include "opal/util/output.h"
 
 #define TEXT_OF(number) #number
@@ -24,7 +29,7 @@ static int progress(void)
     if (OMPI_MPI_STATE_FINALIZE_STARTED <= ompi_mpi_state) {
         hier_quiesce();
     }
-    return hier_progress();
+    return hier_progress() + mca_coll_hier_progress_requests();
 }
 
 static int hier_open(void);
@@ -51,9 +56,17 @@ mca_coll_hier_component_t mca_coll_hier_component = {
     .output = -1,
 };
 
+/* A thread of hier's own may have something to say. Open MPI's output is not made for that, unless the application has
+ * threads itself. */
+static pthread_t thread_of_mpi;
+
 static void log_line(int level, const char* line)
 {
-    opal_output_verbose(level, mca_coll_hier_component.output, "coll:hier: %s", line);
+    if (opal_using_threads() || pthread_equal(pthread_self(), thread_of_mpi)) {
+        opal_output_verbose(level, mca_coll_hier_component.output, "coll:hier: %s", line);
+    } else if (level <= mca_coll_hier_component.verbose) {
+        fprintf(stderr, "[%ld] coll:hier: %s\n", (long)getpid(), line);
+    }
 }
 
 static int fault_of_params;
@@ -61,6 +74,8 @@ static int fault_of_params;
 static int hier_open(void)
 {
     hier_give_signals_back();
+    mca_coll_hier_open_requests();
+    thread_of_mpi = pthread_self();
     /* A process that refuses its settings must not tell others that it has hier. */
     fault_of_params = mca_coll_hier_read_params();
     mca_coll_hier_component.output = opal_output_open(NULL);
@@ -86,6 +101,7 @@ static int hier_close(void)
         opal_progress_unregister(progress);
     }
     hier_quiesce();
+    mca_coll_hier_close_requests();
     hier_finalize();
     mca_coll_hier_forget_answers();
     if (0 <= mca_coll_hier_component.output) {

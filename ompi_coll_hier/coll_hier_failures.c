@@ -35,7 +35,7 @@ void mca_coll_hier_end_if_broken(const mca_coll_hier_call_t* call)
     for (int rank = 0; rank < size; rank++) {
         is_dead[rank] = !ompi_comm_is_proc_active(call->comm, rank, false);
     }
-    hier_interrupt(call->module->team, is_dead);
+    hier_interrupt(call->team, is_dead);
     free(is_dead);
 }
 

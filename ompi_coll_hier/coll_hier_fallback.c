@@ -7,16 +7,22 @@
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
 
+int mca_coll_hier_lacks_memory(struct ompi_communicator_t* comm)
+{
+    opal_output(0, "coll:hier: rank %d has no memory for a call on %s: the job ends",
+                ompi_comm_rank(comm), comm->c_name);
+    return ompi_mpi_abort(comm, MPI_ERR_NO_MEM);
+}
+
 /* In a call of a stock module a rank cannot tell the others that it cannot take part: they would wait for it,
  * or return without its block. So the job ends. */
-static int end_job(const mca_coll_hier_call_t* call, int error)
+int mca_coll_hier_end_job(const mca_coll_hier_call_t* call, int error)
 {
-    opal_output(0,
-                "coll:hier: rank %d cannot copy its device memory for %s of %zu bytes a rank on "
-                "%s, which the "
-                "fallback module serves. No other rank can be told, so the job ends",
-                ompi_comm_rank(call->comm), call->collective->name, call->shard_bytes,
-                call->comm->c_name);
+    opal_output(
+        0,
+        "coll:hier: rank %d cannot send or copy its memory for %s of %zu bytes a rank on %s, "
+        "which no team serves. No other rank can be told, so the job ends",
+        ompi_comm_rank(call->comm), call->collective->name, call->shard_bytes, call->comm->c_name);
     return ompi_mpi_abort(call->comm, error);
 }
 
@@ -58,7 +64,7 @@ int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_bu
         rc = stage_receive(call, &result, &receive);
     }
     if (OMPI_SUCCESS != rc) {
-        return end_job(call, rc);
+        return mca_coll_hier_end_job(call, rc);
     }
     rc = call->collective->fallback(call, &send, &receive);
     mca_coll_hier_drop_type(&send);

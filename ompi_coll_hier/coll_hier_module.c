@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "coll_hier.h"
+#include "coll_hier_request.h"
+#include "coll_hier_setup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +27,15 @@ static void clean_up(mca_coll_hier_module_t* module)
     if (OMPI_MPI_STATE_FINALIZE_STARTED <= ompi_mpi_state) {
         hier_quiesce();
     }
+    mca_coll_hier_forget_requests(module);
+    mca_coll_hier_break_off_setup(module->setup);
+    module->setup = NULL;
     hier_team_destroy(module->team);
     module->team = NULL;
     mca_coll_hier_drop_copies(&module->send_copies);
     mca_coll_hier_drop_copies(&module->receive_copies);
-    free(module->blocks);
-    module->blocks = NULL;
+    free(module->shards.packed);
+    module->shards.packed = NULL;
 #if !HIER_MODULE_INSTALLS
     if (NULL != module->fallback_allgather_module) {
         OBJ_RELEASE(module->fallback_allgather_module);
@@ -62,6 +66,9 @@ mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* com
     module->super.coll_module_enable = hier_enable;
     module->super.coll_module_disable = hier_disable;
     module->super.coll_allgather = mca_coll_hier_allgather;
+#define OFFER(name) module->super.coll_##name = mca_coll_hier_##name;
+    MCA_COLL_HIER_STARTED(OFFER)
+#undef OFFER
     mca_coll_hier_offer_others(module);
     return &module->super;
 }
@@ -100,6 +107,11 @@ static int hier_enable(mca_coll_base_module_t* module, struct ompi_communicator_
     hier->fallback_allgather_module = comm->c_coll->coll_allgather_module;
 #if HIER_MODULE_INSTALLS
     MCA_COLL_INSTALL_API(comm, allgather, mca_coll_hier_allgather, module, "hier");
+#define INSTALL(name)                                                                              \
+    MCA_COLL_SAVE_API(comm, name, hier->previous_##name, hier->previous_##name##_module, "hier");  \
+    MCA_COLL_INSTALL_API(comm, name, mca_coll_hier_##name, module, "hier");
+    MCA_COLL_HIER_STARTED(INSTALL)
+#undef INSTALL
 #else
     OBJ_RETAIN(hier->fallback_allgather_module); /* the communicator is about to release it */
 #endif
@@ -120,6 +132,13 @@ static int hier_disable(mca_coll_base_module_t* module, struct ompi_communicator
         MCA_COLL_INSTALL_API(comm, allgatherv, hier->fallback_allgatherv,
                              hier->fallback_allgatherv_module, "hier");
     }
+#define RESTORE(name)                                                                              \
+    if (comm->c_coll->coll_##name##_module == module) {                                            \
+        MCA_COLL_INSTALL_API(comm, name, hier->previous_##name, hier->previous_##name##_module,    \
+                             "hier");                                                              \
+    }
+    MCA_COLL_HIER_STARTED(RESTORE)
+#undef RESTORE
 #else
     (void)comm;
 #endif

@@ -30,8 +30,6 @@ BEGIN_C_DECLS
     ROW(scatter)                                                                                   \
     ROW(scatterv)
 #define MCA_COLL_HIER_REFUSED(ROW)                                                                 \
-    ROW(iallgather)                                                                                \
-    ROW(iallgatherv)                                                                               \
     ROW(iallreduce)                                                                                \
     ROW(ialltoall)                                                                                 \
     ROW(ialltoallv)                                                                                \
@@ -46,8 +44,6 @@ BEGIN_C_DECLS
     ROW(iscan)                                                                                     \
     ROW(iscatter)                                                                                  \
     ROW(iscatterv)                                                                                 \
-    ROW(allgather_init)                                                                            \
-    ROW(allgatherv_init)                                                                           \
     ROW(allreduce_init)                                                                            \
     ROW(alltoall_init)                                                                             \
     ROW(alltoallv_init)                                                                            \

@@ -18,7 +18,7 @@ static bool is_usable(const mca_coll_hier_call_t* call, const mca_coll_hier_elem
     ptrdiff_t offset;
     const bool is_usable =
         mca_coll_hier_is_dense(elements->type, elements->count, &offset) &&
-        (elements->memory.is_reachable || hier_team_takes_device_memory(call->module->team));
+        (elements->memory.is_reachable || hier_team_takes_device_memory(call->team));
     *start = mca_coll_hier_at(elements->base, offset);
     return is_usable;
 }
@@ -26,11 +26,12 @@ static bool is_usable(const mca_coll_hier_call_t* call, const mca_coll_hier_elem
 /* Devices reach each other's memory faster than the host's memory. But on NVIDIA a kernel of the driver packs
  * inside a device, and for small blocks it takes longer than a copy engine. So device memory is borrowed
  * only where few large copies pack the elements. */
-static bool borrow_on_device(mca_coll_hier_module_t* module,
+static bool borrow_on_device(const mca_coll_hier_call_t* call,
                              const mca_coll_hier_elements_t* elements, size_t bytes,
                              mca_coll_hier_staging_t* staging)
 {
-    if (module->lacks_device_memory || !hier_team_takes_device_memory(module->team) ||
+    mca_coll_hier_module_t* module = call->module;
+    if (module->lacks_device_memory || !hier_team_takes_device_memory(call->team) ||
         bytes > HIER_MAX_LENT || bytes > mca_coll_hier_bytes_of(elements) ||
         !mca_coll_hier_is_regular(elements, bytes)) {
         return false;
@@ -43,7 +44,7 @@ static bool borrow_on_device(mca_coll_hier_module_t* module,
 static int stage_device(const mca_coll_hier_run_t* run, const mca_coll_hier_elements_t* elements,
                         size_t bytes, mca_coll_hier_place_t* place)
 {
-    return borrow_on_device(run->call->module, elements, bytes, &place->staging)
+    return borrow_on_device(run->call, elements, bytes, &place->staging)
                ? OMPI_SUCCESS
                : mca_coll_hier_borrow(&place->staging, HIER_STAGING_PINNED, bytes);
 }

@@ -146,8 +146,6 @@ static bool is_refused(const void* send, const void* receive, comm_t comm, int i
 #define SCATTER_SEND AT_ROOT(0 < send_count ? send : NULL)
 #define SCATTER_RECEIVE 0 < count ? receive : NULL
 
-DEFINE(iallgather, EQUAL, STARTED)
-DEFINE(iallgatherv, ALLGATHERV, STARTED)
 DEFINE(iallreduce, REDUCTION, STARTED)
 DEFINE(ialltoall, EQUAL, STARTED)
 DEFINE(ialltoallv, ALLTOALLV, STARTED)
@@ -163,8 +161,6 @@ DEFINE(iscan, REDUCTION, STARTED)
 DEFINE(iscatter, SCATTER, STARTED)
 DEFINE(iscatterv, SCATTERV, STARTED)
 
-DEFINE(allgather_init, EQUAL, PERSISTENT)
-DEFINE(allgatherv_init, ALLGATHERV, PERSISTENT)
 DEFINE(allreduce_init, REDUCTION, PERSISTENT)
 DEFINE(alltoall_init, EQUAL, PERSISTENT)
 DEFINE(alltoallv_init, ALLTOALLV, PERSISTENT)

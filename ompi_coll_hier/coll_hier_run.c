@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-int mca_coll_hier_begin_run(mca_coll_hier_run_t* run, const mca_coll_hier_call_t* call)
+int mca_coll_hier_begin_run(mca_coll_hier_run_t* run)
 {
-    *run = (mca_coll_hier_run_t){.call = call};
-    run->part = hier_team_part_bytes(call->module->team, call->collective->id, call->largest);
+    const mca_coll_hier_call_t* call = run->call;
+    run->part = hier_team_part_bytes(call->team, call->collective->id, call->largest);
     const int rc = mca_coll_hier_place_receive(run);
     return OMPI_SUCCESS == rc ? mca_coll_hier_place_send(run) : rc;
 }
@@ -66,7 +66,7 @@ static void set_result(const mca_coll_hier_run_t* run, hier_call* args)
     }
 }
 
-int mca_coll_hier_start_part(mca_coll_hier_run_t* run, int* code)
+int mca_coll_hier_start_part(mca_coll_hier_run_t* run)
 {
     const mca_coll_hier_call_t* call = run->call;
     const size_t left = call->largest - run->first;
@@ -77,7 +77,8 @@ int mca_coll_hier_start_part(mca_coll_hier_run_t* run, int* code)
     hier_call args = {.collective = call->collective->id,
                       .bytes = run->bytes,
                       .stride = call->largest,
-                      .in_place = in_place};
+                      .in_place = in_place,
+                      .in_background = call->in_background};
     set_result(run, &args);
     /* The part's bytes are alone in memory that was borrowed for a part. */
     const bool is_alone = NULL != run->send.streams;
@@ -86,7 +87,7 @@ int mca_coll_hier_start_part(mca_coll_hier_run_t* run, int* code)
     const bool is_packed = NULL != run->send.streams && 0 < own.bytes;
     const int rc = is_packed ? pack_part(run, (char*)args.send.base, own.bytes) : OMPI_SUCCESS;
     if (OMPI_SUCCESS == rc) {
-        *code = hier_start(call->module->team, &args, &run->request);
+        run->code = hier_start(call->team, &args, &run->request);
     }
     return rc;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The team of a communicator: made at its first call that is worth it. */
-#include "coll_hier.h"
+#include "coll_hier_setup.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/coll/base/coll_tags.h"
@@ -83,28 +84,38 @@ static void report_refusal(const struct ompi_communicator_t* comm, const char* c
 
 static void keep_alive(void) { opal_progress(); }
 
-void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
+void mca_coll_hier_plan_team(struct ompi_communicator_t* comm, mca_coll_hier_plan_t* plan)
 {
-    char name[MPI_MAX_OBJECT_NAME + 32];
-    name_team(comm, name, sizeof name);
-    const hier_bootstrap bootstrap = {comm, ompi_comm_rank(comm),    ompi_comm_size(comm), exchange,
-                                      name, mca_coll_hier_is_present};
-    hier_config config = mca_coll_hier_component.config;
-    config.progress = keep_alive;
-    config.tcp_include = told_to_tcp("if_include");
-    config.tcp_exclude = told_to_tcp("if_exclude");
-    config.messages = mca_pml_base_selected_component.pmlm_version.mca_component_name;
+    name_team(comm, plan->name, sizeof plan->name);
+    plan->config = mca_coll_hier_component.config;
+    plan->config.device = hier_device_of_thread();
+    plan->config.tcp_include = told_to_tcp("if_include");
+    plan->config.tcp_exclude = told_to_tcp("if_exclude");
+    plan->config.messages = mca_pml_base_selected_component.pmlm_version.mca_component_name;
+    plan->bootstrap = (hier_bootstrap){
+        .rank = ompi_comm_rank(comm), .size = ompi_comm_size(comm), .name = plan->name};
+}
 
-    const int rc = hier_team_create(&config, &bootstrap, &module->team);
-    if (HIER_ERR_PEER == rc) {
-        module->state = MCA_COLL_HIER_BROKEN;
+/* Tells how the set-up has ended. */
+static void tell(struct ompi_communicator_t* comm, int code, const hier_team* team)
+{
+    if (0 != ompi_comm_rank(comm)) {
         return;
     }
-    if (HIER_OK != rc) {
-        module->state = MCA_COLL_HIER_REFUSED;
-        if (0 == ompi_comm_rank(comm)) {
-            report_refusal(comm, hier_strerror(rc));
-        }
+    if (HIER_OK == code) {
+        opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: communicator %s: %s",
+                            comm->c_name, hier_team_description(team));
+    } else if (HIER_ERR_PEER != code) {
+        report_refusal(comm, hier_strerror(code));
+    }
+}
+
+/* The module has a team, or none, from now on. `code`: what hier_team_create has returned. */
+static void take_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm, int code)
+{
+    tell(comm, code, module->team);
+    if (HIER_OK != code) {
+        module->state = HIER_ERR_PEER == code ? MCA_COLL_HIER_BROKEN : MCA_COLL_HIER_REFUSED;
         return;
     }
     module->state = MCA_COLL_HIER_READY;
@@ -114,8 +125,54 @@ void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_commun
                                    : hier_team_min_bytes(module->team, i);
     }
     module->max_bytes = hier_team_max_bytes(module->team);
-    if (0 == ompi_comm_rank(comm)) {
-        opal_output_verbose(1, mca_coll_hier_component.output, "coll:hier: communicator %s: %s",
-                            comm->c_name, hier_team_description(module->team));
+}
+
+static int create(mca_coll_hier_plan_t* plan, struct ompi_communicator_t* comm, hier_team** team)
+{
+    plan->config.progress = keep_alive;
+    plan->bootstrap.context = comm;
+    plan->bootstrap.exchange = exchange;
+    plan->bootstrap.is_present = mca_coll_hier_is_present;
+    return hier_team_create(&plan->config, &plan->bootstrap, team);
+}
+
+void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
+{
+    mca_coll_hier_plan_t plan;
+    mca_coll_hier_plan_team(comm, &plan);
+    take_team(module, comm, create(&plan, comm, &module->team));
+}
+
+int mca_coll_hier_build_own_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm,
+                                 hier_team** team)
+{
+    mca_coll_hier_plan_t plan;
+    mca_coll_hier_plan_team(comm, &plan);
+    const size_t end = strlen(plan.name);
+    snprintf(plan.name + end, sizeof plan.name - end, " request %u", module->own_teams++);
+    const int code = create(&plan, comm, team);
+    tell(comm, code, *team);
+    return code;
+}
+
+/* The others would wait for a rank that has no thread. So it waits for them, and may then block. */
+void mca_coll_hier_begin_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
+{
+    module->setup = mca_coll_hier_begin_setup(comm);
+    if (NULL == module->setup) {
+        opal_output(0, "coll:hier: no thread for the set-up of %s: this call waits for other ranks",
+                    comm->c_name);
+        mca_coll_hier_build_team(module, comm);
+        return;
+    }
+    module->state = MCA_COLL_HIER_IN_SETUP;
+}
+
+void mca_coll_hier_move_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
+{
+    int code = HIER_OK;
+    if (mca_coll_hier_move_setup(module->setup, &code, &module->team)) {
+        module->setup = NULL;
+        take_team(module, comm, code);
     }
 }

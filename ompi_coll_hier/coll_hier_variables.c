@@ -57,6 +57,11 @@ mca_coll_hier_number_row_t mca_coll_hier_number_rows[] = {
      "memory "
      "of the host; 0: they are left alone",
      false, NULL},
+    {"progress_thread", COUNT, &self->config.progress_thread, 0, 0, 1, OPAL_INFO_LVL_4,
+     "1: a thread of each process moves nonblocking and persistent calls while the application "
+     "computes; it sleeps while no call runs, and wants a core that is not busy; 0: calls move "
+     "inside calls of MPI",
+     false, NULL},
     {"trace_call", COUNT, &self->config.trace_call, 10, 0, 1 << 30, OPAL_INFO_LVL_5,
      "Which call of each communicator coll_hier_trace records, counting from 1 those that "
      "coll/hier serves; 0: every one",

@@ -69,7 +69,9 @@ typedef struct hier_config {
     const char*
         tuning_file; /* hier_load_tuning reads it; "" or NULL: none. Ranks with different files use
                               * none of their choices */
-    const char* caller;    /* name and version, for traces */
+    const char* caller;  /* name and version, for traces */
+    int progress_thread; /* 1: a thread of hier's own moves calls that run in the background */
+    int device; /* this rank's GPU, as hier_device_of_thread says, where the process has used no device memory yet */
     size_t staging_kept;   /* bytes of staging memory that the process keeps between calls */
     size_t staging_window; /* bytes of staging memory that a call of a team uses at most, as far as
                             * hier_team_part_bytes can see to it */
@@ -99,7 +101,7 @@ typedef struct hier_bootstrap {
 /* UCX takes signal handlers when it is loaded with this library. This puts the earlier ones back. */
 void hier_give_signals_back(void);
 
-/* Before anything else: takes the settings that concern the process. */
+/* Before anything else: takes the settings that concern the process. hier_finalize ends the progress thread. */
 void hier_init(const hier_config* config);
 
 /* Reads hier_config's tuning_file, for all teams of the process. Before the first one.
@@ -185,7 +187,8 @@ typedef struct hier_call {
      * one's, and `stride` that of the whole call's largest block, or 0 if this is the whole call. hier_start copies
      * them. */
     const hier_block* blocks;
-    int in_place;     /* 1: `send` is a part of `recv` */
+    int in_place;      /* 1: `send` is a part of `recv` */
+    int in_background; /* 1: the caller does not wait for the call, and hier's thread is to move it */
     hier_buffer send; /* not written, unless in place */
     hier_buffer recv;
 } hier_call;
@@ -218,6 +221,8 @@ int hier_progress(void);
 int hier_progress_team(hier_team* team);
 /* Peers may leave from now on: only calls send to them any more. Local. */
 void hier_quiesce(void);
+/* The device that the calling thread uses; 0 if it has chosen none; -1: the process uses no GPU. */
+int hier_device_of_thread(void);
 /* After the last team is gone: releases what the process shares (network workers and connections).
  * Local. */
 void hier_finalize(void);

@@ -11,6 +11,7 @@
 
 #include "api/guard.hpp"
 #include "api/progress_engine.hpp"
+#include "api/progress_thread.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "coll/registry.hpp"
@@ -104,6 +105,7 @@ void hier_init(const hier_config* config)
     hier::StagingBudget::instance().set_limit(config->staging_kept);
     hier::gpu::let_peers_write(config->gpu_peers != HIER_GPU_PEERS_OFF);
     hier::gpu::let_kernels_run(config->kernels != 0);
+    if (config->progress_thread != 0) hier::ProgressThread::instance().start();
 }
 
 int hier_load_tuning(const hier_config* config)
@@ -177,6 +179,7 @@ int hier_start(hier_team* team, const hier_call* call, hier_request** request)
         const hier::Status status = hier::ProgressEngine::instance().start(
             team->team, [&] { return call_of(*call, team->team.size()); }, started);
         *request = reinterpret_cast<hier_request*>(started);
+        if (call->in_background != 0) hier::ProgressThread::instance().wake();
         return hier::code_of(status);
     });
 }
@@ -218,6 +221,7 @@ void hier_quiesce(void) { hier::quiesce_networks(); }
 void hier_finalize(void)
 {
     (void)hier::guarded(HIER_OK, [] {
+        hier::ProgressThread::instance().stop();
         hier::finalize_networks();
         hier::PeerMappings::instance().clear();
         hier::PeerVmmSegments::instance().clear();

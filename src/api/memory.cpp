@@ -50,6 +50,14 @@ void hier_memory_inspect(size_t count, const void* const addresses[], hier_memor
     for (size_t i = 0; i < count; i++) inspect(inspector, addresses[i], memories[i]);
 }
 
+int hier_device_of_thread(void)
+{
+    return hier::guarded(-1, [] {
+        const hier::gpu::Runtime* runtime = hier::gpu::runtime();
+        return runtime == nullptr ? -1 : runtime->current_device();
+    });
+}
+
 int hier_memory_copy(const hier_strided_copy* wanted, size_t count)
 {
     return hier::guarded(HIER_ERR_TRANSPORT, [&] {

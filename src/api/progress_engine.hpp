@@ -38,6 +38,8 @@ public:
     int progress();
     // The same for one team. A thread that waits for a call spends most of its passes here.
     int progress(Team& team);
+    // Does any team run a call? Without a lock.
+    bool is_busy() const { return count_.load(std::memory_order_relaxed) > 0; }
     // The team is going away. Waits for a thread that is moving it.
     void forget(Team& team);
 

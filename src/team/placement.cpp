@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "team/placement.hpp"
 
+#include <algorithm>
+
 #include "gpu/runtime.hpp"
 #include "node/host/cma_trial.hpp"
 #include "topology/discovery.hpp"
@@ -24,7 +26,7 @@ std::string describe_nics(const NetworkTraits& network, const Position& rank)
 
 }  // namespace
 
-PeerRecord own_record()
+PeerRecord own_record(int device_of_thread)
 {
     PeerRecord self = discover_self();
     const CmaTarget target = own_cma_target();
@@ -34,7 +36,7 @@ PeerRecord own_record()
     if (runtime == nullptr) return self;
     self.devices = static_cast<std::int16_t>(runtime->devices());
     const int used = gpu::used_device();
-    const int device = used >= 0 ? used : runtime->current_device();
+    const int device = used >= 0 ? used : std::max(device_of_thread, 0);
     self.gpu_turns = runtime->gives_turns(device) ? 1 : 0;
     self.has_kernels = gpu::may_use_kernels() && runtime->has_kernels(device) ? 1 : 0;
     self.gpu = position_of_pci(runtime->pci_address(device));

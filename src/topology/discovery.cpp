@@ -160,6 +160,23 @@ int numa_nodes()
     return machine() != nullptr ? hwloc_get_nbobjs_by_type(machine(), HWLOC_OBJ_NUMANODE) : 0;
 }
 
+void leave_core()
+{
+    (void)discover_self();  // asks where all threads of the process are bound, so it comes first
+    hwloc_topology_t topology = machine();
+    if (topology == nullptr) return;
+    using Bitmap = std::unique_ptr<std::remove_pointer_t<hwloc_bitmap_t>, BitmapFree>;
+    const Bitmap cores(hwloc_bitmap_alloc());
+    const Bitmap nodes(hwloc_bitmap_alloc());
+    if (!cores || !nodes || hwloc_get_cpubind(topology, cores.get(), HWLOC_CPUBIND_THREAD) != 0)
+        return;
+    hwloc_cpuset_to_nodeset(topology, cores.get(), nodes.get());
+    hwloc_cpuset_from_nodeset(topology, cores.get(), nodes.get());
+    hwloc_bitmap_and(cores.get(), cores.get(), hwloc_topology_get_allowed_cpuset(topology));
+    if (hwloc_bitmap_iszero(cores.get()) == 0)
+        (void)hwloc_set_cpubind(topology, cores.get(), HWLOC_CPUBIND_THREAD);
+}
+
 bool place_memory(void* memory, std::size_t bytes, int numa)
 {
     return machine() != nullptr && place_memory(machine(), memory, bytes, numa);

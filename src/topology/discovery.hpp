@@ -25,6 +25,8 @@ Machine this_machine();
 // The functions of topology/locality.hpp for this machine.
 Position position_of_pci(const std::string& address);
 int numa_nodes();  // 0: not known
+// Lets the calling thread run on all cores of the NUMA nodes to which it is bound.
+void leave_core();
 bool place_memory(void* memory, std::size_t bytes, int numa);
 
 }  // namespace hier

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls that return before they have run: MPI_Iallgather, MPI_Allgather_init, and the same with a v.
+ *
+ * A communicator's team takes its calls in the same order on all ranks. So nonblocking calls form a line:
+ *
+ *     turn 7            turn 8                      turn 9            a blocking call
+ *     all its parts     the first part runs,        waits             waits until turn 9 has started
+ *     have started      others have not started
+ *
+ * Ranks know at different times how the set-up of the team ends. Then a call is served by messages if there is no
+ * team, and not by another module: that one would count its nonblocking calls, on each rank differently.
+ *
+ * Persistent requests may be started in any order, and in another one on each rank. So each has a team of its own,
+ * which MPI_Allgather_init makes. */
+#ifndef MCA_COLL_HIER_REQUEST_H
+#define MCA_COLL_HIER_REQUEST_H
+
+#include "coll_hier_messages.h"
+#include "coll_hier_run.h"
+
+#include "ompi/mca/coll/base/coll_base_util.h"
+
+BEGIN_C_DECLS
+
+typedef struct mca_coll_hier_request_t {
+    /* There Open MPI keeps the datatypes until the call is over. */
+    ompi_coll_base_nbc_request_t super;
+    mca_coll_hier_call_t call;
+    mca_coll_hier_shards_t shards; /* of MPI_Iallgatherv */
+    mca_coll_hier_copies_t *send_copies, *receive_copies;
+    hier_team* own_team; /* of a persistent request; NULL: it goes by messages */
+    struct mca_coll_hier_request_t* next_owner; /* the next request with a team */
+    int tag;                                    /* of the messages */
+    unsigned turn;
+    bool is_in_line; /* the turn has not been passed on */
+    enum {
+        MCA_COLL_HIER_WAITS,
+        MCA_COLL_HIER_WITH_TEAM,
+        MCA_COLL_HIER_WITH_MESSAGES,
+        MCA_COLL_HIER_ENDED
+    } state;
+    mca_coll_hier_run_t run;
+    mca_coll_hier_messages_t messages;
+    int rc;
+} mca_coll_hier_request_t;
+
+/* With the component. */
+void mca_coll_hier_open_requests(void);
+void mca_coll_hier_close_requests(void);
+
+/* NULL: there is no memory, and the job ends. */
+mca_coll_hier_request_t* mca_coll_hier_new_request(struct ompi_communicator_t* comm);
+/* Starts request->call, whose arguments have been filled in. `*handle` is what the application gets. */
+int mca_coll_hier_start_once(mca_coll_hier_request_t* request, ompi_request_t** handle);
+/* The same for a call that MPI_Start starts. Waits for the other ranks. */
+int mca_coll_hier_make_persistent(mca_coll_hier_request_t* request, ompi_request_t** handle);
+/* Moves all started calls of the process. Returns how many are over. */
+int mca_coll_hier_progress_requests(void);
+/* A blocking call waits here, until all calls that were started before it have been given to the team. */
+void mca_coll_hier_wait_for_turn(const mca_coll_hier_module_t* module);
+/* The communicator is going away. Its calls never end. */
+void mca_coll_hier_forget_requests(const mca_coll_hier_module_t* module);
+
+END_C_DECLS
+#endif
