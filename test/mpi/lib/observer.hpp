@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tells who served a call of MPI_Allgather or MPI_Allgatherv, by the component's counters before
-// and after the call.
+// Tells who served a call of MPI_Allgather, MPI_Allgatherv or their like, by the component's counters
+// before and after the call.
 //
 // A right result alone proves nothing about the component, because the fallback module gives the same result.
 #pragma once
@@ -13,10 +13,39 @@
 
 namespace hier_test {
 
-// The collectives that hier serves.
-enum class Counted { allgather, allgatherv };
-inline constexpr const char* names_of_counted[] = {"allgather", "allgatherv"};
+// The collectives that hier serves, and how they are called.
+enum class Collective { allgather, allgatherv };
+enum class Manner { blocking, nonblocking, persistent };
+
+// What has counters of its own. A persistent call counts at each start.
+enum class Counted {
+    allgather,
+    allgatherv,
+    iallgather,
+    iallgatherv,
+    allgather_init,
+    allgatherv_init
+};
+inline constexpr const char* names_of_counted[] = {
+    "allgather", "allgatherv", "iallgather", "iallgatherv", "allgather_init", "allgatherv_init"};
 inline constexpr std::size_t number_of_counted = std::size(names_of_counted);
+
+constexpr Counted counted(Collective collective, Manner manner)
+{
+    return static_cast<Counted>(2 * static_cast<int>(manner) + static_cast<int>(collective));
+}
+constexpr Manner manner_of(Counted which)
+{
+    return static_cast<Manner>(static_cast<int>(which) / 2);
+}
+constexpr Collective collective_of(Counted which)
+{
+    return static_cast<Collective>(static_cast<int>(which) % 2);
+}
+constexpr const char* name_of(Counted which)
+{
+    return names_of_counted[static_cast<std::size_t>(which)];
+}
 
 // The component's counters, two for each collective, read through the MPI tools interface.
 class Counters {
@@ -29,12 +58,12 @@ public:
     Counters()
     {
         int provided = 0;
-        usable_ = MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) == MPI_SUCCESS &&
-                  MPI_T_pvar_session_create(&session_) == MPI_SUCCESS;
+        is_open_ = MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) == MPI_SUCCESS &&
+                   MPI_T_pvar_session_create(&session_) == MPI_SUCCESS;
         for (std::size_t i = 0; i < number_of_counted; ++i) {
             const std::string name = std::string("coll_hier_") + names_of_counted[i];
-            usable_ = usable_ && open(name + "_calls", &handles_[i].served) &&
-                      open(name + "_fallbacks", &handles_[i].fallbacks);
+            handles_[i].usable = is_open_ && open(name + "_calls", &handles_[i].served) &&
+                                 open(name + "_fallbacks", &handles_[i].fallbacks);
         }
     }
     ~Counters() = default;  // the handles stay until the program ends
@@ -43,23 +72,23 @@ public:
     Counters& operator=(const Counters&) = delete;
     Counters& operator=(Counters&&) = delete;
 
-    bool usable() const { return usable_; }
+    bool usable(Counted which) const { return is_open_ && handles_of(which).usable; }
 
     // Ends the use of the tools interface. Before that, MPI_Finalize would leave the components open.
     void close()
     {
-        if (usable_) {
+        if (is_open_) {
             MPI_T_pvar_session_free(&session_);
             MPI_T_finalize();
         }
-        usable_ = false;
+        is_open_ = false;
     }
 
     Values read(Counted which) const
     {
         Values values;
-        const Handles& handles = handles_[static_cast<std::size_t>(which)];
-        if (usable_) {
+        const Handles& handles = handles_of(which);
+        if (usable(which)) {
             MPI_T_pvar_read(session_, handles.served, &values.served);
             MPI_T_pvar_read(session_, handles.fallbacks, &values.fallbacks);
         }
@@ -68,9 +97,15 @@ public:
 
 private:
     struct Handles {
+        bool usable;
         MPI_T_pvar_handle served;
         MPI_T_pvar_handle fallbacks;
     };
+
+    const Handles& handles_of(Counted which) const
+    {
+        return handles_[static_cast<std::size_t>(which)];
+    }
 
     bool open(const std::string& name, MPI_T_pvar_handle* handle)
     {
@@ -82,7 +117,7 @@ private:
                count == 1;
     }
 
-    bool usable_ = false;
+    bool is_open_ = false;
     MPI_T_pvar_session session_{};
     Handles handles_[number_of_counted]{};
 };
@@ -108,7 +143,7 @@ public:
         }
         min_bytes_ = session.number("min-bytes", 0);
         if (expect_ == Expect::hier || expect_ == Expect::fallback) {
-            session.check(counters_.usable(),
+            session.check(counters_.usable(Counted::allgather),
                           "no counters coll_hier_allgather_calls and their like: the component is "
                           "not loaded (see OMPI_MCA_mca_base_component_path)");
         }
@@ -162,15 +197,17 @@ public:
         expect_ = Expect::any;
     }
 
-    // Checks several calls of MPI_Allgather that cannot be observed one by one.
-    void compare_totals(Counters::Values before, unsigned long long calls)
+    // Checks several calls that cannot be observed one by one.
+    void compare_totals(Counters::Values before, unsigned long long calls,
+                        Counted which = Counted::allgather)
     {
-        const Counters::Values after = read();
+        const Counters::Values after = read(which);
         const unsigned long long served = after.served - before.served;
         const unsigned long long fallbacks = after.fallbacks - before.fallbacks;
         if (expect_ == Expect::hier) {
             session_.check(served == calls && fallbacks == 0,
-                           "%llu calls: %llu served, %llu handed on", calls, served, fallbacks);
+                           "%llu calls of %s: %llu served, %llu handed on", calls, name_of(which),
+                           served, fallbacks);
         }
     }
 

@@ -69,115 +69,48 @@ Blocks place_blocks(const Shape& shape, const Form& form, Random& random)
     return draw_blocks(random, shares, form);
 }
 
-class Allgatherv {
-public:
-    Allgatherv(const Setting& setting, Shape shape, Random& local)
-        : setting_(setting), shape_(std::move(shape)), ranks_(size_of(setting.comm)),
-          rank_(rank_of(setting.comm)),
-          types_(setting.own_types ? local.next() : shape_.types_of_all),
-          receive_form_(draw_form_of(shape_, types_)),
-          places_(shape_.placing.value_or(local.next())),
-          receive_(setting.arena, receive_form_.layout,
-                   place_blocks(shape_, receive_form_, places_), local)
-    {
-        const Content mine = content_of(rank_);
-        if (shape_.in_place) {
-            receive_.put(rank_, mine);
-        } else {
-            send_.emplace(setting.arena, send_form(), 1, local);
-            send_->put(0, mine);
-            send_->upload();
-        }
-        receive_.upload();
+// Where a stock module may serve, all ranks send items of one type. Open MPI 4.1's coll/tuned
+// chooses an algorithm by the size of the sender's items, so ranks with other types would not
+// choose alike.
+Form draw_send_form(const Shape& shape, const Setting& setting, Random& types)
+{
+    const int rank = rank_of(setting.comm);
+    const std::size_t units = shape.shares.units_of(rank);
+    if (setting.own_types && units > 0 && types.one_in(2)) {
+        return draw_form(types, shape.signature, units, 1);
     }
-
-    std::string text() const
-    {
-        std::string sizes;
-        for (const std::size_t size : shape_.sizes()) {
-            sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
-        }
-        return std::string("allgatherv (") + shape_.shares.name + ") of " + sizes + " bytes on " +
-               std::to_string(ranks_) + " ranks, " + (send_ ? send_->text() : "in place") + " to " +
-               receive_.text();
+    Form form = draw_form_of(shape, types);
+    if (shape.shares.total() > 0) {
+        form.items *= static_cast<int>(shape.shares.quanta[static_cast<std::size_t>(rank)]);
     }
-
-    int call()
-    {
-        const Blocks& to = receive_.blocks();
-        return send_ ? MPI_Allgatherv(send_->address(), send_->count(), send_->type(),
-                                      receive_.address(), to.items.data(), to.displacements.data(),
-                                      receive_.type(), setting_.comm)
-                     : MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, receive_.address(),
-                                      to.items.data(), to.displacements.data(), receive_.type(),
-                                      setting_.comm);
-    }
-
-    // What is wrong after the call, or "".
-    std::string check()
-    {
-        if (setting_.is_corrupt) receive_.corrupt();
-        const std::string opinion =
-            shape_.asked_root < 0
-                ? ""
-                : second_opinion(setting_.comm, send_ ? *send_ : receive_, send_ ? 0 : rank_,
-                                 shape_.sizes(), shape_.asked_root, setting_.drawn.pattern());
-        for (int rank = 0; rank < ranks_; ++rank) {
-            receive_.put(rank, content_of(rank));
-        }
-        const std::string received = receive_.difference();
-        const std::string sent = send_ ? send_->difference() : "";
-        return !received.empty() ? "receive buffer, " + received
-               : !sent.empty()   ? "send buffer, " + sent
-                                 : opinion;
-    }
-
-private:
-    Content content_of(int rank) const
-    {
-        return Pattern(rank, setting_.drawn.pattern()).bytes(shape_.bytes_of(rank));
-    }
-
-    // Where a stock module may serve, all ranks send items of one type. Open MPI 4.1's coll/tuned
-    // chooses an algorithm by the size of the sender's items, so ranks with other types would not
-    // choose alike.
-    Form send_form()
-    {
-        const std::size_t units = shape_.shares.units_of(rank_);
-        if (setting_.own_types && units > 0 && types_.one_in(2)) {
-            return draw_form(types_, shape_.signature, units, 1);
-        }
-        Form form = draw_form_of(shape_, types_);
-        if (shape_.shares.total() > 0) {
-            form.items *= static_cast<int>(shape_.shares.quanta[static_cast<std::size_t>(rank_)]);
-        }
-        return form;
-    }
-
-    const Setting& setting_;
-    Shape shape_;
-    int ranks_;
-    int rank_;
-    Random types_;
-    Form receive_form_;
-    Random places_;
-    TypedBuffer receive_;
-    std::optional<TypedBuffer> send_;
-};
+    return form;
+}
 
 }  // namespace
 
+std::unique_ptr<Operation> draw_allgatherv(const Setting& setting, Random& common, Random& local)
+{
+    const Shape shape = draw_shape(common, setting);
+    Random types(setting.own_types ? local.next() : shape.types_of_all);
+    const Form form = draw_form_of(shape, types);
+    Random places(shape.placing.value_or(local.next()));
+    auto receive = std::make_unique<TypedBuffer>(setting.arena, form.layout,
+                                                 place_blocks(shape, form, places), local);
+    std::unique_ptr<TypedBuffer> send;
+    if (!shape.in_place) {
+        send = std::make_unique<TypedBuffer>(setting.arena, draw_send_form(shape, setting, types),
+                                             1, local);
+    }
+    auto operation = std::make_unique<Operation>(
+        Collective::allgatherv, setting.comm, shape.sizes(), std::move(receive), std::move(send));
+    operation->ask(shape.asked_root);
+    operation->name_shape(shape.shares.name);
+    return operation;
+}
+
 Outcome run_allgatherv(const Setting& setting, Random& common, Random& local)
 {
-    Shape shape = draw_shape(common, setting);
-    const bool is_empty = shape.shares.total() == 0;
-    Allgatherv allgatherv(setting, std::move(shape), local);
-    Outcome outcome;
-    outcome.text = allgatherv.text();
-    outcome.status = allgatherv.call();
-    if (outcome.status == MPI_SUCCESS) outcome.difference = allgatherv.check();
-    outcome.calls = size_of(setting.comm) > 1 && !is_empty;
-    return outcome;
+    return run_alone(*draw_allgatherv(setting, common, local), setting);
 }
 
 }  // namespace hier_test::fuzz

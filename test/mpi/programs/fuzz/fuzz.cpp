@@ -8,7 +8,8 @@
 //   --threads N   each with communicators of its own; case n runs in thread n mod N [1]
 //   --largest N   the most bytes of a rank [8 MiB]
 //   --corrupt N   changes a byte of the result of case N on rank 0, which has to be found
-//   --call NAME   only allgather or only allgatherv; both has all collectives [both]
+//   --call NAMES  only these calls: allgather, allgatherv, iallgather, iallgatherv, allgather_init, allgatherv_init, with
+//                 commas between them; or blocking, nonblocking, persistent or all of them [all]
 //   --called NAME the name of the case of test/mpi/run, for the command that runs a failed case again
 #include "worker.hpp"
 
@@ -16,6 +17,7 @@
 #include <array>
 #include <deque>
 #include <mutex>
+#include <sstream>
 #include <thread>
 
 using namespace hier_test;
@@ -50,6 +52,34 @@ std::string options_that_decide(const Session& session, bool has_expect)
     return text;
 }
 
+bool is_called(Counted which, const std::string& word)
+{
+    constexpr const char* manners[] = {"blocking", "nonblocking", "persistent"};
+    return word == "all" || word == name_of(which) ||
+           word == manners[static_cast<std::size_t>(manner_of(which))];
+}
+
+Wanted read_wanted(const Session& session)
+{
+    const Wanted possible;
+    Wanted wanted{};
+    std::istringstream words(session.text("call", "all"));
+    std::fill_n(wanted.calls, number_of_counted, false);
+    for (std::string word; std::getline(words, word, ',');) {
+        bool is_known = false;
+        for (std::size_t i = 0; i < number_of_counted; ++i) {
+            const bool is_meant = is_called(static_cast<Counted>(i), word);
+            is_known = is_known || is_meant;
+            wanted.calls[i] = wanted.calls[i] || (is_meant && possible.calls[i]);
+        }
+        if (!is_known) session.usage("--call does not know '%s'", word.c_str());
+    }
+    if (wanted.list().empty()) {
+        session.usage("--call wants nothing that this MPI library has");
+    }
+    return wanted;
+}
+
 Plan read_plan(const Session& session, const Observer& observer)
 {
     Plan plan;
@@ -61,14 +91,7 @@ Plan read_plan(const Session& session, const Observer& observer)
     plan.rerun = name.empty() ? "fuzz" : "test/mpi/run '" + name + "' --with";
     plan.rerun +=
         " --seed " + std::to_string(plan.seed) + options_that_decide(session, !name.empty());
-    const std::string call = session.text("call", "both");
-    for (std::size_t i = 0; i < number_of_counted; ++i) {
-        plan.wanted.collectives[i] = call == "both" || call == names_of_counted[i];
-    }
-    const bool* const all = plan.wanted.collectives;
-    if (std::none_of(all, all + number_of_counted, [](bool is_wanted) { return is_wanted; })) {
-        session.usage("--call takes allgather, allgatherv or both, not '%s'", call.c_str());
-    }
+    plan.wanted = read_wanted(session);
     plan.own_types = observer.expect() == Expect::hier;
     return plan;
 }
@@ -141,7 +164,11 @@ using AllValues = std::array<Counters::Values, number_of_counted>;
 
 AllValues read_all(const Observer& observer)
 {
-    return {observer.read(Counted::allgather), observer.read(Counted::allgatherv)};
+    AllValues all;
+    for (std::size_t i = 0; i < number_of_counted; ++i) {
+        all[i] = observer.read(static_cast<Counted>(i));
+    }
+    return all;
 }
 
 // The share that hier served. It may be more than the calls of the cases, because Open MPI makes communicators with the

@@ -45,9 +45,11 @@ void TypedBuffer::put(int block, const Content& packed)
 
 void TypedBuffer::upload() { memory_->write(misalignment_, image_); }
 
+void TypedBuffer::clear_image() { std::fill(image_.begin(), image_.end(), poison); }
+
 void TypedBuffer::clear()
 {
-    std::fill(image_.begin(), image_.end(), poison);
+    clear_image();
     upload();
 }
 

@@ -25,7 +25,8 @@ public:
     void put(int block, const Content& packed);
     // Copies the image to the memory.
     void upload();
-    // Makes image and memory poison again.
+    // Makes the image poison again, or image and memory.
+    void clear_image();
     void clear();
     // Compares the memory with the image. Returns what differs first, or "". It does not look at
     // the bytes of one block.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "worker.hpp"
 
+#include <algorithm>
 #include <thread>
 
 namespace hier_test::fuzz {
@@ -11,28 +12,45 @@ Worker::Worker(MPI_Comm base, const Plan& plan, std::uint64_t thread)
       communicators_(base, mix(plan.seed, thread))
 {
     MPI_Comm_set_errhandler(base, MPI_ERRORS_RETURN);
+    // Errors of calls that know no communicator go to one of these.
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }
 
 void Worker::run(std::uint64_t number)
 {
     const Case drawn{plan_.seed, number};
     Random common = drawn.common();
-    const std::size_t slot = common.one_in(4) ? 0 : common.between(1, Communicators::slots - 1);
-    const MPI_Comm comm = communicators_.get(slot, number / plan_.threads);
-    if (comm == MPI_COMM_NULL) {
+    const KindOfCase& kind = draw_kind_of_case(common, plan_.wanted);
+    const std::vector<MPI_Comm> comms =
+        draw_communicators(kind.communicators, number / plan_.threads, common);
+    if (std::all_of(comms.begin(), comms.end(),
+                    [](MPI_Comm comm) { return comm == MPI_COMM_NULL; })) {
         return;
     }
     Random local = drawn.local(rank_of(base_));
     const bool is_corrupt = number == plan_.corrupt && rank_of(base_) == 0;
-    const KindOfCase& kind = draw_kind_of_case(common, plan_.wanted);
-    const Outcome outcome =
-        kind.run({drawn, comm, arena_, plan_.largest, plan_.own_types, is_corrupt}, common, local);
+    const Outcome outcome = kind.run({drawn, plan_.wanted, comms.front(), comms, arena_,
+                                      plan_.largest, plan_.own_types, is_corrupt},
+                                     common, local);
     ++tally_.cases;
-    tally_.calls[static_cast<std::size_t>(kind.collective)] +=
-        static_cast<unsigned long long>(outcome.calls);
-    if (outcome.status != MPI_SUCCESS || !outcome.difference.empty()) {
+    for (std::size_t i = 0; i < number_of_counted; ++i) {
+        tally_.calls[i] += outcome.calls[i];
+    }
+    if (!outcome.is_good()) {
         report(number, outcome);
     }
+}
+
+std::vector<MPI_Comm> Worker::draw_communicators(std::size_t count, std::uint64_t number,
+                                                 Random& common)
+{
+    std::vector<MPI_Comm> comms;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t slot = common.one_in(4) ? 0 : common.between(1, Communicators::slots - 1);
+        comms.push_back(communicators_.get(slot, number));
+    }
+    return comms;
 }
 
 void Worker::rest()

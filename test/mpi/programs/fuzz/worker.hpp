@@ -38,6 +38,9 @@ public:
     unsigned long long communicators() const { return communicators_.made(); }
 
 private:
+    // Collective. MPI_COMM_NULL: one without this rank.
+    std::vector<MPI_Comm> draw_communicators(std::size_t count, std::uint64_t number,
+                                             Random& common);
     void report(std::uint64_t number, const Outcome& outcome);
 
     const Plan& plan_;
