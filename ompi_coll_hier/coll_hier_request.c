@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "ompi/datatype/ompi_datatype.h"
 #include "ompi/errhandler/errcode-internal.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
@@ -49,6 +50,37 @@ static void drop_call(mca_coll_hier_request_t* request)
     request->shards.packed = NULL;
 }
 
+/* Open MPI 4.1 keeps the datatypes of nonblocking calls, but not those of persistent ones. */
+static void keep_type(struct ompi_datatype_t* type)
+{
+    if (!ompi_datatype_is_predefined(type)) {
+        OBJ_RETAIN(type);
+    }
+}
+
+static void let_type_go(struct ompi_datatype_t* type)
+{
+    if (!ompi_datatype_is_predefined(type)) {
+        OBJ_RELEASE(type);
+    }
+}
+
+static void keep_types(const mca_coll_hier_call_t* call)
+{
+    keep_type(call->receive.type);
+    if (!call->in_place) {
+        keep_type(call->send.type);
+    }
+}
+
+static void let_types_go(const mca_coll_hier_call_t* call)
+{
+    let_type_go(call->receive.type);
+    if (!call->in_place) {
+        let_type_go(call->send.type);
+    }
+}
+
 /* MPI forbids to free a call that runs. */
 static int free_request(ompi_request_t** handle)
 {
@@ -59,6 +91,7 @@ static int free_request(ompi_request_t** handle)
     if ((*handle)->req_persistent) {
         drop_own_team(request);
         drop_call(request);
+        let_types_go(&request->call);
         OBJ_RELEASE(request->call.comm);
     }
     OMPI_REQUEST_FINI(*handle);
@@ -300,6 +333,7 @@ int mca_coll_hier_make_persistent(mca_coll_hier_request_t* request, ompi_request
     mca_coll_hier_call_t* call = &request->call;
     mca_coll_hier_module_t* module = call->module;
     begin_request(request, true);
+    keep_types(call);
     request->super.super.req_start = start_persistent;
     *handle = &request->super.super;
     /* Set-ups of a communicator send the same messages. */
