@@ -2,7 +2,7 @@
 // MPI_Iallgather and MPI_Iallgatherv: what a program may do while requests are active. Each byte is
 // compared, with those in gaps and around the buffers.
 //
-//   --large N    MiB of all ranks in a call that is staged [100]
+//   --large N    MiB of all ranks in a call that is staged [16]
 //   --threads N  threads that call at the same time; 0: none, and MPI without threads [0]
 //   --seed S     of the kinds of memory and the alignments [1]
 #include "nonblocking.hpp"

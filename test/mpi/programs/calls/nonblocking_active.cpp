@@ -193,7 +193,7 @@ void run_ways(Tester& tester)
 void run_large(Tester& tester)
 {
     constexpr std::size_t item = 8000;
-    const auto total = static_cast<std::size_t>(tester.session.number("large", 100)) << 20;
+    const auto total = static_cast<std::size_t>(tester.session.number("large", 16)) << 20;
     const std::size_t bytes = total / static_cast<std::size_t>(tester.ranks) / item * item;
     const Sizes sizes(static_cast<std::size_t>(tester.ranks), bytes);
     const bool is_small_first = tester.collective == Collective::allgatherv;

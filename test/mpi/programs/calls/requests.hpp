@@ -63,19 +63,18 @@ public:
         return make(collective, comm, about(collective, comm, bytes), {});
     }
 
-    // Sizes around `bytes`, which are multiples of 8 if `bytes` is one.
-    static Sizes about(Collective collective, MPI_Comm comm, std::size_t bytes)
+    // Sizes around `bytes`, which are multiples of the item's.
+    static Sizes about(Collective collective, MPI_Comm comm, std::size_t bytes,
+                       std::size_t item_bytes = 1)
     {
         Sizes sizes;
         for (std::size_t rank = 0; rank < static_cast<std::size_t>(size_of(comm)); ++rank) {
-            const std::size_t more = bytes / 16 * 8;
+            const std::size_t more = bytes / 2 / item_bytes * item_bytes;
             const bool is_longer = collective == Collective::allgatherv && rank % 2 == 1;
             sizes.push_back(is_longer ? bytes + more : bytes);
         }
         return sizes;
     }
-
-    fuzz::Random& local() { return local_; }
 
 private:
     static Layout make_layout(const Way& way)
@@ -218,7 +217,8 @@ struct Tester {
     std::unique_ptr<Operation> make(MPI_Comm comm, std::size_t bytes,
                                     const OperationMaker::Way& way)
     {
-        return maker.make(collective, comm, OperationMaker::about(collective, comm, bytes), way);
+        return maker.make(collective, comm,
+                          OperationMaker::about(collective, comm, bytes, way.item_bytes), way);
     }
 
     Flight start_plain(MPI_Comm comm, std::size_t bytes, const char* what)
