@@ -147,6 +147,31 @@ case_ allgatherv-carried-ring ranks=5 node_size=2 mca="coll_hier_link_rate 0.001
 case_ allgatherv-parts-ring ranks=3 node_size=1 mca="coll_hier_staging_window 64k coll_hier_inter ring coll_hier_chunk_bytes 5000" \
     -- allgatherv --expect hier --scales 7,4099,150001 --calls 20
 
+# MPI_Iallgather, MPI_Iallgatherv and their persistent forms.
+for shape in "1 0 1" "2 0 16" "4 0 100" "3 2 16" "4 2 100" "3 1 16" "6 2 4"; do
+    read -r ranks size large <<<"$shape"
+    case_ "nonblocking-$ranks-by-$size" ranks="$ranks" node_size="$size" -- nonblocking --expect hier --large "$large"
+    case_ "persistent-$ranks-by-$size" ranks="$ranks" node_size="$size" -- persistent --expect hier --starts $((ranks > 4 ? 3 : 10))
+done
+for where in "3,1 reversed" "2,3,1 cyclic" "2,1 shuffled"; do
+    read -r layout order <<<"$where"
+    case_ "nonblocking-{$layout}-$order" layout="$layout" order="$order" -- nonblocking --expect hier --large 4
+    case_ "persistent-{$layout}-$order" layout="$layout" order="$order" -- persistent --expect hier --starts 3
+done
+for way in "shm 3 0 intra shm" "ring 3 1 inter ring" "bundles 4 2 inter bundles" "small-chunks 4 2 chunk_bytes 5000"; do
+    read -r name ranks size variable value <<<"$way"
+    case_ "nonblocking-$name" ranks="$ranks" node_size="$size" mca="coll_hier_$variable $value" -- nonblocking --expect hier --large 4
+    case_ "persistent-$name" ranks="$ranks" node_size="$size" mca="coll_hier_$variable $value" -- persistent --expect hier --starts 5
+done
+for window in 4k 64k; do
+    case_ "nonblocking-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" -- nonblocking --expect hier --large 4
+    case_ "persistent-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" -- persistent --expect hier --starts 3
+done
+for shape in "2 0" "3 2"; do
+    read -r ranks size <<<"$shape"
+    case_ "nonblocking-threads-$ranks-by-$size" ranks="$ranks" node_size="$size" -- nonblocking --expect hier --large 1 --threads 4
+done
+
 for shape in "1 0" "2 0" "3 2" "4 2" "7 3"; do
     read -r ranks size <<<"$shape"
     case_ "datatypes-$ranks-by-$size" ranks="$ranks" node_size="$size" -- datatypes --expect hier
@@ -212,7 +237,7 @@ fuzz() { # fuzz NAME SHARE KEY=VALUE... -- PROGRAM ARGUMENT...
     case_ "$name" limit=$((100 + cases / 10)) "$@" --called "$name" --seed "${fuzz_seed:?}" --cases "$cases"
 }
 
-fuzz 4-by-0 197 ranks=4 -- fuzz --expect hier
+fuzz 4-by-0 131 ranks=4 -- fuzz --expect hier
 fuzz 4-by-2 150 ranks=4 node_size=2 -- fuzz --expect hier
 fuzz "{3,1}" 80 layout=3,1 -- fuzz --expect hier
 fuzz 5-by-1 60 ranks=5 node_size=1 -- fuzz --expect hier
@@ -223,6 +248,14 @@ fuzz small-chunks 40 ranks=4 node_size=2 mca="coll_hier_chunk_bytes 5000 coll_hi
 fuzz chosen 60 ranks=4 node_size=2 mca="coll_hier_min_bytes 0" -- fuzz
 fuzz threads 100 ranks=2 -- fuzz --expect hier --threads 3
 fuzz threads-3-by-2 35 ranks=3 node_size=2 -- fuzz --expect hier --threads 2
+# Nonblocking and persistent calls alone.
+fuzz requests 25 ranks=4 node_size=2 -- fuzz --expect hier --call nonblocking,persistent
+fuzz requests-4-by-0 15 ranks=4 -- fuzz --expect hier --call nonblocking,persistent
+fuzz "requests-{2,1}" 10 layout=2,1 -- fuzz --expect hier --call nonblocking,persistent
+fuzz requests-threads 10 ranks=2 -- fuzz --expect hier --threads 3 --call nonblocking,persistent
+fuzz requests-gpu 2 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier --call nonblocking,persistent
+fuzz requests-gpu-shared 2 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier --call nonblocking,persistent
+fuzz requests-gpu-cuda 2 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier --call nonblocking,persistent
 fuzz gpu 9 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier
 fuzz gpu-gdr 4 ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" \
     -- gpu_fuzz --expect hier
@@ -237,6 +270,11 @@ case_ fuzz-runs-a-case-alone ranks=2 status=error says="case 17, rank 0: allgath
     -- fuzz --expect hier --seed 3 --case 17 --corrupt 17 --call allgather
 case_ fuzz-runs-an-allgatherv-alone ranks=2 status=error says="case 17, rank 0: allgatherv .*: receive buffer, byte 64 before" \
     -- fuzz --expect hier --seed 3 --case 17 --corrupt 17 --call allgatherv
+case_ fuzz-runs-a-batch-alone ranks=2 coll=^hier status=error \
+    says="case 17, rank 0: 0: allgatherv?_init .*: operation [0-9], receive buffer, byte 64 before" \
+    -- fuzz --expect none --seed 3 --case 17 --corrupt 17 --call persistent
+# The programs alone, with what Open MPI has.
+case_ fuzz-without-hier ranks=4 coll=^hier -- fuzz --expect none --cases 200 --call nonblocking,persistent
 
 # ---- GPU memory, on a simulated runtime, where the CPU cannot reach it
 turn=0
@@ -323,6 +361,20 @@ case_ gpu-cuda-allgatherv-3-by-2 ranks=3 node_size=2 gpu=20 runtime=cuda -- "${f
 case_ gpu-cuda-allgatherv-kernels set=all ranks=3 gpu=20 devices=2 runtime=cuda kernels=1 -- "${few[@]}"
 case_ gpu-cuda-allgatherv-gdr ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- "${few[@]}"
+for way in "2-by-0 2 0" "3-by-2 3 2" "shared 3 0 devices=2" "kernels 3 0 devices=2 kernels=1" "cuda 3 2 runtime=cuda"; do
+    read -r name ranks size more <<<"$way"
+    read -ra keys <<<"$more"
+    where=(ranks="$ranks" node_size="$size" gpu=20 "${keys[@]}")
+    case_ "gpu-nonblocking-$name" "${where[@]}" -- gpu_nonblocking --expect hier --large 1
+    case_ "gpu-persistent-$name" "${where[@]}" -- gpu_persistent --expect hier --starts 3
+done
+for name in parts gdr; do
+    where=(ranks=3 node_size=2 gpu=20)
+    [[ $name == gdr ]] && where+=(gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0") ||
+        where+=(mca="coll_hier_staging_window 64k")
+    case_ "gpu-nonblocking-$name" "${where[@]}" -- gpu_nonblocking --expect hier --large 1
+    case_ "gpu-persistent-$name" "${where[@]}" -- gpu_persistent --expect hier --starts 3
+done
 # The other blocking collectives, which go through memory of the host.
 for ranks in 1 2 5; do
     case_ "gpu-others-$ranks-ranks" ranks="$ranks" gpu=5 mca="coll_hier_verbose 1" says="device memory goes through memory of the host" \
@@ -449,6 +501,10 @@ case_ fallback-below-min ranks=4 node_size=2 mca="coll_hier_min_bytes 16388" \
 case_ allgatherv-fallback-all ranks=4 node_size=2 mca="coll_hier_min_bytes 1000000000" -- allgatherv --expect fallback
 case_ allgatherv-below-min ranks=4 node_size=2 mca="coll_hier_min_bytes 16388" \
     -- allgatherv --expect hier --min-bytes 16388
+case_ nonblocking-fallback ranks=4 node_size=2 mca="coll_hier_min_bytes 1000000000" -- nonblocking --expect fallback --large 4
+case_ persistent-fallback ranks=4 node_size=2 mca="coll_hier_min_bytes 1000000000" -- persistent --expect fallback --starts 3
+case_ nonblocking-without-hier ranks=3 coll=^hier -- nonblocking --expect none --large 4 --threads 4
+case_ persistent-without-hier ranks=3 coll=^hier -- persistent --expect none --starts 3
 case_ wrapped-by-sync ranks=4 node_size=2 coll=- \
     mca="coll_hier_priority 90 coll_sync_priority 99 coll_sync_barrier_before 3" -- lifetime --expect hier --count 50
 
@@ -665,6 +721,8 @@ case_ valgrind-exact-shm set=valgrind ranks=3 node_size=2 mca="coll_hier_intra s
 case_ valgrind-datatypes set=valgrind ranks=3 node_size=2 -- datatypes --expect hier --scales 1
 case_ valgrind-lifetime set=valgrind ranks=3 node_size=2 \
     -- lifetime --expect hier --count 10 --leak-bytes 1000000000
+case_ valgrind-nonblocking set=valgrind ranks=3 node_size=2 -- nonblocking --expect hier --large 1
+case_ valgrind-persistent set=valgrind ranks=3 node_size=2 -- persistent --expect hier --starts 2
 case_ valgrind-others set=valgrind ranks=3 node_size=2 -- others --expect hier
 
 # ---- run --rdma: over RDMA devices
