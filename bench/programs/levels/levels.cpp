@@ -29,8 +29,8 @@ std::string cut_hosts(const bench::Control& cut, int ranks_per_node)
         return is_cut.append(" instead");
     }
     if (ranks_per_node > 0 && !cut.write(ranks_per_node)) {
-        return "--ranks-per-node: there is no " + std::string(cut_name) +
-               " to set: give mpirun --mca coll hier";
+        std::string unknown = "--ranks-per-node: there is no ";
+        return unknown.append(cut_name).append(" to set: give mpirun --mca coll hier");
     }
     return "";
 }

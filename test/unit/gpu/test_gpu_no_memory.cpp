@@ -30,15 +30,16 @@ bool is_refused(void* caller)
 
 }  // namespace
 
-void* operator new(std::size_t bytes)
+// Where these operators are inline, GCC 14 warns that free() gets memory of another operator new.
+[[gnu::noinline]] void* operator new(std::size_t bytes)
 {
     void* const memory =
         is_refused(__builtin_return_address(0)) ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace {
 
