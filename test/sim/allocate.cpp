@@ -156,10 +156,14 @@ hipError_t hipMalloc(void** memory, std::size_t bytes)
                    [&] { return allocate_device(memory, bytes, Kind::device); });
 }
 
+#ifndef hipDeviceMallocUncached  // HIP 5.2
+#define hipDeviceMallocUncached hipDeviceMallocFinegrained
+#endif
+
 hipError_t hipExtMallocWithFlags(void** memory, std::size_t bytes, unsigned flags)
 {
     return counted(forbidden_by_capture, no_memory, [&] {
-        if (flags != hipDeviceMallocFinegrained)
+        if (flags != hipDeviceMallocFinegrained && flags != hipDeviceMallocUncached)
             give_up("hipExtMallocWithFlags with flags 0x%x is not simulated", flags);
         return allocate_device(memory, bytes, Kind::device);
     });

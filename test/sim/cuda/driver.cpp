@@ -23,12 +23,11 @@ template <class T> void* pointer(T value) { return reinterpret_cast<void*>(value
 
 HipAllocationProp hip(const CUmemAllocationProp& wanted)
 {
-    return {.compression_type = 0,
-            .location = {wanted.location.type, wanted.location.id},
-            .handle_type = wanted.requestedHandleTypes,
-            .type = wanted.type,
-            .usage = 0,
-            .win32 = nullptr};
+    HipAllocationProp same{};
+    same.type = wanted.type;
+    same.handle_type = wanted.requestedHandleTypes;
+    same.location = {wanted.location.type, wanted.location.id};
+    return same;
 }
 
 // For memory that the application maps, CUDA tells the reserved range.

@@ -3,6 +3,8 @@
 // headers cannot be included together. Errors have the same numbers in both.
 #pragma once
 
+#include <hip/hip_version.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -12,15 +14,26 @@ struct HipIpcHandle {
     char bytes[64];
 };
 
-struct HipAllocationProp {  // hipMemAllocationProp of HIP 5.2
+struct HipLocation {
+    int type, id;
+};
+
+struct HipAllocationProp {  // hipMemAllocationProp
+#if HIP_VERSION_MAJOR == 5 && HIP_VERSION_MINOR < 3
     unsigned char compression_type;
-    struct {
-        int type, id;
-    } location;
+    HipLocation location;
     int handle_type;
     int type;
     unsigned short usage;
     void* win32;
+#else
+    int type;
+    int handle_type;
+    HipLocation location;
+    void* win32;
+    unsigned char compression_type, rdma;
+    unsigned short usage;
+#endif
 };
 
 int hipDeviceGetPCIBusId(char*, int, int);
