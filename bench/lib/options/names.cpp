@@ -18,6 +18,8 @@ const char* name_of(Program program)
         return "levels";
     case Program::allgatherv:
         return "allgatherv";
+    case Program::requests:
+        return "requests";
     }
     return "bench";
 }

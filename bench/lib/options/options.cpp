@@ -27,10 +27,11 @@ constexpr unsigned nccl = static_cast<unsigned>(Program::nccl_allgather);
 constexpr unsigned overlap = static_cast<unsigned>(Program::gpu_overlap);
 constexpr unsigned p2p = static_cast<unsigned>(Program::p2p);
 constexpr unsigned allgatherv = static_cast<unsigned>(Program::allgatherv);
+constexpr unsigned requests = static_cast<unsigned>(Program::requests);
 constexpr unsigned mpi = allgather | levels;
 constexpr unsigned gathers = mpi | nccl;
 constexpr unsigned sized = gathers | overlap;
-constexpr unsigned all = sized | p2p | allgatherv;
+constexpr unsigned all = sized | p2p | allgatherv | requests;
 
 bool set_sizes(Options& options, std::string_view value)
 {
@@ -162,22 +163,22 @@ const std::vector<Row>& rows()
 {
     static const std::vector<Row> table{
         {"--sizes", "a list (64k,256k,1m), a doubling range (1k:1m) or none", set_sizes,
-         sized | allgatherv},
-        {"--total", "", flag(&Options::total), mpi},
+         sized | allgatherv | requests},
+        {"--total", "", flag(&Options::total), mpi | requests},
         {"--iterations", "a whole number from 1 to 10000000",
          count(&Options::iterations, 1, 10'000'000), all},
         {"--seconds", "a number above 0", number(&Options::seconds, parse_positive),
-         gathers | allgatherv},
+         gathers | allgatherv | requests},
         {"--warmup", "a whole number from 0 to 1000000", count(&Options::warmup, 0, 1'000'000),
          gathers},
         {"--gap", "a size from 0 (4k)", number(&Options::gap, parse_size), allgatherv},
         {"--validate", "none, few or all", set_validate, gathers},
-        {"--in-place", "", flag(&Options::in_place), mpi | overlap | allgatherv},
+        {"--in-place", "", flag(&Options::in_place), mpi | overlap | allgatherv | requests},
         {"--loop", "", flag(&Options::loop), allgather | nccl},
         {"--blocks", "BYTES@STRIDE, two sizes from 1 (64@4k), the stride not below the bytes",
          set_blocks, allgather},
         {"--memory", "host, pinned or device, or two of them (device,host), or mixed", set_memory,
-         mpi | allgatherv},
+         mpi | allgatherv | requests},
         {"--by", "a list of names that --help explains", set_by, nccl | overlap},
         {"--gemm", "a whole number from 16 to 65536", count(&Options::gemm_size, 16, 65536),
          overlap},
@@ -196,7 +197,7 @@ const std::vector<Row>& rows()
          mpi},
         {"--link-seconds", "a number above 0", number(&Options::link_seconds, parse_positive), mpi},
         {"--ranks-per-node", "a whole number from 0 to 1000000",
-         count(&Options::ranks_per_node, 0, 1'000'000), mpi | allgatherv},
+         count(&Options::ranks_per_node, 0, 1'000'000), mpi | allgatherv | requests},
         {"--help", "", flag(&Options::help), all},
     };
     return table;
@@ -244,6 +245,9 @@ void set_defaults(Program program, Options& options)
     switch (program) {
     case Program::allgather:
         options.sizes = *parse_sizes("1k:1m");
+        return;
+    case Program::requests:
+        options.sizes = *parse_sizes("8:4m");
         return;
     case Program::levels:
         options.sizes = *parse_sizes("256k,1m,4m");

@@ -14,7 +14,8 @@ enum class Program : unsigned {
     gpu_overlap = 4,
     p2p = 8,
     levels = 16,
-    allgatherv = 32
+    allgatherv = 32,
+    requests = 64
 };
 enum class Validate { none, few, all };
 enum class LinkSource { absent, measured, given };

@@ -124,6 +124,24 @@ busiest rank of a single node, has to receive.
 Exit status: 0; 1: a wrong byte was received; 2: a problem with an option or this machine.
 )";
 
+const char* const requests_usage = R"(Usage: mpirun -n P requests [OPTION...]
+Times MPI_Allgather, MPI_Iallgather and a persistent MPI_Allgather_init, each with its wait, in turn. In each
+iteration the slowest rank counts. Then each rank computes between MPI_Iallgather and MPI_Wait, without a call of
+MPI, as long as the call takes alone. The last column says how much of the call this hides.
+
+  --sizes LIST         bytes a rank: 64k,1m, or 1k:1m (doubling) [8:4m]
+  --total              sizes are bytes of all ranks together (rounded down to equal parts)
+  --iterations N       timed rounds of each size [by size, within --seconds]
+  --seconds X          time budget of each size, without --iterations [2]
+  --in-place           use MPI_IN_PLACE
+  --memory KIND        host, pinned or device; two kinds are those of send and receive buffer [host]
+  --csv FILE           append a row for each size; an empty file gets a header
+  --label TEXT         the column label of the CSV rows
+  --ranks-per-node K   cut each host into virtual nodes of K ranks [0: nodes are hosts]
+
+Exit status: 0; 1: a wrong byte was received; 2: a problem with an option or this machine.
+)";
+
 }  // namespace
 
 const char* usage(Program program)
@@ -141,6 +159,8 @@ const char* usage(Program program)
         return levels_usage;
     case Program::allgatherv:
         return allgatherv_usage;
+    case Program::requests:
+        return requests_usage;
     }
     return "";
 }
