@@ -167,6 +167,14 @@ for window in 4k 64k; do
     case_ "nonblocking-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" -- nonblocking --expect hier --large 4
     case_ "persistent-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" -- persistent --expect hier --starts 3
 done
+for shape in "2 0" "4 2"; do
+    read -r ranks size <<<"$shape"
+    thread="coll_hier_progress_thread 1"
+    case_ "nonblocking-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="$thread" -- nonblocking --expect hier --large 4
+    case_ "persistent-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="$thread" -- persistent --expect hier --starts 3
+    case_ "gpu-nonblocking-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 mca="$thread" -- gpu_nonblocking --expect hier --large 1
+done
+fuzz progress-thread 10 ranks=4 node_size=2 mca="coll_hier_progress_thread 1" -- fuzz --expect hier --call nonblocking,persistent
 for shape in "2 0" "3 2"; do
     read -r ranks size <<<"$shape"
     case_ "nonblocking-threads-$ranks-by-$size" ranks="$ranks" node_size="$size" -- nonblocking --expect hier --large 1 --threads 4

@@ -14,7 +14,7 @@
 namespace hier_test {
 
 // The collectives that hier serves, and how they are called.
-enum class Collective { allgather, allgatherv };
+enum class CountedCollective { allgather, allgatherv };
 enum class Manner { blocking, nonblocking, persistent };
 
 // What has counters of its own. A persistent call counts at each start.
@@ -30,7 +30,7 @@ inline constexpr const char* names_of_counted[] = {
     "allgather", "allgatherv", "iallgather", "iallgatherv", "allgather_init", "allgatherv_init"};
 inline constexpr std::size_t number_of_counted = std::size(names_of_counted);
 
-constexpr Counted counted(Collective collective, Manner manner)
+constexpr Counted counted(CountedCollective collective, Manner manner)
 {
     return static_cast<Counted>(2 * static_cast<int>(manner) + static_cast<int>(collective));
 }
@@ -38,11 +38,11 @@ constexpr Manner manner_of(Counted which)
 {
     return static_cast<Manner>(static_cast<int>(which) / 2);
 }
-constexpr Collective collective_of(Counted which)
+constexpr CountedCollective collective_of(Counted which)
 {
-    return static_cast<Collective>(static_cast<int>(which) % 2);
+    return static_cast<CountedCollective>(static_cast<int>(which) % 2);
 }
-constexpr const char* name_of(Counted which)
+constexpr const char* counted_name(Counted which)
 {
     return names_of_counted[static_cast<std::size_t>(which)];
 }
@@ -206,8 +206,8 @@ public:
         const unsigned long long fallbacks = after.fallbacks - before.fallbacks;
         if (expect_ == Expect::hier) {
             session_.check(served == calls && fallbacks == 0,
-                           "%llu calls of %s: %llu served, %llu handed on", calls, name_of(which),
-                           served, fallbacks);
+                           "%llu calls of %s: %llu served, %llu handed on", calls,
+                           counted_name(which), served, fallbacks);
         }
     }
 

@@ -23,9 +23,8 @@ enum class Origin {
 };
 constexpr int origins = 6;
 
-constexpr const char* names_of_origins[origins] = {
-    "pages",         "read-only pages", "a read-only file",
-    "a shared file", "dropped pages",   "pages of a child"};
+constexpr const char* name_of[origins] = {"pages",         "read-only pages", "a read-only file",
+                                          "a shared file", "dropped pages",   "pages of a child"};
 
 bool is_read_only(Origin origin)
 {
@@ -53,7 +52,7 @@ public:
                  MAP_FIXED | (is_file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS), file, 0);
         if (is_file) close(file);
         if (mapped == MAP_FAILED)
-            session.usage("no %s: %s", names_of_origins[static_cast<int>(origin)], strerror(errno));
+            session.usage("no %s: %s", name_of[static_cast<int>(origin)], strerror(errno));
         data_ = static_cast<unsigned char*>(mapped);
     }
     Mapping(const Mapping&) = delete;
@@ -126,8 +125,8 @@ int main(int argc, char** argv)
             auto receive_origin = static_cast<Origin>(turn / 2 % origins);
             if (is_read_only(receive_origin)) receive_origin = Origin::shared_file;
             session.phase("%d bytes a rank, call %d, from %s to %s", bytes, call,
-                          names_of_origins[static_cast<int>(send_origin)],
-                          names_of_origins[static_cast<int>(receive_origin)]);
+                          name_of[static_cast<int>(send_origin)],
+                          name_of[static_cast<int>(receive_origin)]);
             Mapping receive(session, place, all, receive_origin);
             Mapping send(session, place + apart, block, send_origin);
             receive.prepare();

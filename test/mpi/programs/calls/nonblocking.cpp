@@ -61,7 +61,7 @@ int main(int argc, char** argv)
     fuzz::choose_device(session.rank());
     {
         Tester tester(session, observer);
-        for (const Collective collective : both_collectives) {
+        for (const CountedCollective collective : both_collectives) {
             tester.collective = collective;
             run_all(tester);
         }

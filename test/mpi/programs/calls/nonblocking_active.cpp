@@ -112,7 +112,7 @@ void run_between(Tester& tester)
     for (int round = 0; round < rounds; ++round) {
         tester.session.phase("other collectives between, round %d", round);
         Flights flights = tester.start_many(comm, 2);
-        for (const Collective other : both_collectives) {
+        for (const CountedCollective other : both_collectives) {
             tester.checker.blocking(*tester.maker.plain(other, comm, 5000),
                                     "a blocking call between");
             add(flights, tester.start_many(comm, 2));
@@ -180,7 +180,7 @@ void run_ways(Tester& tester)
                 }
             }
         }
-        const bool has_sizes = tester.collective == Collective::allgatherv;
+        const bool has_sizes = tester.collective == CountedCollective::allgatherv;
         if (has_sizes) add(flights, start_with_empty_ranks(tester, comm));
         for (Flight& flight : flights) {
             tester.checker.wait(flight, "a way");
@@ -196,7 +196,7 @@ void run_large(Tester& tester)
     const auto total = static_cast<std::size_t>(tester.session.number("large", 16)) << 20;
     const std::size_t bytes = total / static_cast<std::size_t>(tester.ranks) / item * item;
     const Sizes sizes(static_cast<std::size_t>(tester.ranks), bytes);
-    const bool is_small_first = tester.collective == Collective::allgatherv;
+    const bool is_small_first = tester.collective == CountedCollective::allgatherv;
     tester.session.phase("a large call, and a small one behind it");
     Flight large = tester.checker.start(
         tester.maker.make(tester.collective, MPI_COMM_WORLD, sizes, {is_small_first, true, item}),

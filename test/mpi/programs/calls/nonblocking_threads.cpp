@@ -19,12 +19,13 @@ std::string work(MPI_Comm comm, std::uint64_t seed, int thread)
         Flights flights(at_once);
         MPI_Request requests[at_once];
         for (int i = 0; i < at_once; ++i) {
-            const auto number = static_cast<std::uint64_t>(round * at_once + i);
+            const int call = round * at_once + i;
+            const auto number = static_cast<std::uint64_t>(call);
             const unsigned bytes = 1 + pick(seed, number, 20000);
             Flight& flight = flights[static_cast<std::size_t>(i)];
             flight.operation =
                 maker.plain(both_collectives[pick(seed + 1, number, 2)], comm, bytes);
-            flight->fill(thread * 10000 + static_cast<int>(number));
+            flight->fill(thread * 10000 + call);
             if (flight->start(&requests[i]) != MPI_SUCCESS) return "an error at a start";
         }
         if (MPI_Waitall(at_once, requests, MPI_STATUSES_IGNORE) != MPI_SUCCESS) {

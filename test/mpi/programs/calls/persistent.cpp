@@ -199,7 +199,7 @@ void run_without_bytes(Tester& tester, int starts)
     tester.session.phase("without bytes");
     Flights flights;
     flights.push_back(init_plain(tester, MPI_COMM_WORLD, 0));
-    if (tester.collective == Collective::allgatherv) {
+    if (tester.collective == CountedCollective::allgatherv) {
         for (std::size_t empty = 0; empty < 2; ++empty) {
             Sizes sizes(static_cast<std::size_t>(tester.ranks), 5000);
             for (std::size_t rank = empty; rank < sizes.size(); rank += 2) {
@@ -251,7 +251,7 @@ int main(int argc, char** argv)
     fuzz::choose_device(session.rank());
     {
         Tester tester(session, observer);
-        for (const Collective collective : both_collectives) {
+        for (const CountedCollective collective : both_collectives) {
             tester.collective = collective;
             run_all(tester, static_cast<int>(session.number("starts", 10)));
         }

@@ -54,7 +54,7 @@ std::unique_ptr<Operation> draw_allgather(const Setting& setting, Random& common
     auto receive = draw_buffer(ranks);
     auto send = shape.in_place ? nullptr : draw_buffer(1);
     auto operation = std::make_unique<Operation>(
-        Collective::allgather, setting.comm,
+        CountedCollective::allgather, setting.comm,
         std::vector<std::size_t>(static_cast<std::size_t>(ranks), shape.bytes()),
         std::move(receive), std::move(send));
     operation->ask(shape.asked_root);

@@ -101,8 +101,9 @@ std::unique_ptr<Operation> draw_allgatherv(const Setting& setting, Random& commo
         send = std::make_unique<TypedBuffer>(setting.arena, draw_send_form(shape, setting, types),
                                              1, local);
     }
-    auto operation = std::make_unique<Operation>(
-        Collective::allgatherv, setting.comm, shape.sizes(), std::move(receive), std::move(send));
+    auto operation =
+        std::make_unique<Operation>(CountedCollective::allgatherv, setting.comm, shape.sizes(),
+                                    std::move(receive), std::move(send));
     operation->ask(shape.asked_root);
     operation->name_shape(shape.shares.name);
     return operation;

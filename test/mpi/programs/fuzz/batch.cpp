@@ -79,7 +79,7 @@ private:
         Setting setting = setting_;
         setting.comm = comm;
         if (is_one_of_many) setting.largest /= 4;
-        auto operation = collective_of(which) == Collective::allgather
+        auto operation = collective_of(which) == CountedCollective::allgather
                              ? draw_allgather(setting, own, local_)
                              : draw_allgatherv(setting, own, local_);
         const Manner manner = manner_of(which);

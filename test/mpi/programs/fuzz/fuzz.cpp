@@ -55,7 +55,7 @@ std::string options_that_decide(const Session& session, bool has_expect)
 bool is_called(Counted which, const std::string& word)
 {
     constexpr const char* manners[] = {"blocking", "nonblocking", "persistent"};
-    return word == "all" || word == name_of(which) ||
+    return word == "all" || word == counted_name(which) ||
            word == manners[static_cast<std::size_t>(manner_of(which))];
 }
 

@@ -9,7 +9,7 @@
 
 namespace hier_test::fuzz {
 
-Operation::Operation(Collective collective, MPI_Comm comm, std::vector<std::size_t> sizes,
+Operation::Operation(CountedCollective collective, MPI_Comm comm, std::vector<std::size_t> sizes,
                      std::unique_ptr<TypedBuffer> receive, std::unique_ptr<TypedBuffer> send)
     : collective_(collective), comm_(comm), rank_(rank_of(comm)), sizes_(std::move(sizes)),
       receive_(std::move(receive)), send_(std::move(send))
@@ -44,7 +44,7 @@ int Operation::call(Manner manner, MPI_Request* request)
 {
     Types type = types();
     const Blocks& to = receive_->blocks();
-    const bool is_v = collective_ == Collective::allgatherv;
+    const bool is_v = collective_ == CountedCollective::allgatherv;
     int status = MPI_SUCCESS;
     switch (manner) {
     case Manner::blocking:
@@ -122,14 +122,14 @@ std::size_t Operation::total_bytes() const
 
 std::string Operation::text(Manner manner) const
 {
-    const bool is_equal = collective_ == Collective::allgather;
+    const bool is_equal = collective_ == CountedCollective::allgather;
     std::string sizes;
     for (const std::size_t size : sizes_) {
         sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
         if (is_equal) break;
     }
     const std::string shape = *shape_ == '\0' ? "" : std::string(" (") + shape_ + ")";
-    return name_of(counted(collective_, manner)) + shape + " of " + sizes +
+    return counted_name(counted(collective_, manner)) + shape + " of " + sizes +
            (is_equal ? " bytes a rank on " : " bytes on ") + std::to_string(sizes_.size()) +
            " ranks, " + (send_ ? send_->text() : "in place") + " to " + receive_->text();
 }

@@ -12,7 +12,7 @@ namespace hier_test::fuzz {
 class Operation {
 public:
     // `sizes` has the bytes of each rank. `send` is nullptr: in place.
-    Operation(Collective collective, MPI_Comm comm, std::vector<std::size_t> sizes,
+    Operation(CountedCollective collective, MPI_Comm comm, std::vector<std::size_t> sizes,
               std::unique_ptr<TypedBuffer> receive, std::unique_ptr<TypedBuffer> send);
 
     // All ranks ask a second opinion, and this root gathers it. -1: none.
@@ -41,7 +41,7 @@ public:
     void corrupt() { receive_->corrupt(); }
 
     MPI_Comm comm() const { return comm_; }
-    Collective collective() const { return collective_; }
+    CountedCollective collective() const { return collective_; }
     std::size_t total_bytes() const;
     // hier serves a call with bytes on more than one rank.
     bool is_counted() const { return sizes_.size() > 1 && total_bytes() > 0; }
@@ -60,7 +60,7 @@ private:
     const void* send_address() { return send_ ? send_->address() : MPI_IN_PLACE; }
     int send_count() const { return send_ ? send_->count() : 0; }
 
-    Collective collective_;
+    CountedCollective collective_;
     MPI_Comm comm_;
     int rank_;
     std::vector<std::size_t> sizes_;
