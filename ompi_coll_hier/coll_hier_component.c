@@ -29,7 +29,12 @@ static int progress(void)
     if (OMPI_MPI_STATE_FINALIZE_STARTED <= ompi_mpi_state) {
         hier_quiesce();
     }
-    return hier_progress() + mca_coll_hier_progress_requests();
+    int moved = hier_progress() + mca_coll_hier_progress_requests();
+    /* A small call is over before opal_progress() has asked all other components. */
+    for (int i = 1; i < 4 && 0 == moved && mca_coll_hier_has_requests(); i++) {
+        moved = hier_progress() + mca_coll_hier_progress_requests();
+    }
+    return moved;
 }
 
 static int hier_open(void);

@@ -367,10 +367,15 @@ int mca_coll_hier_make_persistent(mca_coll_hier_request_t* request, ompi_request
     return OMPI_SUCCESS;
 }
 
+bool mca_coll_hier_has_requests(void)
+{
+    return 0 < __atomic_load_n(&running_count, __ATOMIC_RELAXED);
+}
+
 int mca_coll_hier_progress_requests(void)
 {
     /* A thread that is here already comes again when it waits inside. */
-    if (0 == __atomic_load_n(&running_count, __ATOMIC_RELAXED) || 0 != opal_mutex_trylock(&lock)) {
+    if (!mca_coll_hier_has_requests() || 0 != opal_mutex_trylock(&lock)) {
         return 0;
     }
     opal_list_t over;

@@ -56,6 +56,8 @@ int mca_coll_hier_start_once(mca_coll_hier_request_t* request, ompi_request_t** 
 int mca_coll_hier_make_persistent(mca_coll_hier_request_t* request, ompi_request_t** handle);
 /* Moves all started calls of the process. Returns how many are over. */
 int mca_coll_hier_progress_requests(void);
+/* Does any started call run? */
+bool mca_coll_hier_has_requests(void);
 /* A blocking call waits here, until all calls that were started before it have been given to the team. */
 void mca_coll_hier_wait_for_turn(const mca_coll_hier_module_t* module);
 /* The communicator is going away. Its calls never end. */

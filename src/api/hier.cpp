@@ -208,11 +208,13 @@ void hier_interrupt(hier_team* team, const unsigned char* is_dead)
 
 int hier_progress(void)
 {
+    hier::ProgressThread::instance().stand_back();
     return hier::guarded(0, [] { return hier::ProgressEngine::instance().progress(); });
 }
 
 int hier_progress_team(hier_team* team)
 {
+    hier::ProgressThread::instance().stand_back();
     return hier::guarded(0, [&] { return hier::ProgressEngine::instance().progress(team->team); });
 }
 

@@ -93,10 +93,13 @@ void ProgressThread::run()
 void ProgressThread::move_calls() const
 {
     ProgressEngine& engine = ProgressEngine::instance();
-    unsigned idle_passes = 0;
+    unsigned idle_passes = 0, seen = passes_of_others_.load(std::memory_order_relaxed);
     while (engine.is_busy() && !is_stopping_) {
-        idle_passes = engine.progress() > 0 ? 0 : idle_passes + 1;
-        if (idle_passes > passes_before_sleep) std::this_thread::sleep_for(nap);
+        const unsigned passes = passes_of_others_.load(std::memory_order_relaxed);
+        const bool is_alone = passes == seen;
+        seen = passes;
+        if (is_alone) idle_passes = engine.progress() > 0 ? 0 : idle_passes + 1;
+        if (!is_alone || idle_passes > passes_before_sleep) std::this_thread::sleep_for(nap);
     }
 }
 
