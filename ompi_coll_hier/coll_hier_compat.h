@@ -11,10 +11,12 @@
 #include "opal/mca/base/base.h"
 #if OMPI_MAJOR_VERSION > 4
 #include "opal/mca/pmix/pmix-internal.h"
+#include "opal/mca/threads/thread_usage.h"
 #define HIER_MODEX_GLOBAL PMIX_GLOBAL
 typedef size_t hier_modex_size_t;
 #else
 #include "opal/mca/pmix/pmix.h"
+#include "opal/threads/thread_usage.h"
 #define HIER_MODEX_GLOBAL OPAL_PMIX_GLOBAL
 typedef int32_t hier_modex_size_t;
 #endif

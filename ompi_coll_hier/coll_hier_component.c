@@ -8,7 +8,6 @@
 #include "ompi/proc/proc.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
-#include "opal/threads/thread_usage.h"
 #include "opal/util/output.h"
 
 #define TEXT_OF(number) #number
