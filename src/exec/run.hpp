@@ -22,6 +22,7 @@ struct Run {
     Run(Transport* node, Transport* rail) : transports{node, rail} {}
     Run(const Run&) = delete;  // Watchdog and Failure refer to it
     Run& operator=(const Run&) = delete;
+    ~Run() = default;
 
     void begin(const Program& next)
     {

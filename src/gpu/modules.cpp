@@ -41,8 +41,8 @@ void* find(const std::string& name, std::string& reason)
     const std::vector<std::string> directories =
         elsewhere != nullptr ? std::vector<std::string>{elsewhere}
                              : std::vector<std::string>{here, here + "/../component"};
-    for (const std::string& directory : directories) {
-        const std::string path = directory + '/' + name;
+    for (std::string path : directories) {
+        path += '/' + name;
         void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         const char* cause = dlerror();
         if (module != nullptr && dlsym(module, entry_point) != nullptr) return module;

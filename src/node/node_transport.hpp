@@ -23,6 +23,7 @@ public:
                   std::unique_ptr<NodeSegment> segment);
     NodeTransport(const NodeTransport&) = delete;  // the paths refer to the context
     NodeTransport& operator=(const NodeTransport&) = delete;
+    ~NodeTransport() override = default;
 
     Status begin(const Binding& binding) override;
     Status announce(int peer) override;

@@ -175,6 +175,8 @@ void Group::agree(const char* what, void (*step)(void*), void* argument) const
     struct Level {
         explicit Level(std::int32_t& level) : level_(level) { level_++; }
         ~Level() { level_--; }
+        Level(const Level&) = delete;
+        Level& operator=(const Level&) = delete;
         std::int32_t& level_;
     };
     const Level guard(level_);

@@ -36,6 +36,8 @@ public:
     Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
          const TeamParts& parts);
     ~Team();
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
 
     // Held around each of the following functions. Two teams work at the same time.
     std::mutex& mutex() { return mutex_; }

@@ -152,8 +152,8 @@ private:
     int in_ring(int rank, int steps) const
     {
         const auto ranks = topo_.ranks_on(topo_.node_of(rank));
-        const auto local = static_cast<std::size_t>(topo_.local_of(rank) + steps);
-        return ranks[local % ranks.size()];
+        const int local = topo_.local_of(rank) + steps;
+        return ranks[static_cast<std::size_t>(local) % ranks.size()];
     }
     std::size_t own_push(int rank) const
     {

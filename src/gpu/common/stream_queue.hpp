@@ -17,6 +17,8 @@ public:
     // Throws std::runtime_error if there are no streams.
     StreamQueue(int device, WaitLimit limit);
     ~StreamQueue() override;
+    StreamQueue(const StreamQueue&) = delete;
+    StreamQueue& operator=(const StreamQueue&) = delete;
     // Waits for all queues, for each one up to its bound. A queue that has exceeded its bound
     // before is not waited for. False: some copy still runs.
     static bool finish_all();

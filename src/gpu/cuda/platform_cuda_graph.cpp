@@ -17,6 +17,9 @@ bool are_same(const Copy& a, const Copy& b)
 
 class GraphCopy final : public PreparedCopy {
 public:
+    GraphCopy() = default;
+    GraphCopy(const GraphCopy&) = delete;
+    GraphCopy& operator=(const GraphCopy&) = delete;
     ~GraphCopy() override
     {
         if (executable_ != nullptr) (void)cudaGraphExecDestroy(executable_);

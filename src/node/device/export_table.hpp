@@ -49,6 +49,7 @@ public:
     static ExportTable& instance();
     ExportTable(const ExportTable&) = delete;
     ExportTable& operator=(const ExportTable&) = delete;
+    ~ExportTable() = default;
 
     const Address& address() const { return address_; }
     // Why there is no table. Empty: there is one.

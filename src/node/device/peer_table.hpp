@@ -27,6 +27,7 @@ public:
     explicit PeerTable(const ExportTable::Address& address);  // throws SetupError
     PeerTable(const PeerTable&) = delete;
     PeerTable& operator=(const PeerTable&) = delete;
+    ~PeerTable() = default;
 
     // A number of the owner alone.
     std::uint64_t process() const { return address_.memory.inode; }

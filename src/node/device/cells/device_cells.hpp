@@ -24,6 +24,7 @@ public:
     explicit DeviceCells(const NodeContext& context);
     DeviceCells(const DeviceCells&) = delete;  // both halves refer to the copies
     DeviceCells& operator=(const DeviceCells&) = delete;
+    ~DeviceCells() override = default;
 
     Status begin() override;
     // The cells that this rank lends, on its device. nullptr: there are none; the cause was logged.
