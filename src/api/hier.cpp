@@ -32,6 +32,7 @@ struct hier_team {
         : team(config, bootstrap, all, {hier::shipped_collectives(), hier::make_network})
     {
         hier::ProgressEngine::instance().add(team);
+        if (!team.has_spare_cores()) hier::ProgressThread::instance().share_core();
     }
     ~hier_team() { hier::ProgressEngine::instance().forget(team); }
     hier_team(const hier_team&) = delete;

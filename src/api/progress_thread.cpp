@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/progress_thread.hpp"
 
+#include <sys/prctl.h>
+
 #include <csignal>
 
 #include <chrono>
@@ -14,9 +16,24 @@
 namespace hier {
 namespace {
 
-// While nothing moves, a pass costs less than a microsecond, and a sleep some 60 us of delay.
-constexpr unsigned passes_before_sleep = 500;
-constexpr std::chrono::microseconds nap{10};
+using Clock = std::chrono::steady_clock;
+// So long the thread stays awake after the last movement. A core that sleeps takes some 50 us to wake up.
+constexpr std::chrono::microseconds wakefulness{150}, wakefulness_if_shared{5};
+constexpr std::chrono::microseconds nap{20};
+// By default Linux lets a thread sleep 50 us longer than it asked for.
+constexpr unsigned long slack_ns = 1000;
+
+// Some hundred nanoseconds.
+void pause_core()
+{
+    for (int i = 0; i < 8; i++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        asm volatile("yield");
+#endif
+    }
+}
 
 // Signals are for the application's threads.
 class NoSignals {
@@ -80,27 +97,42 @@ void ProgressThread::run()
 {
     // The rank may be bound to the one core that computes.
     leave_core();
+    (void)prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
     while (!is_stopping_) {
-        {
-            std::unique_lock lock(mutex_);
-            changed_.wait(lock, [&] { return is_wanted_ || is_stopping_; });
-            is_wanted_ = false;
-        }
         move_calls();
+        sleep();
     }
 }
 
-void ProgressThread::move_calls() const
+// Until the next call starts, or for a nap if one runs.
+void ProgressThread::sleep()
+{
+    std::unique_lock lock(mutex_);
+    const auto is_over = [&] { return is_wanted_ || is_stopping_; };
+    if (ProgressEngine::instance().is_busy())
+        changed_.wait_for(lock, nap, is_over);
+    else
+        changed_.wait(lock, is_over);
+    is_wanted_ = false;
+}
+
+// Returns when nothing has moved for some time.
+void ProgressThread::move_calls()
 {
     ProgressEngine& engine = ProgressEngine::instance();
-    unsigned idle_passes = 0, seen = passes_of_others_.load(std::memory_order_relaxed);
-    while (engine.is_busy() && !is_stopping_) {
+    const auto patience =
+        shares_core_.load(std::memory_order_relaxed) ? wakefulness_if_shared : wakefulness;
+    unsigned seen = passes_of_others_.load(std::memory_order_relaxed);
+    auto last_move = Clock::now();
+    do {
         const unsigned passes = passes_of_others_.load(std::memory_order_relaxed);
         const bool is_alone = passes == seen;
         seen = passes;
-        if (is_alone) idle_passes = engine.progress() > 0 ? 0 : idle_passes + 1;
-        if (!is_alone || idle_passes > passes_before_sleep) std::this_thread::sleep_for(nap);
-    }
+        if (is_alone && engine.is_busy() && engine.progress() > 0)
+            last_move = Clock::now();
+        else
+            pause_core();
+    } while (!is_stopping_ && Clock::now() - last_move < patience);
 }
 
 }  // namespace hier

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A thread that moves the running calls while the application computes.
 //
-//     asleep --- wake(): a call has started ---> moves calls, as long as any runs ---> asleep
+//     asleep --- wake(): a call has started ---> awake: moves calls
+//       ^                                          |
+//       '---- for some time nothing has moved -----'   looks again now and then, as long as a call runs
 //
 // The application's own threads move calls too, whenever they are inside MPI. Then this thread stands back: two threads
 // at the same calls are slower than one.
@@ -23,6 +25,8 @@ public:
     // Without a thread nothing happens.
     void stop();
     void wake();
+    // There is no core to spare: do not keep one busy in order to be quick.
+    void share_core() { shares_core_.store(true, std::memory_order_relaxed); }
     // A thread of the application moves calls.
     void stand_back()
     {
@@ -32,13 +36,15 @@ public:
 
 private:
     void run();
-    void move_calls() const;
+    void move_calls();
+    void sleep();
 
     std::thread thread_;
     std::mutex mutex_;  // of the next three
     std::condition_variable changed_;
     bool is_wanted_ = false;
     std::atomic<bool> is_stopping_{false};
+    std::atomic<bool> shares_core_{false};
     std::atomic<unsigned> passes_of_others_{0};
 };
 

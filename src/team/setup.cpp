@@ -24,11 +24,13 @@ namespace {
 using Records = std::vector<PeerRecord>;
 
 // Does the host of this record have more ranks than cores?
-bool shares_cores(const Records& records, const PeerRecord& self)
+// Do the ranks of this host, with so many threads each, have fewer cores than threads?
+bool shares_cores(const Records& records, const PeerRecord& self, int threads = 1)
 {
-    return std::count_if(records.begin(), records.end(), [&](const PeerRecord& r) {
-               return r.node_key == self.node_key;
-           }) > self.cpus;
+    return std::count_if(records.begin(), records.end(),
+                         [&](const PeerRecord& r) { return r.node_key == self.node_key; }) *
+               threads >
+           self.cpus;
 }
 
 // Must some ranks of the node use the same GPU? Several ranks name the same one, and none of them
@@ -214,6 +216,7 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
         groups.rail.emplace(bootstrap, topology.ranks_on_rail(topology.rail_of(rank)));
         groups.ranks = node_ranks(topology, records, rank);
         setup.oversubscribed = shares_cores(records, self);
+        setup.has_spare_cores = !shares_cores(records, self, 2);
     });
     make_levels(setup, groups, records, rank, make_network);
     // The depth may differ from rank to rank. 0 stays 0.

@@ -21,7 +21,8 @@ struct TeamSetup {
     hier_config config;  // as far as the machine allows it
     std::string name;
     Topology topology;
-    bool oversubscribed = false;  // more ranks on this host than cores
+    bool oversubscribed = false;   // more ranks on this host than cores
+    bool has_spare_cores = false;  // as many as ranks
     std::unique_ptr<NodeTransport> node;
     std::unique_ptr<NetworkTransport> rail;  // none on a single node
     Rates rates;

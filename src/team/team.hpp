@@ -60,6 +60,7 @@ public:
     bool takes_device_memory() const { return setup_.node->takes_device_memory(); }
     // This host has more ranks than cores: a rank that waits should let others run.
     bool oversubscribed() const { return setup_.oversubscribed; }
+    bool has_spare_cores() const { return setup_.has_spare_cores; }
     int size() const { return setup_.topology.size(); }
     bool has_rail() const { return setup_.rail != nullptr; }
     const std::string& description() const { return setup_.description; }

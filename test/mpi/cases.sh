@@ -148,20 +148,20 @@ case_ allgatherv-parts-ring ranks=3 node_size=1 mca="coll_hier_staging_window 64
     -- allgatherv --expect hier --scales 7,4099,150001 --calls 20
 
 # MPI_Iallgather, MPI_Iallgatherv and their persistent forms.
-for shape in "1 0 1" "2 0 16" "4 0 100" "3 2 16" "4 2 100" "3 1 16" "6 2 4"; do
-    read -r ranks size large <<<"$shape"
-    case_ "nonblocking-$ranks-by-$size" ranks="$ranks" node_size="$size" -- nonblocking --expect hier --large "$large"
-    case_ "persistent-$ranks-by-$size" ranks="$ranks" node_size="$size" -- persistent --expect hier --starts $((ranks > 4 ? 3 : 10))
+for shape in "2 0 16 default" "4 2 16 default" "3 1 16 default" "1 0 1 default" "4 0 100 all" "3 2 16 all" "6 2 4 all"; do
+    read -r ranks size large set <<<"$shape"
+    case_ "nonblocking-$ranks-by-$size" set="$set" ranks="$ranks" node_size="$size" -- nonblocking --expect hier --large "$large"
+    case_ "persistent-$ranks-by-$size" set="$set" ranks="$ranks" node_size="$size" -- persistent --expect hier --starts 3
 done
-for where in "3,1 reversed" "2,3,1 cyclic" "2,1 shuffled"; do
-    read -r layout order <<<"$where"
-    case_ "nonblocking-{$layout}-$order" layout="$layout" order="$order" -- nonblocking --expect hier --large 4
-    case_ "persistent-{$layout}-$order" layout="$layout" order="$order" -- persistent --expect hier --starts 3
+for where in "3,1 reversed default" "2,3,1 cyclic all" "2,1 shuffled all"; do
+    read -r layout order set <<<"$where"
+    case_ "nonblocking-{$layout}-$order" set="$set" layout="$layout" order="$order" -- nonblocking --expect hier --large 4
+    case_ "persistent-{$layout}-$order" set="$set" layout="$layout" order="$order" -- persistent --expect hier --starts 3
 done
 for way in "shm 3 0 intra shm" "ring 3 1 inter ring" "bundles 4 2 inter bundles" "small-chunks 4 2 chunk_bytes 5000"; do
     read -r name ranks size variable value <<<"$way"
     case_ "nonblocking-$name" ranks="$ranks" node_size="$size" mca="coll_hier_$variable $value" -- nonblocking --expect hier --large 4
-    case_ "persistent-$name" ranks="$ranks" node_size="$size" mca="coll_hier_$variable $value" -- persistent --expect hier --starts 5
+    case_ "persistent-$name" set=all ranks="$ranks" node_size="$size" mca="coll_hier_$variable $value" -- persistent --expect hier --starts 5
 done
 for window in 4k 64k; do
     case_ "nonblocking-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" -- nonblocking --expect hier --large 4
@@ -174,7 +174,6 @@ for shape in "2 0" "4 2"; do
     case_ "persistent-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="$thread" -- persistent --expect hier --starts 3
     case_ "gpu-nonblocking-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 mca="$thread" -- gpu_nonblocking --expect hier --large 1
 done
-fuzz progress-thread 10 ranks=4 node_size=2 mca="coll_hier_progress_thread 1" -- fuzz --expect hier --call nonblocking,persistent
 for shape in "2 0" "3 2"; do
     read -r ranks size <<<"$shape"
     case_ "nonblocking-threads-$ranks-by-$size" ranks="$ranks" node_size="$size" -- nonblocking --expect hier --large 1 --threads 4
@@ -260,6 +259,7 @@ fuzz threads-3-by-2 35 ranks=3 node_size=2 -- fuzz --expect hier --threads 2
 fuzz requests 25 ranks=4 node_size=2 -- fuzz --expect hier --call nonblocking,persistent
 fuzz requests-4-by-0 15 ranks=4 -- fuzz --expect hier --call nonblocking,persistent
 fuzz "requests-{2,1}" 10 layout=2,1 -- fuzz --expect hier --call nonblocking,persistent
+fuzz requests-progress 10 ranks=4 node_size=2 mca="coll_hier_progress_thread 1" -- fuzz --expect hier --call nonblocking,persistent
 fuzz requests-threads 10 ranks=2 -- fuzz --expect hier --threads 3 --call nonblocking,persistent
 fuzz requests-gpu 2 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier --call nonblocking,persistent
 fuzz requests-gpu-shared 2 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier --call nonblocking,persistent
@@ -374,14 +374,15 @@ for way in "2-by-0 2 0" "3-by-2 3 2" "shared 3 0 devices=2" "kernels 3 0 devices
     read -ra keys <<<"$more"
     where=(ranks="$ranks" node_size="$size" gpu=20 "${keys[@]}")
     case_ "gpu-nonblocking-$name" "${where[@]}" -- gpu_nonblocking --expect hier --large 1
-    case_ "gpu-persistent-$name" "${where[@]}" -- gpu_persistent --expect hier --starts 3
+    case_ "gpu-persistent-$name" set="$([[ $name == shared ]] && echo default || echo all)" "${where[@]}" \
+        -- gpu_persistent --expect hier --starts 3
 done
 for name in parts gdr; do
     where=(ranks=3 node_size=2 gpu=20)
     [[ $name == gdr ]] && where+=(gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0") ||
         where+=(mca="coll_hier_staging_window 64k")
     case_ "gpu-nonblocking-$name" "${where[@]}" -- gpu_nonblocking --expect hier --large 1
-    case_ "gpu-persistent-$name" "${where[@]}" -- gpu_persistent --expect hier --starts 3
+    case_ "gpu-persistent-$name" set=all "${where[@]}" -- gpu_persistent --expect hier --starts 3
 done
 # The other blocking collectives, which go through memory of the host.
 for ranks in 1 2 5; do

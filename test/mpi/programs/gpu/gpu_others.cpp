@@ -258,8 +258,8 @@ void refusals(Session& session)
             }
         };
         void *s = send.data(), *r = receive.data();
-        judge("MPI_Iallgather", [&](MPI_Request* request) {
-            return MPI_Iallgather(s, count, MPI_INT, r, count, MPI_INT, ring, request);
+        judge("MPI_Iscan", [&](MPI_Request* request) {
+            return MPI_Iscan(s, r, count, MPI_INT, MPI_MAX, ring, request);
         });
         judge("MPI_Iallreduce", [&](MPI_Request* request) {
             return MPI_Iallreduce(s, r, count, MPI_INT, MPI_MAX, ring, request);
