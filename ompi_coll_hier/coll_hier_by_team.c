@@ -76,16 +76,15 @@ bool mca_coll_hier_has_started(const mca_coll_hier_run_t* run)
 
 /* A small call is over before opal_progress() has asked all of Open MPI's components whether they have
  * something to do. But a program that makes no other calls needs that, too. So every fourth pass goes
- * to opal_progress(), counted over all calls. */
+ * to opal_progress(), counted over all calls of the thread. */
 static void progress(hier_team* team)
 {
     enum { share = 4 };
-    static unsigned calls = 0; /* of all threads */
-    if (0 == __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % share) {
+    static _Thread_local unsigned passes = 0;
+    if (0 == ++passes % share) {
         opal_progress();
-    } else {
-        (void)hier_progress_team(team);
     }
+    (void)hier_progress_team(team);
 }
 
 int mca_coll_hier_by_team(const mca_coll_hier_call_t* call)

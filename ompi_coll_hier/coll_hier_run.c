@@ -78,7 +78,7 @@ int mca_coll_hier_start_part(mca_coll_hier_run_t* run)
                       .bytes = run->bytes,
                       .stride = call->largest,
                       .in_place = in_place,
-                      .in_background = call->in_background};
+                      .waiter = call->in_background ? HIER_NOBODY : HIER_CALLER};
     set_result(run, &args);
     /* The part's bytes are alone in memory that was borrowed for a part. */
     const bool is_alone = NULL != run->send.streams;

@@ -175,6 +175,11 @@ typedef struct hier_block {
     size_t bytes;
 } hier_block;
 
+/* Who moves a call until it is over? ANYBODY: threads that call hier_progress. CALLER: the thread that starts it, by
+ * hier_progress_team; hier_progress need not move it. NOBODY waits: the application computes, and hier's own thread moves
+ * the call, too, if there is one. */
+enum { HIER_ANYBODY = 0, HIER_CALLER, HIER_NOBODY };
+
 /* One rank's part in a collective call. The kinds of memory may differ between buffers and ranks. */
 typedef struct hier_call {
     int collective; /* HIER_ALLGATHER */
@@ -187,8 +192,8 @@ typedef struct hier_call {
      * one's, and `stride` that of the whole call's largest block, or 0 if this is the whole call. hier_start copies
      * them. */
     const hier_block* blocks;
-    int in_place;      /* 1: `send` is a part of `recv` */
-    int in_background; /* 1: the caller does not wait for the call, and hier's thread is to move it */
+    int in_place;     /* 1: `send` is a part of `recv` */
+    int waiter;       /* HIER_ANYBODY, ... */
     hier_buffer send; /* not written, unless in place */
     hier_buffer recv;
 } hier_call;

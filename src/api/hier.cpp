@@ -178,9 +178,10 @@ int hier_start(hier_team* team, const hier_call* call, hier_request** request)
     return hier::guarded(HIER_ERR_MEMORY, [&] {
         hier::Request* started = nullptr;
         const hier::Status status = hier::ProgressEngine::instance().start(
-            team->team, [&] { return call_of(*call, team->team.size()); }, started);
+            team->team, [&] { return call_of(*call, team->team.size()); },
+            call->waiter == HIER_CALLER, started);
         *request = reinterpret_cast<hier_request*>(started);
-        if (call->in_background != 0) hier::ProgressThread::instance().wake();
+        if (call->waiter == HIER_NOBODY) hier::ProgressThread::instance().wake();
         return hier::code_of(status);
     });
 }

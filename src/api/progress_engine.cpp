@@ -47,7 +47,8 @@ void ProgressEngine::forget(Team& team)
     const std::lock_guard last(team.mutex());
 }
 
-Status ProgressEngine::start(Team& team, const std::function<Call()>& make_call, Request*& request)
+Status ProgressEngine::start(Team& team, const std::function<Call()>& make_call, bool is_waited_for,
+                             Request*& request)
 {
     const std::lock_guard lock(team.mutex());
     Status status = Status::ok;
@@ -57,9 +58,9 @@ Status ProgressEngine::start(Team& team, const std::function<Call()>& make_call,
         log(HIER_LOG_ERROR, "a collective call cannot be started: %s", e.what());
         status = team.refuse(Status::out_of_memory);
     }
-    if (status != Status::in_progress) return status;
+    if (status != Status::in_progress || is_waited_for || team.is_listed) return status;
     const std::lock_guard lists(lists_lock_);
-    if (std::find(running_.begin(), running_.end(), &team) != running_.end()) return status;
+    team.is_listed = true;
     running_.push_back(&team);
     count_.store(running_.size(), std::memory_order_relaxed);
     return status;
@@ -135,8 +136,9 @@ bool ProgressEngine::move(Team& team)
 {
     const Status status = team.progress();
     const bool has_moved = team.moved();
-    if (status == Status::in_progress) return has_moved;
+    if (status == Status::in_progress || !team.is_listed) return has_moved;
     const std::lock_guard lock(lists_lock_);
+    team.is_listed = false;
     std::erase(running_, &team);
     count_.store(running_.size(), std::memory_order_relaxed);
     return has_moved;

@@ -7,7 +7,8 @@
 //
 // Each team has a lock of its own, which a thread holds while it works on the team. The lists have
 // another one. A thread takes a team from a list with try_lock, and gives up the lists' lock before it
-// works on the team. So nobody waits for the lists' lock while somebody else copies.
+// works on the team. So nobody waits for the lists' lock while somebody else copies. A call whose caller waits for it
+// stays off the list, unless the team is there already: threads with a call each would meet at that lock.
 #pragma once
 
 #include <atomic>
@@ -29,9 +30,10 @@ public:
 
     // Until forget(): while the team runs no call, it answers peers that have failed.
     void add(Team& team);
-    // As Team::start.
-    // An exception of `make_call` counts as one of Team::start.
-    Status start(Team& team, const std::function<Call()>& make_call, Request*& request);
+    // As Team::start. An exception of `make_call` counts as one of Team::start. `is_waited_for`: the caller moves the
+    // team itself, by progress(Team&), until the call is over.
+    Status start(Team& team, const std::function<Call()>& make_call, bool is_waited_for,
+                 Request*& request);
     void refuse(Team& team);
     void interrupt(Team& team, const std::vector<bool>& is_dead);
     // Moves all running teams but those that other threads are moving. Returns how many have moved.

@@ -23,10 +23,10 @@ constexpr std::chrono::microseconds nap{20};
 // By default Linux lets a thread sleep 50 us longer than it asked for.
 constexpr unsigned long slack_ns = 1000;
 
-// Some hundred nanoseconds.
+// Some microseconds: whoever looks at a word that others write makes them slower.
 void pause_core()
 {
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 32; i++) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -67,6 +67,7 @@ void ProgressThread::start()
     const NoSignals block;
     try {
         thread_ = std::thread([this] { run(); });
+        has_started_ = true;
     } catch (const std::system_error& e) {
         log(HIER_LOG_ERROR, "there is no progress thread: %s", e.what());
     }
@@ -128,10 +129,9 @@ void ProgressThread::move_calls()
         const unsigned passes = passes_of_others_.load(std::memory_order_relaxed);
         const bool is_alone = passes == seen;
         seen = passes;
-        if (is_alone && engine.is_busy() && engine.progress() > 0)
-            last_move = Clock::now();
-        else
-            pause_core();
+        const bool has_moved = is_alone && engine.is_busy() && engine.progress() > 0;
+        if (has_moved) last_move = Clock::now();
+        if (!is_alone || !engine.is_busy()) pause_core();
     } while (!is_stopping_ && Clock::now() - last_move < patience);
 }
 

@@ -30,6 +30,7 @@ public:
     // A thread of the application moves calls.
     void stand_back()
     {
+        if (!has_started_) return;
         const unsigned passes = passes_of_others_.load(std::memory_order_relaxed);
         passes_of_others_.store(passes + 1, std::memory_order_relaxed);
     }
@@ -40,12 +41,13 @@ private:
     void sleep();
 
     std::thread thread_;
+    bool has_started_ = false;
     std::mutex mutex_;  // of the next three
     std::condition_variable changed_;
     bool is_wanted_ = false;
     std::atomic<bool> is_stopping_{false};
     std::atomic<bool> shares_core_{false};
-    std::atomic<unsigned> passes_of_others_{0};
+    alignas(64) std::atomic<unsigned> passes_of_others_{0};
 };
 
 }  // namespace hier

@@ -54,6 +54,7 @@ public:
     // `is_dead`: by rank.
     void interrupt(const std::vector<bool>& is_dead) { executor_->interrupt(is_dead); }
     bool moved() const { return executor_->moved(); }
+    bool is_listed = false;  // with the teams that the progress engine moves
 
     // From any thread.
     Status error() const { return broken_.load(std::memory_order_acquire); }
