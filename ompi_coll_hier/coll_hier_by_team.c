@@ -75,11 +75,11 @@ bool mca_coll_hier_has_started(const mca_coll_hier_run_t* run)
 }
 
 /* A small call is over before opal_progress() has asked all of Open MPI's components whether they have
- * something to do. But a program that makes no other calls needs that, too. So every fourth pass goes
+ * something to do. But a program that makes no other calls needs that, too. So every sixteenth pass goes
  * to opal_progress(), counted over all calls of the thread. */
 static void progress(hier_team* team)
 {
-    enum { share = 4 };
+    enum { share = 16 };
     static _Thread_local unsigned passes = 0;
     if (0 == ++passes % share) {
         opal_progress();

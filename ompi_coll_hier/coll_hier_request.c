@@ -278,6 +278,23 @@ static void begin_request(mca_coll_hier_request_t* request, bool is_persistent)
     OBJ_RETAIN(request->call.comm);
 }
 
+/* Small blocks in memory of the host are there within a microsecond, if the other ranks are. Then no pass of
+ * opal_progress() is needed. True: the call is over. */
+static bool is_over_soon(mca_coll_hier_request_t* request)
+{
+    enum { small_total = 65536, passes = 16 };
+    const mca_coll_hier_call_t* call = &request->call;
+    const bool is_quick = MCA_COLL_HIER_WITH_TEAM == request->state && call->total <= small_total &&
+                          call->receive.memory.is_reachable && call->send.memory.is_reachable &&
+                          0 == mca_coll_hier_component.config.progress_thread;
+    bool is_over = false;
+    for (int i = 0; i < passes && is_quick && !is_over; i++) {
+        (void)hier_progress_team(call->team);
+        is_over = move(request);
+    }
+    return is_over;
+}
+
 static void start(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_call_t* call = &request->call;
@@ -301,7 +318,7 @@ static void start(mca_coll_hier_request_t* request)
             (void)mca_coll_hier_choose_started(call); /* begins the set-up */
         }
     }
-    const bool is_over = move(request);
+    const bool is_over = move(request) || is_over_soon(request);
     if (!is_over) {
         opal_list_append(&running, (opal_list_item_t*)request);
         __atomic_store_n(&running_count, running_count + 1, __ATOMIC_RELAXED);

@@ -20,6 +20,8 @@ const char* name_of(Program program)
         return "allgatherv";
     case Program::requests:
         return "requests";
+    case Program::threads:
+        return "threads";
     }
     return "bench";
 }

@@ -28,10 +28,11 @@ constexpr unsigned overlap = static_cast<unsigned>(Program::gpu_overlap);
 constexpr unsigned p2p = static_cast<unsigned>(Program::p2p);
 constexpr unsigned allgatherv = static_cast<unsigned>(Program::allgatherv);
 constexpr unsigned requests = static_cast<unsigned>(Program::requests);
+constexpr unsigned threads = static_cast<unsigned>(Program::threads);
 constexpr unsigned mpi = allgather | levels;
 constexpr unsigned gathers = mpi | nccl;
 constexpr unsigned sized = gathers | overlap;
-constexpr unsigned all = sized | p2p | allgatherv | requests;
+constexpr unsigned all = sized | p2p | allgatherv | requests | threads;
 
 bool set_sizes(Options& options, std::string_view value)
 {
@@ -163,12 +164,12 @@ const std::vector<Row>& rows()
 {
     static const std::vector<Row> table{
         {"--sizes", "a list (64k,256k,1m), a doubling range (1k:1m) or none", set_sizes,
-         sized | allgatherv | requests},
+         sized | allgatherv | requests | threads},
         {"--total", "", flag(&Options::total), mpi | requests},
         {"--iterations", "a whole number from 1 to 10000000",
-         count(&Options::iterations, 1, 10'000'000), all},
+         count(&Options::iterations, 1, 10'000'000), all & ~threads},
         {"--seconds", "a number above 0", number(&Options::seconds, parse_positive),
-         gathers | allgatherv | requests},
+         gathers | allgatherv | requests | threads},
         {"--warmup", "a whole number from 0 to 1000000", count(&Options::warmup, 0, 1'000'000),
          gathers},
         {"--gap", "a size from 0 (4k)", number(&Options::gap, parse_size), allgatherv},
@@ -197,7 +198,7 @@ const std::vector<Row>& rows()
          mpi},
         {"--link-seconds", "a number above 0", number(&Options::link_seconds, parse_positive), mpi},
         {"--ranks-per-node", "a whole number from 0 to 1000000",
-         count(&Options::ranks_per_node, 0, 1'000'000), mpi | allgatherv | requests},
+         count(&Options::ranks_per_node, 0, 1'000'000), mpi | allgatherv | requests | threads},
         {"--help", "", flag(&Options::help), all},
     };
     return table;
@@ -248,6 +249,9 @@ void set_defaults(Program program, Options& options)
         return;
     case Program::requests:
         options.sizes = *parse_sizes("8:4m");
+        return;
+    case Program::threads:
+        options.sizes = *parse_sizes("8,4k,64k,1m");
         return;
     case Program::levels:
         options.sizes = *parse_sizes("256k,1m,4m");

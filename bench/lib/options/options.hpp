@@ -15,7 +15,8 @@ enum class Program : unsigned {
     p2p = 8,
     levels = 16,
     allgatherv = 32,
-    requests = 64
+    requests = 64,
+    threads = 128
 };
 enum class Validate { none, few, all };
 enum class LinkSource { absent, measured, given };

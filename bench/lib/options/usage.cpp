@@ -142,6 +142,19 @@ MPI, as long as the call takes alone. The last column says how much of the call 
 Exit status: 0; 1: a wrong byte was received; 2: a problem with an option or this machine.
 )";
 
+const char* const threads_usage = R"(Usage: mpirun -n P threads [OPTION...]
+Counts the calls of MPI_Allgather that 1, 2 and 4 threads of each rank complete, each thread on a communicator of its
+own. The last column compares with one thread.
+
+  --sizes LIST         bytes a rank: 64k,1m, or 1k:1m (doubling) [8,4k,64k,1m]
+  --seconds X          time of each measurement [2]
+  --csv FILE           append a row for each size and number of threads; an empty file gets a header
+  --label TEXT         the column label of the CSV rows
+  --ranks-per-node K   cut each host into virtual nodes of K ranks [0: nodes are hosts]
+
+Exit status: 0; 1: a wrong byte was received; 2: a problem with an option or this machine.
+)";
+
 }  // namespace
 
 const char* usage(Program program)
@@ -161,6 +174,8 @@ const char* usage(Program program)
         return allgatherv_usage;
     case Program::requests:
         return requests_usage;
+    case Program::threads:
+        return threads_usage;
     }
     return "";
 }

@@ -18,8 +18,9 @@ int complain(int rank, Program program, int status, const std::string& message)
 
 int run_program(int argc, char** argv, Program program, int (*run)(int rank, Options& options))
 {
-    MPI_Init(&argc, &argv);
-    int rank = 0;
+    int rank = 0, level = 0;
+    MPI_Init_thread(&argc, &argv,
+                    program == Program::threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     ParsedOptions parsed = parse_options(program, argc, argv);
     int status = 0;
