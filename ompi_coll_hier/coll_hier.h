@@ -114,6 +114,7 @@ struct mca_coll_hier_module_t {
     mca_coll_hier_setup_t* setup; /* while it runs */
     /* Started calls: how many there have been, and how many of them have been given to the team. */
     unsigned turns, next_turn;
+    int running;        /* started calls that are not over */
     unsigned own_teams; /* of persistent requests, so far */
     mca_coll_hier_copies_t *send_copies, *receive_copies;
     mca_coll_hier_shards_t shards; /* memory for MPI_Allgatherv; NULLs: not needed yet */

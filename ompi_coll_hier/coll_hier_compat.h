@@ -5,9 +5,12 @@
 
 #include "ompi_config.h"
 
+#include <stdbool.h>
+
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/coll/coll.h"
+#include "ompi/request/request.h"
 #include "opal/mca/base/base.h"
 #if OMPI_MAJOR_VERSION > 4
 #include "opal/mca/pmix/pmix-internal.h"
@@ -55,5 +58,18 @@ typedef const int* hier_displacements_t;
 #define HIER_COUNT_AT(counts, i) ((size_t)(counts)[i])
 #define HIER_DISPLACEMENT_AT(displacements, i) ((ptrdiff_t)(displacements)[i])
 #endif
+
+/* A message is over, or will never be: its peer has ended, or the communicator was revoked. */
+static inline bool hier_is_over(ompi_request_t* message)
+{
+    if (MPI_REQUEST_NULL == message || REQUEST_COMPLETE(message)) {
+        return true;
+    }
+#if HIER_HAS_ULFM
+    return ompi_request_is_failed(message);
+#else
+    return false;
+#endif
+}
 
 #endif

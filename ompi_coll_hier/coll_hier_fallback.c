@@ -9,7 +9,7 @@
 
 int mca_coll_hier_lacks_memory(struct ompi_communicator_t* comm)
 {
-    opal_output(0, "coll:hier: rank %d has no memory for a call on %s: the job ends",
+    opal_output(0, "coll:hier: rank %d has no memory, or no thread, for a call on %s: the job ends",
                 ompi_comm_rank(comm), comm->c_name);
     return ompi_mpi_abort(comm, MPI_ERR_NO_MEM);
 }

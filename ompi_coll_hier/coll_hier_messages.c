@@ -90,7 +90,7 @@ bool mca_coll_hier_move_messages(mca_coll_hier_messages_t* messages)
 {
     for (; messages->first < messages->count; messages->first++) {
         ompi_request_t** message = &messages->requests[messages->first];
-        if (!REQUEST_COMPLETE(*message)) {
+        if (!hier_is_over(*message)) {
             return false;
         }
         if (OMPI_SUCCESS == messages->rc) {

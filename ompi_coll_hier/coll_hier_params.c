@@ -43,8 +43,9 @@ static int register_counter(const char* name, const char* what, const char* help
 {
     char full_name[64], full_help[128];
     snprintf(full_name, sizeof full_name, "%s_%s", name, what);
-    snprintf(full_help, sizeof full_help, "Calls of MPI_%c%s that %s",
-             toupper((unsigned char)name[0]), name + 1, help);
+    snprintf(full_help, sizeof full_help, "%s of MPI_%c%s that %s",
+             NULL == strstr(name, "_init") ? "Calls" : "Starts", toupper((unsigned char)name[0]),
+             name + 1, help);
     const int rc = mca_base_component_pvar_register(
         &self->super.collm_version, full_name, full_help, OPAL_INFO_LVL_4,
         MCA_BASE_PVAR_CLASS_COUNTER, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,

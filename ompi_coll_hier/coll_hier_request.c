@@ -11,7 +11,7 @@
 /* All started calls of the process, in the order of their starts. */
 static opal_list_t running;
 static int running_count; /* to be read without the lock */
-/* Requests that wait for a call. Open MPI still reads a persistent one after it was freed. */
+/* Requests that wait for a call. */
 static opal_list_t spare;
 /* The persistent requests that have teams. An application may forget to free some. */
 static mca_coll_hier_request_t* owners;
@@ -50,7 +50,7 @@ static void drop_call(mca_coll_hier_request_t* request)
     request->shards.packed = NULL;
 }
 
-/* Open MPI 4.1 keeps the datatypes of nonblocking calls, but not those of persistent ones. */
+/* Open MPI keeps the datatypes of nonblocking calls, but not those of persistent ones. */
 static void keep_type(struct ompi_datatype_t* type)
 {
     if (!ompi_datatype_is_predefined(type)) {
@@ -81,7 +81,7 @@ static void let_types_go(const mca_coll_hier_call_t* call)
     }
 }
 
-/* MPI forbids to free a call that runs. */
+/* MPI allows this only for a call that is over. */
 static int free_request(ompi_request_t** handle)
 {
     mca_coll_hier_request_t* request = (mca_coll_hier_request_t*)*handle;
@@ -255,6 +255,10 @@ static void complete(mca_coll_hier_request_t* request)
         drop_call(request);
     }
     request->super.super.req_status.MPI_ERROR = ompi_errcode_get_mpi_code(request->rc);
+    if (OMPI_SUCCESS != request->rc && OMPI_COMM_IS_FREED(comm)) {
+        /* Open MPI looks for its error handler. */
+        request->super.super.req_mpi_object.comm = &ompi_mpi_comm_world.comm;
+    }
     (void)ompi_request_complete(&request->super.super, true);
     if (!is_persistent) {
         OBJ_RELEASE(comm);
@@ -321,6 +325,7 @@ static void start(mca_coll_hier_request_t* request)
     const bool is_over = move(request) || is_over_soon(request);
     if (!is_over) {
         opal_list_append(&running, (opal_list_item_t*)request);
+        __atomic_add_fetch(&module->running, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&running_count, running_count + 1, __ATOMIC_RELAXED);
     }
     opal_mutex_unlock(&lock);
@@ -345,24 +350,18 @@ static int start_persistent(size_t count, ompi_request_t** handles)
     return OMPI_SUCCESS;
 }
 
-int mca_coll_hier_make_persistent(mca_coll_hier_request_t* request, ompi_request_t** handle)
+/* Waits for the other ranks. The request has no team if none can serve it. */
+static int make_own_team(mca_coll_hier_request_t* request)
 {
-    mca_coll_hier_call_t* call = &request->call;
+    const mca_coll_hier_call_t* call = &request->call;
     mca_coll_hier_module_t* module = call->module;
-    begin_request(request, true);
-    keep_types(call);
-    request->super.super.req_start = start_persistent;
-    *handle = &request->super.super;
     /* Set-ups of a communicator send the same messages. */
     mca_coll_hier_wait_for_turn(module);
-    const bool is_for_team = 1 < ompi_comm_size(call->comm) && 0 < call->total &&
-                             call->total >= mca_coll_hier_component.min_bytes &&
-                             MCA_COLL_HIER_REFUSED != module->state;
-    if (!is_for_team) {
-        return OMPI_SUCCESS;
-    }
     if (MCA_COLL_HIER_BROKEN == module->state) {
         return mca_coll_hier_error_of_call(call, HIER_ERR_PEER);
+    }
+    if (MCA_COLL_HIER_REFUSED == module->state) {
+        return OMPI_SUCCESS;
     }
     const int code = mca_coll_hier_build_own_team(module, call->comm, &request->own_team);
     if (HIER_ERR_PEER == code) {
@@ -384,6 +383,22 @@ int mca_coll_hier_make_persistent(mca_coll_hier_request_t* request, ompi_request
     return OMPI_SUCCESS;
 }
 
+int mca_coll_hier_make_persistent(mca_coll_hier_request_t* request, ompi_request_t** handle)
+{
+    const mca_coll_hier_call_t* call = &request->call;
+    begin_request(request, true);
+    keep_types(call);
+    request->super.super.req_start = start_persistent;
+    *handle = &request->super.super;
+    const bool is_for_team = 1 < ompi_comm_size(call->comm) && 0 < call->total &&
+                             call->total >= mca_coll_hier_component.min_bytes;
+    const int rc = is_for_team ? make_own_team(request) : OMPI_SUCCESS;
+    if (OMPI_SUCCESS != rc) {
+        (void)free_request(handle);
+    }
+    return rc;
+}
+
 bool mca_coll_hier_has_requests(void)
 {
     return 0 < __atomic_load_n(&running_count, __ATOMIC_RELAXED);
@@ -403,6 +418,8 @@ int mca_coll_hier_progress_requests(void)
         if (move((mca_coll_hier_request_t*)item)) {
             opal_list_remove_item(&running, item);
             opal_list_append(&over, item);
+            __atomic_sub_fetch(&((mca_coll_hier_request_t*)item)->call.module->running, 1,
+                               __ATOMIC_RELAXED);
         }
     }
     const int count = (int)opal_list_get_size(&over);
@@ -425,6 +442,11 @@ void mca_coll_hier_wait_for_turn(const mca_coll_hier_module_t* module)
 void mca_coll_hier_forget_requests(const mca_coll_hier_module_t* module)
 {
     opal_list_item_t *item, *next;
+    /* A call that runs keeps its communicator. So there is none, but when Open MPI ends; and this may be a thread
+     * that has the lock. */
+    if (0 == __atomic_load_n(&module->running, __ATOMIC_RELAXED)) {
+        return;
+    }
     opal_mutex_lock(&lock);
     for (item = opal_list_get_first(&running); opal_list_get_end(&running) != item; item = next) {
         next = opal_list_get_next(item);

@@ -2,12 +2,12 @@
 #include "coll_hier_setup.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "ompi/datatype/ompi_datatype.h"
-#include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/request/request.h"
 
@@ -34,6 +34,7 @@ struct mca_coll_hier_setup_t {
     size_t out_bytes, in_bytes;
     int to, from;
     ompi_request_t *sending, *receiving;
+    int tag;
     int answer;
     /* The result. */
     int code;
@@ -42,14 +43,24 @@ struct mca_coll_hier_setup_t {
 
 /* ---- in the thread of the set-up */
 
-enum { nobody_answers = -1 };
+enum { nobody_answers = -1, nap_ns = 2000000 };
 
 static int ask(mca_coll_hier_setup_t* setup, state_t question)
 {
     pthread_mutex_lock(&setup->lock);
     setup->state = question;
     while (ANSWERED != setup->state && !setup->is_broken_off) {
-        pthread_cond_wait(&setup->changed, &setup->lock);
+        struct timespec soon;
+        clock_gettime(CLOCK_REALTIME, &soon);
+        soon.tv_nsec += nap_ns;
+        soon.tv_sec += soon.tv_nsec / 1000000000;
+        soon.tv_nsec %= 1000000000;
+        if (0 != pthread_cond_timedwait(&setup->changed, &setup->lock, &soon)) {
+            /* The application computes. Other ranks may wait for an answer of the network. */
+            pthread_mutex_unlock(&setup->lock);
+            (void)hier_progress();
+            pthread_mutex_lock(&setup->lock);
+        }
     }
     const int answer = setup->is_broken_off ? nobody_answers : setup->answer;
     setup->state = NO_QUESTION;
@@ -77,7 +88,12 @@ static int ask_for_presence(void* context, int rank)
     return ask(setup, PRESENCE);
 }
 
-static void rest(void) { sched_yield(); }
+/* The thread may share the core of the application. */
+static void rest(void)
+{
+    const struct timespec nap = {.tv_nsec = 20000};
+    (void)nanosleep(&nap, NULL);
+}
 
 static void* run(void* argument)
 {
@@ -116,6 +132,7 @@ mca_coll_hier_setup_t* mca_coll_hier_begin_setup(struct ompi_communicator_t* com
         return NULL;
     }
     setup->comm = comm;
+    setup->tag = ompi_coll_base_nbc_reserve_tags(comm, 1);
     setup->sending = setup->receiving = MPI_REQUEST_NULL;
     pthread_mutex_init(&setup->lock, NULL);
     pthread_cond_init(&setup->changed, NULL);
@@ -145,10 +162,10 @@ static void answer(mca_coll_hier_setup_t* setup, int what)
     set_state(setup, ANSWERED);
 }
 
-/* Messages have the tag of an allgather. No blocking one runs on the communicator until the set-up is over. */
+/* The tag is that of no other messages of the communicator. */
 static void start_exchange(mca_coll_hier_setup_t* setup)
 {
-    const int tag = MCA_COLL_BASE_TAG_ALLGATHER;
+    const int tag = setup->tag;
     int rc = OMPI_SUCCESS;
     if (0 <= setup->from) {
         rc = MCA_PML_CALL(irecv(setup->in, setup->in_bytes, MPI_BYTE, setup->from, tag, setup->comm,
@@ -169,11 +186,6 @@ static void start_exchange(mca_coll_hier_setup_t* setup)
     answer(setup, rc);
 }
 
-static bool is_done(ompi_request_t* request)
-{
-    return MPI_REQUEST_NULL == request || REQUEST_COMPLETE(request);
-}
-
 static int end_message(ompi_request_t** request)
 {
     if (MPI_REQUEST_NULL == *request) {
@@ -187,7 +199,7 @@ static int end_message(ompi_request_t** request)
 
 static void end_exchange(mca_coll_hier_setup_t* setup)
 {
-    if (is_done(setup->receiving) && is_done(setup->sending)) {
+    if (hier_is_over(setup->receiving) && hier_is_over(setup->sending)) {
         const int received = end_message(&setup->receiving);
         const int sent = end_message(&setup->sending);
         answer(setup, OMPI_SUCCESS != received ? received : sent);
@@ -225,7 +237,7 @@ bool mca_coll_hier_move_setup(mca_coll_hier_setup_t* setup, int* code, hier_team
 /* A message that is under way would use memory that the thread frees. */
 static void take_back(ompi_request_t* message)
 {
-    if (!is_done(message)) {
+    if (!hier_is_over(message)) {
         (void)ompi_request_cancel(message);
     }
 }

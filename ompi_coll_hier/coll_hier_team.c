@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The team of a communicator: made at its first call that is worth it. */
+#include "coll_hier_call.h"
 #include "coll_hier_setup.h"
 
 #include <stdatomic.h>
@@ -155,14 +156,11 @@ int mca_coll_hier_build_own_team(mca_coll_hier_module_t* module, struct ompi_com
     return code;
 }
 
-/* The others would wait for a rank that has no thread. So it waits for them, and may then block. */
 void mca_coll_hier_begin_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm)
 {
     module->setup = mca_coll_hier_begin_setup(comm);
     if (NULL == module->setup) {
-        opal_output(0, "coll:hier: no thread for the set-up of %s: this call waits for other ranks",
-                    comm->c_name);
-        mca_coll_hier_build_team(module, comm);
+        (void)mca_coll_hier_lacks_memory(comm);
         return;
     }
     module->state = MCA_COLL_HIER_IN_SETUP;

@@ -101,7 +101,8 @@ typedef struct hier_bootstrap {
 /* UCX takes signal handlers when it is loaded with this library. This puts the earlier ones back. */
 void hier_give_signals_back(void);
 
-/* Before anything else: takes the settings that concern the process. hier_finalize ends the progress thread. */
+/* Before anything else: takes the settings that concern the process. hier_team_create does so again. hier_finalize ends
+ * the progress thread. */
 void hier_init(const hier_config* config);
 
 /* Reads hier_config's tuning_file, for all teams of the process. Before the first one.

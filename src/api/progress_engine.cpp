@@ -21,8 +21,9 @@ struct ProgressEngine::Pass {
 
 ProgressEngine& ProgressEngine::instance()
 {
-    static ProgressEngine engine;
-    return engine;
+    // Never destroyed: the progress thread may still look at it.
+    static auto* const engine = new ProgressEngine;
+    return *engine;
 }
 
 void ProgressEngine::add(Team& team)

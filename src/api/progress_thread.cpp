@@ -2,12 +2,16 @@
 #include "api/progress_thread.hpp"
 
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include <chrono>
 #include <system_error>
+#include <utility>
 
+#include "api/guard.hpp"
 #include "api/progress_engine.hpp"
 #include "base/log.hpp"
 #include "hier/hier.h"
@@ -17,7 +21,7 @@ namespace hier {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// So long the thread stays awake after the last movement. A core that sleeps takes some 50 us to wake up.
+// So long the thread stays awake after the start of a call, and after a movement. A core that sleeps takes some 50 us to wake up.
 constexpr std::chrono::microseconds wakefulness{150}, wakefulness_if_shared{5};
 constexpr std::chrono::microseconds nap{20};
 // By default Linux lets a thread sleep 50 us longer than it asked for.
@@ -54,16 +58,25 @@ private:
 
 }  // namespace
 
+// Never destroyed: an application may end without MPI_Finalize, and so may a child of it, which has no such thread.
 ProgressThread& ProgressThread::instance()
 {
-    static ProgressThread thread;
-    return thread;
+    static auto* const thread = new ProgressThread;
+    return *thread;
 }
 
 void ProgressThread::start()
 {
-    if (thread_.joinable()) return;
-    is_stopping_ = false;
+    static std::once_flag flag;
+    std::call_once(flag, [&] { start_once(); });
+}
+
+void ProgressThread::start_once()
+{
+    static const pid_t owner = getpid();
+    (void)std::atexit([] {
+        if (getpid() == owner) instance().stop();
+    });
     const NoSignals block;
     try {
         thread_ = std::thread([this] { run(); });
@@ -99,14 +112,15 @@ void ProgressThread::run()
     // The rank may be bound to the one core that computes.
     leave_core();
     (void)prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
+    bool is_woken = false;
     while (!is_stopping_) {
-        move_calls();
-        sleep();
+        move_calls(is_woken);
+        is_woken = sleep();
     }
 }
 
-// Until the next call starts, or for a nap if one runs.
-void ProgressThread::sleep()
+// Until the next call starts, which is true, or for a nap if one runs.
+bool ProgressThread::sleep()
 {
     std::unique_lock lock(mutex_);
     const auto is_over = [&] { return is_wanted_ || is_stopping_; };
@@ -114,25 +128,25 @@ void ProgressThread::sleep()
         changed_.wait_for(lock, nap, is_over);
     else
         changed_.wait(lock, is_over);
-    is_wanted_ = false;
+    return std::exchange(is_wanted_, false);
 }
 
-// Returns when nothing has moved for some time.
-void ProgressThread::move_calls()
+// A call that has just started keeps the thread awake for some time, and so does a movement.
+void ProgressThread::move_calls(bool is_woken)
 {
     ProgressEngine& engine = ProgressEngine::instance();
-    const auto patience =
+    const Clock::duration patience =
         shares_core_.load(std::memory_order_relaxed) ? wakefulness_if_shared : wakefulness;
-    unsigned seen = passes_of_others_.load(std::memory_order_relaxed);
-    auto last_move = Clock::now();
+    auto end = Clock::now() + (is_woken ? patience : Clock::duration::zero());
     do {
         const unsigned passes = passes_of_others_.load(std::memory_order_relaxed);
-        const bool is_alone = passes == seen;
-        seen = passes;
-        const bool has_moved = is_alone && engine.is_busy() && engine.progress() > 0;
-        if (has_moved) last_move = Clock::now();
+        const bool is_alone = passes == seen_;
+        seen_ = passes;
+        const bool has_moved =
+            is_alone && engine.is_busy() && guarded(0, [&] { return engine.progress(); }) > 0;
+        if (has_moved) end = Clock::now() + patience;
         if (!is_alone || !engine.is_busy()) pause_core();
-    } while (!is_stopping_ && Clock::now() - last_move < patience);
+    } while (!is_stopping_ && Clock::now() < end);
 }
 
 }  // namespace hier

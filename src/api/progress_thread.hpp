@@ -37,14 +37,16 @@ public:
 
 private:
     void run();
-    void move_calls();
-    void sleep();
+    void start_once();
+    void move_calls(bool is_woken);
+    bool sleep();
 
     std::thread thread_;
     bool has_started_ = false;
-    std::mutex mutex_;  // of the next three
+    std::mutex mutex_;  // of the next two
     std::condition_variable changed_;
     bool is_wanted_ = false;
+    unsigned seen_ = 0;  // of the passes of others; the thread's own
     std::atomic<bool> is_stopping_{false};
     std::atomic<bool> shares_core_{false};
     alignas(64) std::atomic<unsigned> passes_of_others_{0};

@@ -249,6 +249,14 @@ void Executor::work_on_node()
     if (node_head_ != first) run_.transport(Level::node)->submit(*this);
 }
 
+void Executor::refuse(Status status)
+{
+    if (status_ == Status::in_progress)
+        failure_.raise(status);
+    else
+        failure_.refuse(status);
+}
+
 void Executor::interrupt(const std::vector<bool>& is_dead)
 {
     if (status_ != Status::in_progress) return;

@@ -54,8 +54,8 @@ public:
     // `program` must outlive the run. Nothing is allocated after the first run of a program of this
     // size. `trace`, where given, must outlive the run, and gets the times of its ops.
     Status start(const Program& program, const Binding& binding, Trace* trace = nullptr);
-    // Tells the others that this rank cannot take part in the next collective.
-    void refuse(Status status) { failure_.refuse(status); }
+    // Tells the others that this rank cannot take part in the next collective. One that runs fails, too.
+    void refuse(Status status);
     // Makes the running collective fail: the caller knows that it cannot end well. `is_dead`, by
     // rank of the team: the process of the rank has ended, and so have its writes inside the node.
     // Nobody waits for such a rank there.

@@ -23,7 +23,6 @@ namespace {
 
 using Records = std::vector<PeerRecord>;
 
-// Does the host of this record have more ranks than cores?
 // Do the ranks of this host, with so many threads each, have fewer cores than threads?
 bool shares_cores(const Records& records, const PeerRecord& self, int threads = 1)
 {

@@ -703,6 +703,7 @@ case_ main-thread-3-by-1 ranks=3 node_size=1 -- main_thread --expect hier
 case_ signals-2-by-1 ranks=2 node_size=1 -- signals --expect hier
 case_ signals-switched-off ranks=2 coll=- mca="coll_hier_priority -1" -- signals --expect none
 case_ children-4-by-2 ranks=4 node_size=2 -- children --expect hier
+case_ children-progress ranks=2 mca="coll_hier_progress_thread 1" -- children --expect hier
 case_ spawned-2-by-1 ranks=2 node_size=1 -- spawned --expect hier
 case_ fault-late fault="a rank enters late | a pause longer than the time-out | a line that names the rank; right results" \
     ranks=4 node_size=2 mca="coll_hier_timeout 2" says="rank 3 has not entered" limit=60 \

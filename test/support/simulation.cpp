@@ -64,6 +64,8 @@ public:
         }
         if (scenario_.freezes == static_cast<int>(rank_)) return "";
         if (!is_dead_.empty()) executor_.interrupt(is_dead_);
+        if (scenario_.refuses == static_cast<int>(rank_) && ++steps_ == scenario_.refuses_at)
+            executor_.refuse(Status::out_of_memory);
         status_ = executor_.progress();
         if (status_ == Status::in_progress) return "";
         running_ = false;
@@ -135,6 +137,7 @@ private:
     std::vector<std::byte> receive_;
     std::vector<std::byte> bounce_;
     int done_ = 0;
+    int steps_ = 0;
     bool running_ = false;
     std::vector<bool> is_dead_;  // as far as this rank has been told
     Status status_ = Status::in_progress;

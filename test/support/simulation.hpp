@@ -34,8 +34,10 @@ struct Scenario {
     std::chrono::microseconds pass{10};  // what the clock moves on in one pass of one rank
     std::vector<std::chrono::microseconds> late{};  // by rank: when it enters its first call
     std::vector<std::size_t> bytes_of_rank{};       // where a rank passes another size than `bytes`
-    int freezes = -1;  // a rank that enters its first call and then does nothing more
-    int dies = -1;     // a rank whose process ends; so do its transfers inside the node
+    int refuses = -1;    // a rank that takes part in no further call: the caller says so in its
+    int refuses_at = 0;  // so many'th step
+    int freezes = -1;    // a rank that enters its first call and then does nothing more
+    int dies = -1;       // a rank whose process ends; so do its transfers inside the node
     std::chrono::microseconds dies_at{0};
     std::chrono::microseconds told_after{0};  // the others hear of the death so much later
     Bounce bounce = Bounce::none;

@@ -178,6 +178,40 @@ const char* a_death_ends_the_call()
 // Fault: a rank dies in a call | a fake network | the call ends on the others
 void test_death(void**) { expect_no_reason(a_death_ends_the_call()); }
 
+// A rank says in the middle of a call that it takes part in no further one. The call fails there, and nobody waits or
+// writes for ever. Other ranks may end well.
+const char* a_refusal_ends_the_call()
+{
+    std::size_t struck = 0;
+    for (const char* text : {"2", "3", "1,1", "2,1", "2,2", "3,1", "2,1,2"}) {
+        for (const Route route : all_routes) {
+            Scenario scenario{.nodes = machine(text), .route = route};
+            const int ranks = static_cast<int>(scenario.nodes.size());
+            for (int i = 0; i < ranks * 24; i++) {
+                scenario.weather.seed++;
+                scenario.publish = i % 2 == 0 ? Publish::none : Publish::some;
+                scenario.bounce = i % 3 == 0 ? Bounce::some : Bounce::none;
+                scenario.refuses = i % ranks;
+                scenario.refuses_at = 1 + i / ranks;
+                const Outcome out = simulate(scenario);
+                std::string fault = out.fault;
+                for (int r = 0; r < ranks && fault.empty(); r++) {
+                    const Status s = out.status[static_cast<std::size_t>(r)];
+                    if (s == Status::in_progress) fault = "it never ends";
+                    if (r == scenario.refuses && s == Status::out_of_memory) struck++;
+                    if (r == scenario.refuses || s == Status::ok) continue;
+                    if (s != Status::peer_failed) fault = hier::to_string(s);
+                }
+                if (!fault.empty()) return keep(fault + "; " + text_of(scenario));
+            }
+        }
+    }
+    return struck > 1000 ? nullptr : "it hardly ever strikes";
+}
+
+// Fault: a rank refuses the next call | while one runs | that one fails on it, and ends everywhere
+void test_refusal(void**) { expect_no_reason(a_refusal_ends_the_call()); }
+
 // One rank passes a size that differs from all others.
 const char* a_mismatch_is_seen_by_all()
 {
@@ -213,9 +247,9 @@ int main(int argc, char** argv)
 {
     hier::test::use_clock(hier::test::ClockMode::fake);
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused),           cmocka_unit_test(test_fails_later),
-        cmocka_unit_test(test_broken_connection), cmocka_unit_test(test_death),
-        cmocka_unit_test(test_mismatch),
+        cmocka_unit_test(test_refusal),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_fails_later), cmocka_unit_test(test_broken_connection),
+        cmocka_unit_test(test_death),       cmocka_unit_test(test_mismatch),
     };
     return hier::test::run_cases(argc, argv, "executor_failures", tests);
 }
