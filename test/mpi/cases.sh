@@ -172,7 +172,8 @@ for shape in "2 0" "4 2"; do
     thread="coll_hier_progress_thread 1"
     case_ "nonblocking-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="$thread" -- nonblocking --expect hier --large 4
     case_ "persistent-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="$thread" -- persistent --expect hier --starts 3
-    case_ "gpu-nonblocking-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" gpu=20 mca="$thread" -- gpu_nonblocking --expect hier --large 1
+    case_ "gpu-nonblocking-progress-$ranks-by-$size" set="$([[ $size == 0 ]] && echo default || echo all)" ranks="$ranks" \
+        node_size="$size" gpu=20 mca="$thread" -- gpu_nonblocking --expect hier --large 1
 done
 for shape in "2 0" "3 2"; do
     read -r ranks size <<<"$shape"
@@ -369,14 +370,15 @@ case_ gpu-cuda-allgatherv-3-by-2 ranks=3 node_size=2 gpu=20 runtime=cuda -- "${f
 case_ gpu-cuda-allgatherv-kernels set=all ranks=3 gpu=20 devices=2 runtime=cuda kernels=1 -- "${few[@]}"
 case_ gpu-cuda-allgatherv-gdr ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- "${few[@]}"
-for way in "2-by-0 2 0" "3-by-2 3 2" "shared 3 0 devices=2" "kernels 3 0 devices=2 kernels=1" "cuda 3 2 runtime=cuda"; do
-    read -r name ranks size more <<<"$way"
+for way in "2-by-0 default 2 0" "3-by-2 all 3 2" "shared all 3 0 devices=2" "kernels all 3 0 devices=2 kernels=1" \
+    "cuda default 3 2 runtime=cuda"; do
+    read -r name set ranks size more <<<"$way"
     read -ra keys <<<"$more"
     where=(ranks="$ranks" node_size="$size" gpu=20 "${keys[@]}")
-    case_ "gpu-nonblocking-$name" "${where[@]}" -- gpu_nonblocking --expect hier --large 1
-    case_ "gpu-persistent-$name" set="$([[ $name == shared ]] && echo default || echo all)" "${where[@]}" \
-        -- gpu_persistent --expect hier --starts 3
+    case_ "gpu-nonblocking-$name" set="$set" "${where[@]}" -- gpu_nonblocking --expect hier --large 1
+    case_ "gpu-persistent-$name" set=all "${where[@]}" -- gpu_persistent --expect hier --starts 3
 done
+case_ gpu-persistent ranks=2 gpu=20 -- gpu_persistent --expect hier --starts 2
 for name in parts gdr; do
     where=(ranks=3 node_size=2 gpu=20)
     [[ $name == gdr ]] && where+=(gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0") ||
