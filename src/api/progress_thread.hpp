@@ -41,15 +41,16 @@ private:
     void move_calls(bool is_woken);
     bool sleep();
 
+    // First, and at the beginning of a cache line: every pass writes it.
+    alignas(64) std::atomic<unsigned> passes_of_others_{0};
+    unsigned seen_ = 0;  // of these; the thread's own
     std::thread thread_;
     bool has_started_ = false;
     std::mutex mutex_;  // of the next two
     std::condition_variable changed_;
     bool is_wanted_ = false;
-    unsigned seen_ = 0;  // of the passes of others; the thread's own
     std::atomic<bool> is_stopping_{false};
     std::atomic<bool> shares_core_{false};
-    alignas(64) std::atomic<unsigned> passes_of_others_{0};
 };
 
 }  // namespace hier
