@@ -386,6 +386,8 @@ for name in parts gdr; do
     case_ "gpu-nonblocking-$name" "${where[@]}" -- gpu_nonblocking --expect hier --large 1
     case_ "gpu-persistent-$name" set=all "${where[@]}" -- gpu_persistent --expect hier --starts 3
 done
+case_ ulfm-nonblocking-messages ulfm=yes ranks=4 mca="coll_hier_min_bytes 100000000" limit=60 \
+    -- ulfm --mode inside --after 3000 --call iallgather
 # The other blocking collectives, which go through memory of the host.
 for ranks in 1 2 5; do
     case_ "gpu-others-$ranks-ranks" ranks="$ranks" gpu=5 mca="coll_hier_verbose 1" says="device memory goes through memory of the host" \
@@ -689,6 +691,10 @@ for shape in "0 auto" "2 direct" "2 ring" "2 bundles" "1 direct"; do
                 ulfm=yes ranks=4 node_size="$size" mca="coll_hier_inter $way" limit=60 \
                 -- ulfm --mode "$mode" --bytes "$bytes" --expect hier
         done
+    done
+    for mode in kill setup revoke; do
+        case_ "ulfm-nonblocking-$mode-by-$size-$way" ulfm=yes ranks=4 node_size="$size" mca="coll_hier_inter $way" limit=60 \
+            -- ulfm --mode "$mode" --after 2000 --call iallgather
     done
     for us in 1000 2000 3000 5000; do
         case_ "ulfm-setup-by-$size-$way-$us" fault="a rank dies in the set-up, with ULFM | SIGKILL after some time | the error of ULFM; nobody hangs" \

@@ -7,6 +7,7 @@
 //   --mode setup    the last rank is killed during the first call, which makes the team
 //   --mode revoke   the last rank revokes the communicator while the others are in a call
 //   --bytes N       bytes a rank
+//   --call NAME     allgather, or iallgather, whose error comes from MPI_Wait [allgather]
 //   --after N       for inside and setup: microseconds from the barrier before the calls to the kill
 #include "test/mpi/lib/support.hpp"
 
@@ -39,7 +40,8 @@ class Job {
 public:
     Job(Session& session, Observer& observer)
         : session_(session), observer_(observer),
-          bytes_(static_cast<std::size_t>(session.number("bytes", 300007)))
+          bytes_(static_cast<std::size_t>(session.number("bytes", 300007))),
+          is_nonblocking_(session.text("call", "allgather") == std::string("iallgather"))
     {
     }
 
@@ -49,8 +51,16 @@ public:
         const std::vector<unsigned char> send = Pattern(rank_of(comm), number).bytes(bytes_);
         std::vector<unsigned char> receive(bytes_ * static_cast<std::size_t>(size_of(comm)));
         const int count = static_cast<int>(bytes_);
-        const int status = observer_.allgather(send.data(), count, MPI_BYTE, receive.data(), count,
-                                               MPI_BYTE, comm);
+        int status = MPI_SUCCESS;
+        if (is_nonblocking_) {
+            MPI_Request request = MPI_REQUEST_NULL;
+            status = MPI_Iallgather(send.data(), count, MPI_BYTE, receive.data(), count, MPI_BYTE,
+                                    comm, &request);
+            if (status == MPI_SUCCESS) status = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            status = observer_.allgather(send.data(), count, MPI_BYTE, receive.data(), count,
+                                         MPI_BYTE, comm);
+        }
         if (status == MPI_SUCCESS) {
             check_blocks(session_, receive.data(), bytes_, size_of(comm), number, "ulfm");
         }
@@ -81,6 +91,7 @@ private:
     Session& session_;
     Observer& observer_;
     std::size_t bytes_;
+    bool is_nonblocking_;
 };
 
 [[noreturn]] void die()
@@ -101,7 +112,7 @@ void die_after(unsigned us)
 
 int main(int argc, char** argv)
 {
-    Session session(argc, argv, "ulfm", {"expect", "min-bytes", "mode", "bytes", "after"});
+    Session session(argc, argv, "ulfm", {"expect", "min-bytes", "mode", "bytes", "after", "call"});
     Observer observer(session);
     Job job(session, observer);
     const std::string mode = session.text("mode", "");
