@@ -18,11 +18,12 @@ int mca_coll_hier_lacks_memory(struct ompi_communicator_t* comm)
  * or return without its block. So the job ends. */
 int mca_coll_hier_end_job(const mca_coll_hier_call_t* call, int error)
 {
-    opal_output(
-        0,
-        "coll:hier: rank %d cannot send or copy its memory for %s of %zu bytes a rank on %s, "
-        "which no team serves. No other rank can be told, so the job ends",
-        ompi_comm_rank(call->comm), call->collective->name, call->shard_bytes, call->comm->c_name);
+    opal_output(0,
+                "coll:hier: rank %d cannot copy its device memory for %s of %zu bytes a rank on "
+                "%s, or cannot send it. No team serves the call, and no other rank can be told, so "
+                "the job ends",
+                ompi_comm_rank(call->comm), call->collective->name, call->shard_bytes,
+                call->comm->c_name);
     return ompi_mpi_abort(call->comm, error);
 }
 
