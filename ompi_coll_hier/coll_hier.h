@@ -150,7 +150,7 @@ mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* com
 /* Makes the communicator's team. */
 void mca_coll_hier_build_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
 /* The same, but returns at once. While module->state is MCA_COLL_HIER_IN_SETUP, mca_coll_hier_move_team has to be
- * called; one thread at a time. */
+ * called; one thread at a time. If there can be no thread, the job ends. */
 void mca_coll_hier_begin_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
 void mca_coll_hier_move_team(mca_coll_hier_module_t* module, struct ompi_communicator_t* comm);
 /* Makes one more team, for one persistent request. Returns HIER_OK or an error of hier_team_create. */

@@ -355,7 +355,7 @@ static int make_own_team(mca_coll_hier_request_t* request)
 {
     const mca_coll_hier_call_t* call = &request->call;
     mca_coll_hier_module_t* module = call->module;
-    /* Set-ups of a communicator send the same messages. */
+    /* How the set-up of the communicator's team ends decides here, too. */
     mca_coll_hier_wait_for_turn(module);
     if (MCA_COLL_HIER_BROKEN == module->state) {
         return mca_coll_hier_error_of_call(call, HIER_ERR_PEER);

@@ -9,7 +9,8 @@
  *         exchange: puts the question, sleeps       move: starts a send and a receive
  *                                                   move: both are done: puts the answer, wakes the thread
  *         goes on
- */
+ *
+ * While it sleeps, it moves the networks now and then: other ranks may wait for an answer. */
 #ifndef MCA_COLL_HIER_SETUP_H
 #define MCA_COLL_HIER_SETUP_H
 
