@@ -25,6 +25,7 @@ struct Call {
     // lie side by side. A part of a larger call leaves gaps. Where blocks differ: the bytes of the
     // largest block of that larger call.
     std::size_t stride = 0;
+    bool in_background = false;  // the application may compute meanwhile
     // By rank, in `receive`; equal on all ranks. Empty: all blocks have `bytes` bytes.
     std::vector<Extent> blocks = {};
 

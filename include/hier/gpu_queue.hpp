@@ -9,6 +9,7 @@
 #include <span>
 
 #include "hier/gpu_exchange.hpp"
+#include "hier/gpu_fan_out.hpp"
 #include "hier/status.hpp"
 
 namespace hier::gpu {
@@ -75,7 +76,11 @@ public:
     virtual Status wait(std::uint64_t ticket) = 0;
     virtual bool stores_words() const = 0;
 
-    // Can exchange() be used? The first call loads the kernels, which takes some ms.
+    // Copies one block to several places by the kernel of hier/gpu_fan_out.hpp, in the order of the
+    // copies of lane 1. `words` are stored behind it. Only with has_kernels().
+    virtual Status fan_out(FanOut& arguments, std::span<const Word> words,
+                           std::uint64_t& ticket) = 0;
+    // Can exchange() and fan_out() be used? The first call loads the kernels, which takes some ms.
     virtual bool has_kernels() = 0;
     // Launches the kernel of hier/gpu_exchange.hpp. All its memory is reached by the queue's device.
     // in_progress: the last one has not ended; ask again later.

@@ -48,6 +48,7 @@ struct Binding {
     Region receive;          // Place::receive
     Region bounce = {};      // Place::bounce; none if it is not needed
     bool eager = false;      // rail peers put before they know that this rank is in the call
+    bool in_background = false;  // the application may compute meanwhile
     bool publish = false;    // a put on the node goes to all its ranks and waits for none of them
     std::size_t chunks = 1;  // of a shard between nodes; equal on all ranks
     std::size_t total = 0;   // bytes of the result, by which ranks see that their sizes differ

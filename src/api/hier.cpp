@@ -81,6 +81,7 @@ hier::Call call_of(const hier_call& call, int ranks)
             .receive = region_of(call.recv),
             .memory_error = hier::status_of(error),
             .stride = call.stride,
+            .in_background = call.waiter == HIER_NOBODY,
             .blocks = blocks_of(call, ranks)};
 }
 

@@ -67,7 +67,7 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
     paths.offer =
         std::make_unique<ReceiveOffer>(context, *paths.device_cells, tables, paths.cma != nullptr);
     paths.buffers = std::make_unique<PeerBuffers>(context, *paths.device_cells, tables);
-    paths.engines = std::make_unique<CopyEngines>(context, paths.buffers.get());
+    paths.engines = std::make_unique<CopyEngines>(context, paths.buffers.get(), needs.have_kernels);
     if (paths.publish)
         paths.device_publish = std::make_unique<DevicePublish>(
             context, *paths.publish,
@@ -84,7 +84,8 @@ NodePaths make_node_paths(NodeContext& context, const Group& group, const NodeRa
 {
     NodePaths paths;
     if (needs.ranks == 1) {
-        if (ranks.have_devices) paths.engines = std::make_unique<CopyEngines>(context, nullptr);
+        if (ranks.have_devices)
+            paths.engines = std::make_unique<CopyEngines>(context, nullptr, false);
         paths.name = ranks.have_devices ? "copy engines" : "nobody else";
         return paths;
     }

@@ -42,6 +42,7 @@ Status CallMemory::bind(const Call& call, const Choice& choice, Binding& binding
     binding.receive = call.receive;
     binding.eager = choice.eager;
     binding.publish = choice.publish;
+    binding.in_background = call.in_background;
     binding.chunks = (call.bytes + choice.chunk - 1) / choice.chunk;
     binding.total = call.total(setup_.topology.size());
     const Status status = classify_memory(call, binding);

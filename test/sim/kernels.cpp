@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Modules and kernels. Any file passes for a module, and every module has the product's kernel.
+// Modules and kernels. Any file passes for a module, and every module has the product's kernels.
 #include <unistd.h>
 
 #include <algorithm>
 #include <string_view>
 
 #include "calls.hpp"
-#include "exchange_on_cpu.hpp"
 #include "hip_sim.h"
+#include "kernels_on_cpu.hpp"
 #include "place.hpp"
 #include "stream.hpp"
 
 using namespace hip_sim;
 using hier::gpu::Exchange;
+using hier::gpu::FanOut;
 
 namespace {
 
-char the_module, the_function;
+char the_module, the_exchange, the_fan_out;
 std::atomic<std::uint64_t> kernels{0};
 
 // The address by which the stream's thread reaches memory. No device reaches pageable memory.
@@ -45,18 +46,26 @@ void reach_all(Exchange& e)
     if (e.done != nullptr) reach(e.done, sizeof *e.done);
 }
 
-hipError_t launch(unsigned blocks, hipStream_t stream, const Exchange& arguments)
+void reach_all(FanOut& f)
+{
+    reach(f.from, f.bytes);
+    for (std::uint32_t p = 0; p < f.places; p++) reach(f.to[p], f.bytes);
+    for (std::uint32_t s = 0; s < f.signals; s++) reach(f.signal[s].at, sizeof *f.signal[s].at);
+}
+
+template <class Arguments>
+hipError_t launch(unsigned blocks, hipStream_t stream, const Arguments& arguments)
 {
     if (!is_stream(stream)) return hipErrorInvalidHandle;
     totals.kernels++;
     kernels++;
-    Exchange e = arguments;
-    reach_all(e);
+    Arguments reached = arguments;
+    reach_all(reached);
     MarkRef mark;
     const auto run = [=](Random& random) {
         for (unsigned block = 0; block < blocks; block++) {
             pause_for_a_while(random);
-            run_exchange(e, block, blocks);
+            run_kernel(reached, block, blocks);
         }
         return true;
     };
@@ -87,17 +96,20 @@ hipError_t hipModuleUnload(hipModule_t module)
 hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t, const char* name)
 {
     return counted(broken, [&] {
-        if (std::string_view(name) != "hier_exchange") return hipErrorNotFound;
-        *function = reinterpret_cast<hipFunction_t>(&the_function);
+        const bool is_exchange = std::string_view(name) == "hier_exchange";
+        if (!is_exchange && std::string_view(name) != "hier_fan_out") return hipErrorNotFound;
+        *function = reinterpret_cast<hipFunction_t>(is_exchange ? &the_exchange : &the_fan_out);
         return hipSuccess;
     });
 }
 
-hipError_t hipModuleLaunchKernel(hipFunction_t, unsigned blocks, unsigned, unsigned, unsigned,
-                                 unsigned, unsigned, unsigned, hipStream_t stream, void** arguments,
-                                 void**)
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned blocks, unsigned, unsigned,
+                                 unsigned, unsigned, unsigned, unsigned, hipStream_t stream,
+                                 void** arguments, void**)
 {
     return counted(broken, [&] {
+        if (function == reinterpret_cast<hipFunction_t>(&the_fan_out))
+            return launch(blocks, stream, *static_cast<const FanOut*>(arguments[0]));
         return launch(blocks, stream, *static_cast<const Exchange*>(arguments[0]));
     });
 }

@@ -40,11 +40,14 @@ struct Counter final : Completions {
 // One rank, with its buffers in device memory.
 class Rank {
 public:
-    explicit Rank(ForkedRank& self, bool pool = false, std::size_t shard = some_bytes)
+    explicit Rank(ForkedRank& self, bool pool = false, std::size_t shard = some_bytes,
+                  bool has_kernels = false)
         : self_(self), shard_(shard), group_(self.group()),
-          transport_(make_node_transport(
-              group_, {.processes = group_.collect(own_cma_target()), .have_devices = true},
-              HIER_INTRA_AUTO)),
+          transport_(make_node_transport(group_,
+                                         {.processes = group_.collect(own_cma_target()),
+                                          .have_devices = true,
+                                          .have_kernels = has_kernels},
+                                         HIER_INTRA_AUTO)),
           send_(device_memory(2 * shard)),
           receive_(device_memory(shard * static_cast<std::size_t>(self.size()), pool))
     {
@@ -59,6 +62,7 @@ public:
         b.receive = {receive_, shard_ * static_cast<std::size_t>(self_.size()),
                      allocation_of(receive_)};
         b.receive.memory.length -= unknown;
+        b.in_background = in_background;
         return transport_->begin(b);
     }
     Status put_own(int peer, std::uint32_t op)
@@ -94,6 +98,7 @@ public:
 
     Counter counter;
     Status status = Status::ok;
+    bool in_background = false;
     std::size_t unknown = 0;  // bytes of the receive buffer that lie in another allocation
 
 private:
@@ -107,10 +112,11 @@ private:
 
 inline const char* run(int ranks, const char* delay_us,
                        const std::function<std::string(ForkedRank&)>& body,
-                       const char* version = sharing_version)
+                       const char* version = sharing_version,
+                       const char* modules = HIER_TEST_MODULES)
 {
     return keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
-        use_built_module();
+        setenv("HIER_GPU_MODULES", modules, 1);
         setenv("HIP_SIM_DELAY_US", delay_us, 1);
         setenv("HIP_SIM_VERSION", version, 1);
         setenv("OMPI_COMM_WORLD_RANK", std::to_string(self.rank()).c_str(), 1);

@@ -48,6 +48,7 @@ bool Kernels::load(int device)
     hipError_t error = hipModuleLoad(&module_, file().c_str());
     if (error != hipSuccess) module_ = nullptr;
     if (error == hipSuccess) error = hipModuleGetFunction(&exchange_, module_, "hier_exchange");
+    if (error == hipSuccess) error = hipModuleGetFunction(&fan_out_, module_, "hier_fan_out");
     if (error == hipSuccess) error = make_stop_word();
     if (error == hipSuccess) {
         compute_units_ = compute_units_of(device);
@@ -73,6 +74,13 @@ hipError_t Kernels::make_stop_word()
         munmap(memory, page);
     }
     return error;
+}
+
+hipError_t Kernels::launch(hipStream_t stream, FanOut& arguments)
+{
+    void* list[] = {&arguments};
+    return hipModuleLaunchKernel(fan_out_, fan_out_blocks(arguments.bytes), 1, 1, fan_out_threads,
+                                 1, 1, 0, stream, list, nullptr);
 }
 
 hipError_t Kernels::launch(hipStream_t stream, Exchange& arguments)

@@ -6,6 +6,7 @@
 
 #include "gpu/common/platform.hpp"
 #include "hier/gpu_exchange.hpp"
+#include "hier/gpu_fan_out.hpp"
 
 namespace hier::gpu {
 
@@ -18,6 +19,8 @@ public:
     // Loads them at the first call, and remembers the outcome. False: the runtime refuses them.
     bool load(int device);
     hipError_t launch(hipStream_t stream, Exchange& arguments);
+    // All of these in the same stream.
+    hipError_t launch(hipStream_t stream, FanOut& arguments);
     // Any thread may call this at any time.
     void stop();
     void unload();
@@ -32,7 +35,7 @@ private:
     hipError_t make_stop_word();
 
     hipModule_t module_ = nullptr;
-    hipFunction_t exchange_ = nullptr;
+    hipFunction_t exchange_ = nullptr, fan_out_ = nullptr;
     // A registered page of the process, because a reset of the device ends the runtime's pinned memory.
     std::atomic<std::atomic<std::uint32_t>*> stop_ = nullptr;
     unsigned compute_units_ = 1;

@@ -188,17 +188,43 @@ hipError_t StreamQueue::launch(Exchange& arguments)
     marks_.reserve(1);
     arguments.done = marks_.next_word(StreamMarks::of_kernel, arguments.done_value);
     const hipError_t launched = kernels_.launch(kernel_stream_, arguments);
-    if (launched != hipSuccess) return launched;
+    if (launched == hipSuccess)
+        mark_kernel(StreamMarks::of_kernel, kernel_stream_, arguments.done != nullptr);
+    return launched;
+}
+
+// A kernel runs. Whoever launched it must learn of its end, to stop it if need be.
+void StreamQueue::mark_kernel(std::size_t stream, hipStream_t handle, bool stores_its_mark)
+{
     std::vector<Word> none;
-    if (arguments.done != nullptr) {
-        marks_.add_stored(last_ticket_, StreamMarks::of_kernel, kernel_stream_);
-    } else if (marks_.add(last_ticket_, StreamMarks::of_kernel, kernel_stream_, none, false) !=
-               hipSuccess) {
-        // The kernel runs. So whoever launched it must learn of its end, to stop it if need be.
-        (void)hipGetLastError();
-        marks_.add_end(last_ticket_, StreamMarks::of_kernel, kernel_stream_);
-    }
-    return hipSuccess;
+    if (stores_its_mark) return marks_.add_stored(last_ticket_, stream, handle);
+    if (marks_.add(last_ticket_, stream, handle, none, false) == hipSuccess) return;
+    (void)hipGetLastError();
+    marks_.add_end(last_ticket_, stream, handle);
+}
+
+Status StreamQueue::fan_out(FanOut& arguments, std::span<const Word> words, std::uint64_t& ticket)
+{
+    const std::lock_guard lock(mutex_);
+    const DeviceScope scope(device_);
+    const Status status = check(scope);
+    if (failed(status)) return status;
+    const std::size_t stream = std::min(stream_of(1), StreamMarks::max_streams - 1);
+    hipError_t error = open(stream);
+    if (error != hipSuccess) return failed_start("no stream for copies", error);
+    marks_.reserve(1);
+    arguments.signals = 0;
+    for (const Word& word : words)
+        arguments.signal[arguments.signals++] = {reinterpret_cast<std::uint64_t*>(word.at),
+                                                 word.value};
+    FanOut::Signal done{};
+    done.at = marks_.next_word(stream, done.value);
+    if (done.at != nullptr) arguments.signal[arguments.signals++] = done;
+    error = kernels_.launch(streams_[stream].handle, arguments);
+    if (error != hipSuccess) return failed_start("starting a kernel", error);
+    ticket = ++last_ticket_;
+    mark_kernel(stream, streams_[stream].handle, done.at != nullptr);
+    return Status::ok;
 }
 
 // Copies that run do not delay the kernel, which has a stream of its own. Nobody waits for the kernel

@@ -30,6 +30,7 @@ public:
     bool stores_words() const override { return marks_.are_words(); }
     bool has_kernels() override;
     Status exchange(Exchange& arguments, std::uint64_t& ticket) override;
+    Status fan_out(FanOut& arguments, std::span<const Word> words, std::uint64_t& ticket) override;
     void stop_exchange() override { kernels_.stop(); }
 
 private:
@@ -43,6 +44,7 @@ private:
     hipError_t open(std::size_t stream);
     static hipError_t open(hipStream_t& stream);
     hipError_t launch(Exchange& arguments);
+    void mark_kernel(std::size_t stream, hipStream_t handle, bool stores_its_mark);
     std::vector<hipStream_t> all_streams() const;
     void forget();
     bool start_prepared();

@@ -1,28 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel of hier/gpu_exchange.hpp. hipcc and nvcc compile it for devices. The simulated runtimes
-// compile it for the CPU, with thread blocks of one thread that run one after another. That works,
-// because a thread block waits only for words that the same thread blocks of the peers store before
-// they wait.
-#if defined(__HIP__)
-#include <hip/hip_runtime.h>
-#endif
-
+// The kernel of hier/gpu_exchange.hpp. Thread blocks may run one after another, because a thread block
+// waits only for words that the same thread blocks of the peers store before they wait.
 #include "hier/gpu_exchange.hpp"
 
 #if defined(__CUDACC__)
-#define HIER_IN_PLACE __grid_constant__  // not copied before it is indexed
-#define HIER_BOUNDS __launch_bounds__(hier::gpu::exchange_threads, hier::gpu::exchange_blocks_of_unit)
+#define HIER_BOUNDS                                                                                \
+    __launch_bounds__(hier::gpu::exchange_threads, hier::gpu::exchange_blocks_of_unit)
 #elif defined(__HIP__)
-#define HIER_IN_PLACE
 // The second number is of waves for a SIMD: those of three thread blocks on four SIMDs.
 #define HIER_BOUNDS __launch_bounds__(hier::gpu::exchange_threads, 6)
 #else
-#define HIER_IN_PLACE
 #define HIER_BOUNDS
-#endif
-#if defined(__CUDACC__) || defined(__HIP__)
-#define HIER_LET_OTHERS_RUN()
-#define HIER_UNROLL _Pragma("unroll")
 #endif
 
 namespace {
@@ -151,7 +139,8 @@ __device__ bool take(const Exchange& e, uint32_t i)
             }
             HIER_UNROLL
             for (uint32_t p = 0; p < together; p++) {
-                if (p < count && (words[p].first >> 32 != e.flag || words[p].second >> 32 != e.flag))
+                if (p < count &&
+                    (words[p].first >> 32 != e.flag || words[p].second >> 32 != e.flag))
                     is_there = false;
             }
             if (is_there) break;

@@ -4,11 +4,12 @@
 #include <algorithm>
 
 #include "gpu/runtime.hpp"
+#include "node/device/fan_out.hpp"
 
 namespace hier {
 
-CopyEngines::CopyEngines(NodeContext& context, const PeerBuffers* buffers)
-    : context_(context), buffers_(buffers),
+CopyEngines::CopyEngines(NodeContext& context, const PeerBuffers* buffers, bool has_kernels)
+    : context_(context), buffers_(buffers), has_kernels_(has_kernels),
       signals_(context, buffers != nullptr ? context.size() : 0)
 {
 }
@@ -121,8 +122,7 @@ void CopyEngines::start(Completions& completions)
             signals_.add(item.peer, item.copy.lane);
     }
     batches_.reserve(batches_.size() + 1);  // so that no copy that has been started is lost
-    const Status status =
-        keep_hung(context_.queue->start(copies_, signals_.words(), gathered_.ticket));
+    const Status status = keep_hung(start_copies(has_peers, gathered_.ticket));
     if (failed(status)) {  // progress() reports it
         failure_ = status;
         items.clear();
@@ -130,6 +130,16 @@ void CopyEngines::start(Completions& completions)
     }
     batches_.push_back(std::move(gathered_));
     gathered_ = spare_batch();
+}
+
+// The application may compute during a call in the background, so it keeps all compute units then.
+Status CopyEngines::start_copies(bool has_peers, std::uint64_t& ticket)
+{
+    gpu::FanOut arguments;
+    const bool may = has_kernels_ && has_peers && !context_.binding.in_background;
+    if (may && as_fan_out(copies_, arguments) && context_.queue->has_kernels())
+        return context_.queue->fan_out(arguments, signals_.words(), ticket);
+    return context_.queue->start(copies_, signals_.words(), ticket);
 }
 
 Status CopyEngines::keep_hung(Status status)

@@ -2,8 +2,9 @@
 // Copy engines push slices straight into the peers' device memory, and copy inside a rank's own
 // memory.
 //
-// On a node of G ranks each rank pushes (G-1)*S bytes out of its device and gets as many. No kernel
-// is launched here. The runtime may use a kernel for the copy inside a device.
+// On a node of G ranks each rank pushes (G-1)*S bytes out of its device and gets as many. The runtime
+// may use a kernel for the copy inside a device. A block of middle size goes by a kernel of hier's
+// (fan_out.hpp), if the ranks have kernels.
 //
 // All copies that can run go to the device in one call and in the plan's staggered order. So no two
 // ranks push into the same third one at a time. For that, copies wait for a bounded time until all
@@ -23,7 +24,7 @@ namespace hier {
 class CopyEngines final : public NodePath {
 public:
     // `buffers`: those of the peers. nullptr: the rank is alone on its node, and only copies.
-    CopyEngines(NodeContext& context, const PeerBuffers* buffers);
+    CopyEngines(NodeContext& context, const PeerBuffers* buffers, bool has_kernels);
 
     // Chooses the device of the call.
     Status begin() override;
@@ -63,11 +64,13 @@ private:
     // Should the gathered copies wait for peers that are about to enter the call?
     bool should_hold() const;
     void start(Completions& completions);
+    Status start_copies(bool has_peers, std::uint64_t& ticket);
     Status keep_hung(Status status);
     void report(Completions& completions);
 
     NodeContext& context_;
     const PeerBuffers* buffers_;
+    const bool has_kernels_;
     EngineSignals signals_;
     Batch gathered_{};
     std::chrono::steady_clock::time_point held_since_;

@@ -84,6 +84,108 @@ void test_order_of_ops(void**)
     }));
 }
 
+struct FanOutCase {
+    const char* name;
+    std::size_t shard;
+    bool in_background;
+    bool has_file;          // are the kernels installed?
+    std::uint64_t kernels;  // that each call launches on the first rank
+};
+
+// All peers are in the call before the first put, so all puts are started together.
+std::string put_together(Rank& rank, const ForkedRank& self, std::uint64_t sequence)
+{
+    rank.counter = {};
+    if (failed(rank.begin(sequence)) || failed(rank.transport().announce(Op::every_peer)))
+        return "begin failed";
+    for (int peer = 0; peer < self.size(); peer++)
+        if (peer != self.rank() && !rank.wait_for_peer(peer)) return "a peer is never ready";
+    for (int peer = 0; peer < self.size(); peer++)
+        if (peer != self.rank()) (void)rank.put_own(peer, static_cast<std::uint32_t>(peer));
+    return "";
+}
+
+std::string exchange_by_kernels(ForkedRank& self, const FanOutCase& c)
+{
+    Rank rank(self, false, c.shard, true);
+    rank.in_background = c.in_background;
+    std::string fault;
+    for (std::uint64_t sequence = 1; sequence <= 3 && fault.empty(); sequence++) {
+        const std::uint64_t before = hip_sim_kernels();
+        fault = put_together(rank, self, sequence);
+        rank.submit();
+        for (int peer = 0; peer < self.size() && fault.empty(); peer++)
+            if (peer != self.rank()) fault = rank.received(peer, sequence);
+        if (fault.empty() && !await([&] { return rank.turn() && rank.counter.done == 2; }))
+            fault = "not completed";
+        const std::uint64_t kernels = hip_sim_kernels() - before;
+        if (fault.empty() && self.rank() == 0 && kernels != c.kernels)
+            fault = std::to_string(kernels) + " kernels in a call";
+        rank.transport().end();
+        rank.meet();
+    }
+    return fault.empty() ? "" : std::string(c.name) + ": " + fault;
+}
+
+// A block of middle size that goes to several peers goes by one kernel.
+void test_fan_out(void**)
+{
+    constexpr std::size_t several_thread_blocks = 100000, too_large = (9 << 20);
+    const FanOutCase cases[] = {
+        {"small", 16, false, true, 1},
+        {"with a tail", 16 + 5, false, true, 1},
+        {"of several thread blocks", several_thread_blocks, false, true, 1},
+        {"in the background", several_thread_blocks, true, true, 0},
+        {"too large", too_large, false, true, 0},
+        {"without kernels", several_thread_blocks, false, false, 0},
+    };
+    for (const FanOutCase& c : cases) {
+        const auto body = [&](ForkedRank& self) { return exchange_by_kernels(self, c); };
+        const char* const modules = c.has_file ? HIER_TEST_KERNELS : HIER_TEST_NO_KERNELS;
+        expect_no_reason(run(3, "200", body, sharing_version, modules));
+    }
+}
+
+// The blocks of the other ranks do not begin at multiples of 16 bytes.
+void test_unaligned_places(void**)
+{
+    const auto body = [](ForkedRank& self) {
+        const std::uint64_t before = hip_sim_kernels();
+        std::string fault = exchange_by_kernels(self, {"unaligned", 30001, false, true, 1});
+        if (self.rank() > 0 && hip_sim_kernels() != before) fault = "a kernel all the same";
+        return fault;
+    };
+    expect_no_reason(run(3, "200", body, sharing_version, HIER_TEST_KERNELS));
+}
+
+// Whatever the runtime refuses, the call ends, with the right bytes or with an error.
+void test_kernel_that_is_not_started(void**)
+{
+    int errors = 0;
+    for (unsigned refused = 1; refused <= 12; refused++) {
+        const auto ends_well = [refused](ForkedRank& self) -> std::string {
+            Rank rank(self, false, some_bytes, true);
+            const std::string fault = put_together(rank, self, 1);
+            if (!fault.empty()) return fault;
+            if (self.rank() == 0) hip_sim_fail_at(hip_sim_calls() + refused);
+            rank.submit();
+            hip_sim_fail_at(0);
+            const bool is_done = await([&] { return !rank.turn() || rank.counter.done == 2; });
+            const bool has_failed = failed(rank.status) || failed(rank.counter.worst);
+            const bool is_idle = await([&] { return rank.transport().idle(); });
+            rank.meet();
+            rank.transport().end();
+            if (!is_done || !is_idle) return "no end";
+            return has_failed ? self.rank() == 0 ? "an error" : "a peer failed" : "";
+        };
+        const char* const said = run(3, "20", ends_well, sharing_version, HIER_TEST_KERNELS);
+        if (said == nullptr) continue;
+        if (strstr(said, "an error") == nullptr) expect_no_reason(said);
+        errors++;
+    }
+    assert_in_range(errors, 1, 11);
+}
+
 void test_late_peer(void**)
 {
     expect_no_reason(run(3, "20", [](ForkedRank& self) -> std::string {
@@ -286,6 +388,9 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_peers_that_may_not_write),
         cmocka_unit_test(test_forced_copies),
         cmocka_unit_test(test_order_of_ops),
+        cmocka_unit_test(test_fan_out),
+        cmocka_unit_test(test_unaligned_places),
+        cmocka_unit_test(test_kernel_that_is_not_started),
         cmocka_unit_test(test_late_peer),
         cmocka_unit_test(test_failing_copy),
         cmocka_unit_test(test_failing_copy_into_a_cell),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The product's kernel, compiled for the CPU. What a device's compiler provides is here.
-#include "exchange_on_cpu.hpp"
+// The product's kernels, compiled for the CPU. What a device's compiler provides is here.
+#include "kernels_on_cpu.hpp"
 
 #include <sched.h>
 
@@ -25,11 +25,27 @@ uint32_t atomicAdd(uint32_t* at, uint32_t value)
 #define __device__
 #define HIER_LET_OTHERS_RUN() sched_yield()
 #define HIER_UNROLL
-#include "src/gpu/kernels/exchange.hip"
+#define HIER_OF_DEVICE thread_local
+#include "src/gpu/kernels/kernels.hip"
 
-void hip_sim::run_exchange(const hier::gpu::Exchange& arguments, unsigned block, unsigned blocks)
+namespace {
+
+void begin_block(unsigned block, unsigned blocks)
 {
     blockIdx.x = block;
     gridDim.x = blocks;
+}
+
+}  // namespace
+
+void hip_sim::run_kernel(const hier::gpu::Exchange& arguments, unsigned block, unsigned blocks)
+{
+    begin_block(block, blocks);
     hier_exchange(arguments);
+}
+
+void hip_sim::run_kernel(const hier::gpu::FanOut& arguments, unsigned block, unsigned blocks)
+{
+    begin_block(block, blocks);
+    hier_fan_out(arguments);
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernel of hier/gpu_fan_out.hpp.
+#include "hier/gpu_fan_out.hpp"
+
+namespace {
+
+// What a thread moves at a time.
+struct alignas(16) Piece {
+    uint64_t first, second;
+};
+
+// Thread blocks of the running kernel that are done; 0 between kernels. Kernels run one at a time, because they are
+// in one stream.
+HIER_OF_DEVICE uint32_t blocks_done;
+
+}  // namespace
+
+extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE hier::gpu::FanOut f);
+
+extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE hier::gpu::FanOut f)
+{
+    constexpr size_t together = 4;  // loads in flight of a thread
+    const size_t begin = blockIdx.x * blockDim.x + threadIdx.x;
+    const size_t step = gridDim.x * blockDim.x;
+    const size_t count = f.bytes / sizeof(Piece);
+    const Piece* const from = reinterpret_cast<const Piece*>(f.from);
+    for (size_t first = begin; first < count; first += together * step) {
+        Piece pieces[together];
+        HIER_UNROLL
+        for (size_t k = 0; k < together; k++) {
+            if (first + k * step < count) pieces[k] = from[first + k * step];
+        }
+        for (uint32_t p = 0; p < f.places; p++) {
+            Piece* const to = reinterpret_cast<Piece*>(f.to[p]);
+            HIER_UNROLL
+            for (size_t k = 0; k < together; k++) {
+                if (first + k * step < count) to[first + k * step] = pieces[k];
+            }
+        }
+    }
+    for (size_t i = count * sizeof(Piece) + begin; i < f.bytes; i += step) {
+        for (uint32_t p = 0; p < f.places; p++) f.to[p][i] = f.from[i];
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence_system();
+    if (atomicAdd(&blocks_done, 1U) + 1 < gridDim.x) return;
+    blocks_done = 0;
+    __threadfence_system();
+    for (uint32_t s = 0; s < f.signals; s++) store(f.signal[s].at, f.signal[s].value);
+}
