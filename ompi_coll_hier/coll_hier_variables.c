@@ -94,7 +94,7 @@ mca_coll_hier_choice_row_t mca_coll_hier_choice_rows[] = {
      {{HIER_INTRA_AUTO, "auto"}, {HIER_INTRA_CMA, "cma"}, {HIER_INTRA_SHM, "shm"}},
      "Host memory inside a node: cma (process_vm_writev, one copy), shm (shared memory, two "
      "copies), auto (cma where a trial shows that it works, and shm for small blocks, of up to 16 "
-     "KiB, or 512 KiB where ranks share cores). Equal on all ranks"},
+     "KiB, 4 KiB of two ranks, or 512 KiB where ranks share cores). Equal on all ranks"},
     {"gpu",
      &self->config.gpu,
      "auto",

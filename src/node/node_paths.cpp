@@ -26,8 +26,9 @@ void add_host_paths(NodePaths& paths, const NodeContext& context, const NodeRank
         for (const CmaTarget& process : ranks.processes) pids.push_back(process.pid);
         paths.cma = std::make_unique<CmaPath>(context, std::move(pids));
     }
-    const std::size_t max_through_cells =
-        needs.share_cores ? PathChoice::max_on_shared_cores : PathChoice::max_through_cells;
+    const std::size_t max_through_cells = needs.share_cores  ? PathChoice::max_on_shared_cores
+                                          : needs.ranks == 2 ? PathChoice::max_of_two
+                                                             : PathChoice::max_through_cells;
     if (needs.has_areas) {
         context.segment->place_area(ranks.numa);
         paths.cells = std::make_unique<ShmCells>(context);

@@ -53,6 +53,12 @@ public:
     // published.
     std::size_t publish_space() const;
 
+    // Larger blocks are quicker by one copy each than through shared memory, published or not.
+    std::size_t max_small_block() const
+    {
+        return paths_.cma ? paths_.choice.max_bytes_through_cells() : PathChoice::max_through_cells;
+    }
+
 private:
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }

@@ -118,6 +118,7 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkT
                                         : RateRecord::assumed;
     self.link = (config.link_rate > 0 ? config.link_rate : tuned_link) * giga;
     self.uses_device = uses_device ? 1 : 0;
+    self.small_block = PathChoice::max_through_cells;
     return self;
 }
 
@@ -131,6 +132,7 @@ RateRecord slowest_of(std::span<const RateRecord> records)
         slowest.max_bytes = std::min(slowest.max_bytes, r.max_bytes);
         slowest.stages = std::max(slowest.stages, r.stages);
         slowest.publish = std::min(slowest.publish, r.publish);
+        slowest.small_block = std::min(slowest.small_block, r.small_block);
         if (r.nic < slowest.nic) {
             slowest.nic = r.nic;
             slowest.nic_is = r.nic_is;
@@ -255,6 +257,9 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     }
     team.rates = rates_of(slowest, has_devices);
     Rates& rates = team.rates;
+    // On several nodes a published block saves messages, too.
+    if (topology.nodes() == 1)
+        rates.small_bytes = std::min<std::size_t>(rates.small_bytes, slowest.small_block);
     // Only a node whose ranks have kernels or share GPUs publishes device memory.
     if (has_devices && slowest.publish > 0 && topology.size() > 1) {
         if (gpus.have_kernels)

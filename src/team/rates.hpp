@@ -26,11 +26,12 @@ struct RateRecord {
     std::uint64_t tuning;  // Tuning::digest; 0: none, or the file is of another machine
     std::int32_t nic_is;   // Source
     std::int32_t link_is;
-    std::int32_t uses_device;  // 1: the rank uses a GPU
-    std::int32_t stages;       // 1: its network does not reach device memory
-    std::int32_t in_order;     // 1: its network delivers in order
-    std::int32_t is_foreign;   // 1: the tuning file is of another machine
-    std::uint64_t publish;     // Rates::publish_space
+    std::int32_t uses_device;   // 1: the rank uses a GPU
+    std::int32_t stages;        // 1: its network does not reach device memory
+    std::int32_t in_order;      // 1: its network delivers in order
+    std::int32_t is_foreign;    // 1: the tuning file is of another machine
+    std::uint64_t publish;      // Rates::publish_space
+    std::uint64_t small_block;  // NodeTransport::max_small_block()
     enum Source : std::int32_t { stated, tuned, told, assumed };
 };
 static_assert(std::is_trivially_copyable_v<RateRecord>);

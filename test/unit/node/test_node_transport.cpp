@@ -285,7 +285,7 @@ std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::ui
 // put overtakes another one.
 void test_the_first_put_decides(void**)
 {
-    constexpr std::size_t small = PathChoice::max_through_cells, large = small + 1;
+    constexpr std::size_t small = PathChoice::max_of_two, large = small + 1;
     struct {
         std::vector<std::size_t> sizes;
         bool by_cma;

@@ -104,6 +104,17 @@ void test_the_least_publish_counts(void**)
     assert_int_equal(team_rates(records, two_nodes()).rates.publish_space, 0);
 }
 
+// Where CMA is quicker for most blocks, and no block saves a message, few are published.
+void test_the_least_small_block_counts(void**)
+{
+    std::vector<RateRecord> records(2, record("a", giga));
+    const std::vector<int> together{0, 0}, apart{0, 1};
+    assert_int_equal(team_rates(records, Topology(together)).rates.small_bytes, 16 << 10);
+    records[1].small_block = 4 << 10;
+    assert_int_equal(team_rates(records, Topology(together)).rates.small_bytes, 4 << 10);
+    assert_int_equal(team_rates(records, Topology(apart)).rates.small_bytes, 16 << 10);
+}
+
 // Ranks on a GPU of their own publish nothing in device memory. Others do, and larger blocks if the
 // GPU is given in turns.
 void test_publishing_on_shared_gpus(void**)
@@ -227,6 +238,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_the_slowest_counts),
         cmocka_unit_test(test_the_least_memory_counts),
         cmocka_unit_test(test_the_least_publish_counts),
+        cmocka_unit_test(test_the_least_small_block_counts),
         cmocka_unit_test(test_publishing_on_shared_gpus),
         cmocka_unit_test(test_publishing_by_kernels),
         cmocka_unit_test(test_devices_of_the_poorest_node),
