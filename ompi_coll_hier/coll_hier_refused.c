@@ -4,6 +4,8 @@
 #include "coll_hier.h"
 #include "coll_hier_others.h"
 
+#include <string.h>
+
 #include "opal/util/output.h"
 
 #if HIER_MODULE_INSTALLS
@@ -36,11 +38,14 @@ static bool is_refused(const void* send, const void* receive, comm_t comm, int i
     if (!is_on_device(send) && !is_on_device(receive)) {
         return false;
     }
-    opal_output(
-        0,
-        "coll:hier: %s on %s: a buffer is device memory, and this Open MPI knows no GPUs. Use "
-        "the blocking call, or Open MPI 5 or 6 built with CUDA or ROCm",
-        mca_coll_hier_name_of_other(id), comm->c_name);
+    /* The blocking neighbourhood calls are refused, too. */
+    const char* const name = mca_coll_hier_name_of_other(id);
+    const char* const instead =
+        NULL != strstr(name, "eighbor_") ? "memory of the host" : "the blocking call";
+    opal_output(0,
+                "coll:hier: %s on %s: a buffer is device memory, and this Open MPI knows no GPUs. "
+                "Use %s, or Open MPI 5 or 6 built with CUDA or ROCm",
+                name, comm->c_name, instead);
     return true;
 }
 
