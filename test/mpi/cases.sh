@@ -180,6 +180,16 @@ for shape in "2 0" "3 2"; do
     case_ "nonblocking-threads-$ranks-by-$size" ranks="$ranks" node_size="$size" -- nonblocking --expect hier --large 1 --threads 4
 done
 
+# Mixed calls of four threads on two communicators. The pool of staging memory would pass for a leak.
+kept="coll_hier_staging_kept 512k"
+for shape in "2 0" "4 2"; do
+    read -r ranks size <<<"$shape"
+    case_ "stress-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="$kept" -- stress --expect hier --calls 3000
+    case_ "stress-long-$ranks-by-$size" set=all limit=600 ranks="$ranks" node_size="$size" mca="$kept" \
+        -- stress --expect hier --calls 100000
+done
+case_ stress-progress ranks=2 mca="$kept coll_hier_progress_thread 1" -- stress --expect hier --calls 2000 --seed 2
+
 for shape in "1 0" "2 0" "3 2" "4 2" "7 3"; do
     read -r ranks size <<<"$shape"
     case_ "datatypes-$ranks-by-$size" ranks="$ranks" node_size="$size" -- datatypes --expect hier
@@ -726,6 +736,12 @@ block \(block [01], byte 0\): expected
 gap \(in a gap\): expected
 behind byte 0 behind the buffer: expected
 END
+case_ notices-a-wrong-byte-among-threads ranks=2 status=error says="call 499 of communicator 0, .*: expected" \
+    -- stress --calls 2000 --corrupt 500
+case_ notices-a-hang-among-threads ranks=2 status=error says="rank 1, thread [0-9]: .*call [0-9]+ of communicator 0" \
+    -- stress --calls 2000 --hang 500 --stall 4
+case_ notices-a-leak-among-threads ranks=2 mca="$kept" status=error says="rank [01]: private KiB: .* at the end" \
+    -- stress --calls 2000 --leak 5000
 case_ notices-an-absent-component ranks=2 coll=^hier status=error says="not loaded|not served by hier" \
     -- exact --sizes 4097 --calls 0 --expect hier
 case_ notices-a-fallback ranks=2 mca="coll_hier_min_bytes 1000000000" status=error says="not served by hier" \

@@ -65,6 +65,9 @@ public:
         return make(collective, comm, about(collective, comm, bytes), {});
     }
 
+    // While no operation is alive: frees the memory that is kept for the next ones.
+    void rest() { arena_.clear(); }
+
     // Sizes around `bytes`, which are multiples of the item's.
     static Sizes about(CountedCollective collective, MPI_Comm comm, std::size_t bytes,
                        std::size_t item_bytes = 1)
