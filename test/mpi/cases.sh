@@ -403,6 +403,9 @@ for ranks in 1 2 5; do
     case_ "gpu-others-$ranks-ranks" ranks="$ranks" gpu=5 mca="coll_hier_verbose 1" says="device memory goes through memory of the host" \
         -- gpu_others --rounds 6 --seed "$ranks"
 done
+# As stress, on device memory.
+case_ gpu-stress ranks=2 gpu=5 mca="$kept" -- gpu_stress --expect hier --calls 2000
+case_ gpu-cuda-stress set=all ranks=3 node_size=2 gpu=5 runtime=cuda mca="$kept" -- gpu_stress --expect hier --calls 2000
 case_ gpu-others-4-by-2 ranks=4 node_size=2 gpu=5 -- gpu_others --rounds 6 --seed 11
 case_ gpu-cuda-others ranks=3 gpu=5 runtime=cuda -- gpu_others --rounds 4 --seed 12
 # Small blocks by kernels.

@@ -117,7 +117,7 @@ std::size_t room(const Call& call)
 #endif
 #define ROW(Name, name, in_place, reduces, neighbors, others, send, receive, ...)                  \
     {                                                                                              \
-#Name, in_place, reduces, neighbors, others, Uses::send, Uses::receive,                    \
+        "MPI_" #Name, in_place, reduces, neighbors, others, Uses::send, Uses::receive,             \
             FORM(MPI_##Name(__VA_ARGS__)), FORM(MPI_I##name(__VA_ARGS__, request)),                \
             PERSISTENT(Name, __VA_ARGS__), "MPI_I" #name, "MPI_" #Name "_init"                     \
     }

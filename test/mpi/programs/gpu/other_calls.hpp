@@ -45,7 +45,7 @@ enum class Uses { none, root, all };
 
 struct Collective {
     using Run = std::function<int(const Call&, void* send, void* receive, MPI_Request*)>;
-    const char* name;  // "Allreduce"
+    const char* name;  // of the blocking form
     bool can_be_in_place;
     bool is_reduction;
     bool is_neighborhood;

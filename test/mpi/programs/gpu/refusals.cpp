@@ -10,7 +10,7 @@ namespace {
 // One form of a collective that is refused, and one that gives the right result in memory of the
 // host.
 struct Form {
-    std::string name;
+    const char* name;
     const Collective& collective;
     const Collective::Run& run;
     const Collective::Run& reference;
@@ -22,8 +22,7 @@ std::vector<Form> refused_forms(int ranks)
     std::vector<Form> forms;
     for (const Collective& one : collectives()) {
         if (one.is_neighborhood) {
-            forms.push_back(
-                {std::string("MPI_") + one.name, one, one.blocking, one.nonblocking, false});
+            forms.push_back({one.name, one, one.blocking, one.nonblocking, false});
         }
         if (!one.has_all_manners) continue;
         // Alone, a broadcast has nothing to do, and Open MPI itself ends it.
@@ -88,7 +87,7 @@ public:
             const Call drawn = draw_call(random_, comm_, type, 1);
             const Call call = in_place ? in_place_of(drawn) : drawn;
             for (const Kinds& kinds : kinds_of(form.collective, call)) {
-                session_.phase("%s, %s and %s memory%s", form.name.c_str(), name_of(kinds.send),
+                session_.phase("%s, %s and %s memory%s", form.name, name_of(kinds.send),
                                name_of(kinds.receive), in_place ? ", in place" : "");
                 run_one(form, call, kinds);
             }
@@ -136,17 +135,17 @@ private:
         int found = MPI_SUCCESS;
         MPI_Error_class(code, &found);
         session_.check(found == MPI_ERR_UNSUPPORTED_OPERATION, "%s: error class %d, not %d",
-                       form.name.c_str(), found, MPI_ERR_UNSUPPORTED_OPERATION);
+                       form.name, found, MPI_ERR_UNSUPPORTED_OPERATION);
         session_.check(request == MPI_REQUEST_NULL, "%s: a refused call leaves a request",
-                       form.name.c_str());
-        session_.check(is_refusal_of(form, said), "%s: the line of the refusal is '%s'",
-                       form.name.c_str(), said.c_str());
+                       form.name);
+        session_.check(is_refusal_of(form, said), "%s: the line of the refusal is '%s'", form.name,
+                       said.c_str());
     }
 
     // One line, which names the call and what to use instead.
     static bool is_refusal_of(const Form& form, const std::string& said)
     {
-        return said.find("coll:hier: " + form.name + " on ") != std::string::npos &&
+        return said.find(std::string("coll:hier: ") + form.name + " on ") != std::string::npos &&
                said.find("a buffer is device memory") != std::string::npos &&
                said.find("Open MPI 5 or 6 built with CUDA or ROCm") != std::string::npos &&
                (said.find("the blocking call") == std::string::npos) ==
@@ -158,19 +157,19 @@ private:
                 void* receive)
     {
         MPI_Request request = MPI_REQUEST_NULL;
-        session_.ok(run(call, send, receive, &request), form.name.c_str());
+        session_.ok(run(call, send, receive, &request), form.name);
         if (&run == &form.run && form.is_persistent) {
-            session_.ok(MPI_Start(&request), form.name.c_str());
-            session_.ok(MPI_Wait(&request, MPI_STATUS_IGNORE), form.name.c_str());
-            session_.ok(MPI_Request_free(&request), form.name.c_str());
+            session_.ok(MPI_Start(&request), form.name);
+            session_.ok(MPI_Wait(&request, MPI_STATUS_IGNORE), form.name);
+            session_.ok(MPI_Request_free(&request), form.name);
         }
-        session_.ok(MPI_Wait(&request, MPI_STATUS_IGNORE), form.name.c_str());
+        session_.ok(MPI_Wait(&request, MPI_STATUS_IGNORE), form.name);
     }
 
     void compare(const Form& form, const char* buffer, const Bytes& found, const Bytes& expected)
     {
         const std::string wrong = difference(found, expected);
-        session_.check(wrong.empty(), "%s: %s: wrong %s", form.name.c_str(), buffer, wrong.c_str());
+        session_.check(wrong.empty(), "%s: %s: wrong %s", form.name, buffer, wrong.c_str());
     }
 
     Session& session_;

@@ -252,6 +252,7 @@ void SharedCommunicator::work(Doing& doing, std::uint64_t thread, std::uint64_t 
 {
     constexpr std::size_t max_started = 8;
     fuzz::Random random(mix(seed_ + end, thread));
+    fuzz::choose_device(rank_of(MPI_COMM_WORLD));
     while (start_next(doing, end)) {
         for (Taken taken; !(taken = take(random, random.between(0, max_started))).empty();) {
             complete(doing, taken, random.below(3));
@@ -274,5 +275,7 @@ void SharedCommunicator::rest()
     }
     maker_.rest();
 }
+
+void SharedCommunicator::close_mappings() { fuzz::close_mappings_of_freed(comm_); }
 
 }  // namespace hier_test::stress

@@ -33,6 +33,8 @@ public:
     void work(Doing& doing, std::uint64_t thread, std::uint64_t end);
     // While no thread works: frees requests and buffers.
     void rest();
+    // All ranks together: closes mappings of device memory that is freed. It makes calls.
+    void close_mappings();
 
     const std::string& failure() const { return failure_; }
     unsigned long long calls(Counted which) const
