@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#include "hier/statistics.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -14,6 +14,7 @@
 #include "api/progress_thread.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/statistics.hpp"
 #include "coll/registry.hpp"
 #include "gpu/runtime.hpp"
 #include "memory/staging_budget.hpp"
@@ -121,6 +122,7 @@ int hier_load_tuning(const hier_config* config)
 
 int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap, hier_team** team)
 {
+    const hier::TimeCount time(HIER_STATISTIC_SETUP_TIME);
     return hier::guarded(HIER_ERR_SETUP, [&] {
         hier_init(config);
         const hier::Group all(*bootstrap);
@@ -128,6 +130,7 @@ int hier_team_create(const hier_config* config, const hier_bootstrap* bootstrap,
         try {
             all.agree("", [&] { made = std::make_unique<hier_team>(*config, *bootstrap, all); });
             *team = made.release();
+            hier::Statistics::instance().add(HIER_STATISTIC_TEAMS);
         } catch (const hier::SetupError& e) {
             const bool is_known = dynamic_cast<const hier::KnownFailure*>(&e) != nullptr;
             const bool is_news = !is_known && is_said_first(e.what());

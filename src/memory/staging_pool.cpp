@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "base/log.hpp"
+#include "base/statistics.hpp"
 #include "gpu/runtime.hpp"
 #include "memory/staging_budget.hpp"
 #include "topology/discovery.hpp"
@@ -134,15 +135,20 @@ StagingPool::Block* StagingPool::make_pinned(int device, std::size_t bytes)
 StagingPool::Lent StagingPool::borrow(int device, std::size_t bytes)
 {
     const std::lock_guard lock(mutex_);
-    Block* block = nullptr;
-    if (device >= 0) block = find_free(bytes, true);
-    if (device >= 0 && block == nullptr) block = make_pinned(device, bytes);
-    if (block == nullptr) block = find_free(bytes, false);
+    Block* block = device >= 0 ? find_free(bytes, true) : nullptr;
+    bool is_kept = block != nullptr;
+    if (device >= 0 && !is_kept) block = make_pinned(device, bytes);
+    if (block == nullptr) {
+        block = find_free(bytes, false);
+        is_kept = block != nullptr;
+    }
     if (block == nullptr) {
         const Block pages = make_pages(device, bytes);
         if (pages.data == nullptr) return {};
         block = &blocks_.emplace_front(pages);
     }
+    Statistics::instance().add(is_kept ? HIER_STATISTIC_STAGING_HITS
+                                       : HIER_STATISTIC_STAGING_MISSES);
     block->is_lent = true;
     if (!block->is_pinned()) block->device = device;
     return {block->data, block->is_pinned()};

@@ -49,6 +49,11 @@ public:
     const char* name() const { return paths_.name.c_str(); }
     // May the buffers of a call be memory that the CPU cannot reach?
     bool takes_device_memory() const { return paths_.engines != nullptr; }
+    // Has a kernel moved the last call, which has ended?
+    bool ran_kernel() const
+    {
+        return is_published() && paths_.device_publish && paths_.device_publish->ran_kernel();
+    }
     // How much a rank may put in a published call (NodePublish::space_for). 0: no call is
     // published.
     std::size_t publish_space() const;

@@ -64,8 +64,8 @@ TunedLayout layout_of(const TeamSetup& setup, const char* collective)
 }  // namespace
 
 CallPlanner::CallPlanner(const TeamSetup& setup, int rank,
-                         std::span<const MakeCollective> collectives)
-    : setup_(setup), rank_(rank)
+                         std::span<const MakeCollective> collectives, Tally& tally)
+    : setup_(setup), rank_(rank), tally_(tally)
 {
     const bool is_tuned = setup.tuning != nullptr && is_even(setup.topology);
     for (const MakeCollective make : collectives) {
@@ -178,7 +178,9 @@ std::size_t CallPlanner::part_bytes(std::size_t collective, std::size_t bytes) c
 
 PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choice)
 {
-    if (PreparedProgram* known = programs_.find(key)) return *known;
+    PreparedProgram* const known = programs_.find(key);
+    tally_.add(known != nullptr ? HIER_STATISTIC_PROGRAM_HITS : HIER_STATISTIC_PROGRAM_MISSES);
+    if (known != nullptr) return *known;
     report(key, choice);
     Plan plan = collectives_[key.collective]->plan({.rank = rank_,
                                                     .bytes = key.bytes,

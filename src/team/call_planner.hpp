@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/statistics.hpp"
 #include "coll/common/collective.hpp"
 #include "hier/call.hpp"
 #include "team/programs.hpp"
@@ -19,8 +20,9 @@ namespace hier {
 
 class CallPlanner {
 public:
-    // `setup` is complete and outlives the planner. `rank` is this rank in the team.
-    CallPlanner(const TeamSetup& setup, int rank, std::span<const MakeCollective> collectives);
+    // `setup` is complete. It and `tally` outlive the planner. `rank` is this rank in the team.
+    CallPlanner(const TeamSetup& setup, int rank, std::span<const MakeCollective> collectives,
+                Tally& tally);
 
     // Is there such a collective, and does it take a call of this size?
     bool takes(const Call& call) const;
@@ -50,6 +52,7 @@ private:
 
     const TeamSetup& setup_;
     int rank_;
+    Tally& tally_;
     std::vector<std::unique_ptr<Collective>> collectives_;
     std::vector<const TunedLayout*>
         tuned_;  // of each collective; nullptr: this layout is not tuned

@@ -9,7 +9,7 @@ namespace hier {
 
 Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
            const TeamParts& parts)
-    : rank_(bootstrap.rank), memory_(setup_)
+    : rank_(bootstrap.rank), meter_(setup_), memory_(setup_)
 {
     set_up_team(config, bootstrap, team, parts.network, setup_, [&] {
         executor_ = std::make_unique<Executor>(
@@ -20,7 +20,7 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Gro
                              .rank = rank_},
                 .rail_first = std::chrono::microseconds(setup_.oversubscribed ? 1000 : 0),
             });
-        planner_ = std::make_unique<CallPlanner>(setup_, rank_, parts.collectives);
+        planner_ = std::make_unique<CallPlanner>(setup_, rank_, parts.collectives, meter_.tally());
         tracer_ = make_tracer(setup_, rank_);
     });
 }
@@ -54,12 +54,14 @@ Status Team::launch(const Call& call)
 
 Status Team::begin(const Call& call)
 {
+    meter_.begin();
     const Choice choice = planner_->choose(call);
     Binding binding{};
     bool needs_bounce = false;
     Status bound = memory_.bind(call, choice, binding, needs_bounce);
     if (failed(bound)) return refuse(bound);
     binding.sequence = ++sequence_;
+    meter_.take(choice, binding.total);
     const ProgramKey key{.collective = call.collective,
                          .bytes = call.bytes,
                          .stride = call.pitch(),
@@ -123,7 +125,9 @@ Status Team::progress()
     if (status == Status::in_progress) return status;
     if (tracer_) tracer_->end(status);
     memory_.end(failed(status));
-    if (failed(status)) {
+    if (!failed(status)) {
+        meter_.end();
+    } else {
         broken_.store(status, std::memory_order_release);
         log(HIER_LOG_ERROR, "%s failed on rank %d of %d: %s; this communicator takes no more",
             planner_->name_of(requests_.front().collective), rank_, size(), to_string(status));

@@ -16,6 +16,7 @@
 #include "hier/call.hpp"
 #include "hier/hier.h"
 #include "team/call_memory.hpp"
+#include "team/call_meter.hpp"
 #include "team/call_planner.hpp"
 #include "team/request.hpp"
 #include "team/setup.hpp"
@@ -82,6 +83,7 @@ private:
     std::mutex mutex_;
     TeamSetup setup_;
     int rank_;
+    CallMeter meter_;
     std::unique_ptr<Executor> executor_;
     std::unique_ptr<CallPlanner> planner_;
     CallMemory memory_;

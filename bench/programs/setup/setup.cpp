@@ -101,7 +101,8 @@ void make_team(ComputedWorld& world, int rank, Made& made)
 
 void plan_calls(Made& made, const std::vector<std::size_t>& sizes)
 {
-    hier::CallPlanner planner(made.setup, 0, hier::shipped_collectives());
+    hier::Tally tally;
+    hier::CallPlanner planner(made.setup, 0, hier::shipped_collectives(), tally);
     for (const std::size_t bytes : sizes) {
         hier::Call call{};
         call.bytes = bytes;

@@ -47,6 +47,7 @@ public:
     bool idle() override;
     void end() override {}
     void raise() override;
+    bool ran_kernel() const { return way_ == KernelExchange::Way::kernel; }
     // Has a copy exceeded its bound? It may go on for ever.
     bool has_hung() const { return has_hung_ || (kernels_ && kernels_->has_hung()); }
 

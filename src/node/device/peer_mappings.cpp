@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/statistics.hpp"
 #include "gpu/runtime.hpp"
 
 namespace hier {
@@ -34,6 +35,7 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
         mappings_.splice(mappings_.begin(), mappings_, m);
         m->is_freed = false;  // the owner has just offered it
         if (m->base == nullptr) return Status::transport_error;
+        Statistics::instance().add(HIER_STATISTIC_MAPPING_HITS);
         m->users++;
         mapping = &*m;
         return Status::ok;
@@ -43,6 +45,7 @@ Status PeerMappings::acquire(const ExportedMemory& memory, int device, Mapping*&
     close_freed();
     close_oldest();
     std::byte* base = nullptr;
+    Statistics::instance().add(HIER_STATISTIC_MAPPING_MISSES);
     const Status status = gpu::runtime()->map(memory.handle, device, base);
     if (status == Status::out_of_memory) return status;  // the next attempt may find memory
     attempts.has_worked = attempts.has_worked || !failed(status);

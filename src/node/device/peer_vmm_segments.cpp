@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/statistics.hpp"
 #include "gpu/runtime.hpp"
 #include "memory/vmm_digest.hpp"
 
@@ -85,14 +86,18 @@ PeerVmmSegments::Window* PeerVmmSegments::map(std::uint64_t process, const Range
         return nullptr;
 
     Window* const window = find_window(process, start_of(first->first), device);
+    bool is_known = true;
     for (auto segment = first; window != nullptr && segment != last; ++segment) {
         const auto& [base, known] = *segment;
         if (window->mapped.contains(base)) continue;
+        is_known = false;
         if (failed(gpu::runtime()->vmm().map_segment(
                 known.handle, device, window->base + (base - window->start), known.length)))
             return nullptr;
         window->mapped[base] = known.length;
     }
+    Statistics::instance().add(is_known ? HIER_STATISTIC_MAPPING_HITS
+                                        : HIER_STATISTIC_MAPPING_MISSES);
     return window;
 }
 

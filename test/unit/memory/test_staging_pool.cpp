@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "hier/statistics.h"
 #include "memory/staging_budget.hpp"
 #include "test/support/device_process.hpp"
 
@@ -51,6 +52,8 @@ void test_what_is_given_back_is_lent_again(void**)
         pool().give_back(second.data);
         if (pool().borrow(0, MiB).data != second.data) return "a larger one for little";
         if (pool().borrow(0, 4 * MiB).data != first.data) return "not the large one";
+        if (hier_statistic(HIER_STATISTIC_STAGING_MISSES) != 2) return "two were made";
+        if (hier_statistic(HIER_STATISTIC_STAGING_HITS) != 2) return "two were kept";
         return pinned() == 2 && kept() == 5 * MiB ? "" : "more than two were made";
     }));
 }

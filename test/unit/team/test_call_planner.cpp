@@ -25,6 +25,7 @@ std::size_t ops = 0;  // of each plan
 std::size_t slow_below = 0;
 std::size_t bundles_below = 0;
 Constraints asked;  // of choose()
+Tally tally;
 
 class Counting final : public Collective {
 public:
@@ -75,7 +76,7 @@ TeamSetup setup_of(const char* nodes)
 const char* known_calls_are_taken()
 {
     const TeamSetup setup = setup_of("3");
-    const CallPlanner planner(setup, 0, collectives);
+    const CallPlanner planner(setup, 0, collectives, tally);
     Call call{};
     call.bytes = 4;
     if (!planner.takes(call)) return "a size that the collective takes";
@@ -94,7 +95,7 @@ const char* a_size_keeps_its_choice()
 {
     chosen = planned = 0;
     const TeamSetup setup = setup_of("3");
-    CallPlanner planner(setup, 0, collectives);
+    CallPlanner planner(setup, 0, collectives, tally);
     Call call{};
     call.bytes = 4;
     const Choice first = planner.choose(call);
@@ -119,7 +120,7 @@ void test_choice_of_a_size(void**) { expect_no_reason(a_size_keeps_its_choice())
 void test_min_bytes(void**)
 {
     const TeamSetup setup = setup_of("3");
-    const CallPlanner planner(setup, 0, collectives);
+    const CallPlanner planner(setup, 0, collectives, tally);
     slow_below = 0;
     const std::size_t always_faster = planner.min_bytes(0);
     slow_below = 100;
@@ -133,7 +134,7 @@ std::size_t kept_of(std::size_t programs, std::size_t ops_of_each)
 {
     ops = ops_of_each;
     const TeamSetup setup = setup_of("3");
-    CallPlanner planner(setup, 1, collectives);
+    CallPlanner planner(setup, 1, collectives, tally);
     const auto prepare = [&](std::size_t i) {
         (void)planner.prepare({.collective = 0,
                                .bytes = 2 * i,
@@ -171,7 +172,7 @@ std::size_t part_of(std::size_t bytes, bool uses_devices, bool bounces_devices)
     setup.config.staging_window = 64 * MiB;
     setup.uses_devices = uses_devices;
     setup.bounces_devices = bounces_devices;
-    return CallPlanner(setup, 0, collectives).part_bytes(0, bytes);
+    return CallPlanner(setup, 0, collectives, tally).part_bytes(0, bytes);
 }
 
 void test_parts(void**)
@@ -206,18 +207,18 @@ void test_small_windows(void**)
 {
     TeamSetup setup = setup_of("3");
     setup.config.staging_window = 512 << 10;
-    assert_int_equal(CallPlanner(setup, 0, collectives).part_bytes(0, MiB), 256 << 10);
+    assert_int_equal(CallPlanner(setup, 0, collectives, tally).part_bytes(0, MiB), 256 << 10);
     setup.config.staging_window = 64 << 10;
-    assert_int_equal(CallPlanner(setup, 0, collectives).part_bytes(0, MiB), 64 << 10);
+    assert_int_equal(CallPlanner(setup, 0, collectives, tally).part_bytes(0, MiB), 64 << 10);
     setup.config.staging_window = 4096;
-    assert_int_equal(CallPlanner(setup, 0, collectives).part_bytes(0, 10000), 4096);
+    assert_int_equal(CallPlanner(setup, 0, collectives, tally).part_bytes(0, 10000), 4096);
 }
 
 std::size_t lines_of(int rank)
 {
     lines.clear();
     const TeamSetup setup = setup_of("3");
-    CallPlanner planner(setup, rank, collectives);
+    CallPlanner planner(setup, rank, collectives, tally);
     for (int round = 0; round < 2; round++) {
         // More sizes than programs are kept: in the second round all of them are made again.
         for (std::size_t bytes = 2; bytes <= 4 * Programs::max_kept; bytes += 2) {
@@ -255,7 +256,7 @@ Tuning tuning_of(int ranks_per_node)
 // The constraints of a call of so many bytes.
 Constraints constraints_of(const TeamSetup& setup, std::size_t bytes)
 {
-    const CallPlanner planner(setup, 0, collectives);
+    const CallPlanner planner(setup, 0, collectives, tally);
     Call call{};
     call.bytes = bytes;
     (void)planner.choose(call);
@@ -276,7 +277,7 @@ void test_tuned_choices(void**)
     assert_false(large.publish.has_value());
     assert_int_equal(constraints_of(setup, 40000).chunk, 12288);
     assert_false(constraints_of(setup, 2 << 20).route.has_value());
-    assert_int_equal(CallPlanner(setup, 0, collectives).min_bytes(0), 777);
+    assert_int_equal(CallPlanner(setup, 0, collectives, tally).min_bytes(0), 777);
 }
 
 // What the user states comes first. Chunks go with the route that they were measured with.

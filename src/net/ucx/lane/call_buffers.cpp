@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/log.hpp"
+#include "base/statistics.hpp"
 
 namespace hier {
 
@@ -124,6 +125,7 @@ void CallBuffers::renew(Announcement& a, const std::byte* to)
     const bool is_known = a.version > 0 && a.address == address && a.total == binding.total &&
                           (is_bounce == 1 || announced_id_ == id) && a.key_bytes == key_.size() &&
                           std::memcmp(a.key.data(), key_.data(), key_.size()) == 0;
+    Statistics::instance().add(is_known ? HIER_STATISTIC_KEY_HITS : HIER_STATISTIC_KEY_MISSES);
     if (is_known) return;
     a.address = address;
     a.total = binding.total;

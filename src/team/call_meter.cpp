@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "team/call_meter.hpp"
+
+namespace hier {
+
+void CallMeter::begin()
+{
+    is_timed_ = Statistics::instance().times_calls();
+    if (is_timed_) began_ = Clock::now();
+}
+
+void CallMeter::take(const Choice& choice, std::size_t bytes)
+{
+    route_ = choice.route;
+    is_published_ = choice.publish;
+    bytes_ = bytes;
+}
+
+void CallMeter::end()
+{
+    const int by = path();
+    tally_.add(HIER_STATISTIC_CALLS + by);
+    tally_.add(HIER_STATISTIC_BYTES + by, bytes_);
+    if (!is_timed_) return;
+    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - began_);
+    tally_.add(HIER_STATISTIC_CALL_TIME + by, static_cast<unsigned long long>(time.count()));
+}
+
+int CallMeter::path() const
+{
+    if (!setup_.rail) {
+        if (!is_published_) return HIER_PATH_COPIES;
+        return setup_.node->ran_kernel() ? HIER_PATH_KERNELS : HIER_PATH_PUBLISHED;
+    }
+    switch (route_) {
+    case Route::direct:
+        return HIER_PATH_DIRECT;
+    case Route::ring:
+        return HIER_PATH_RING;
+    case Route::bundles:
+        break;
+    }
+    return HIER_PATH_BUNDLES;
+}
+
+}  // namespace hier
