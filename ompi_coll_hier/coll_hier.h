@@ -30,6 +30,7 @@ struct mca_coll_hier_component_t {
     unsigned long long iallgatherv_calls, iallgatherv_fallbacks;
     unsigned long long allgather_init_calls, allgather_init_fallbacks; /* starts */
     unsigned long long allgatherv_init_calls, allgatherv_init_fallbacks;
+    unsigned long long fallback_bytes; /* of the results of all fallbacks */
 };
 typedef struct mca_coll_hier_component_t mca_coll_hier_component_t;
 OMPI_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
@@ -131,6 +132,9 @@ int mca_coll_hier_to_mpi_error(int code);
 int mca_coll_hier_register(void);
 /* Reads the texts that Open MPI has. OMPI_ERR_BAD_PARAM: a line has named the bad one. */
 int mca_coll_hier_read_params(void);
+
+/* coll_hier_counters.c: the performance variables */
+int mca_coll_hier_register_counters(void);
 
 /* coll_hier_providers.c: makes `--mca coll hier` alone work */
 void mca_coll_hier_add_providers(bool progress_threads, bool mpi_threads);

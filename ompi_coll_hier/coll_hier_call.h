@@ -54,6 +54,10 @@ static inline void mca_coll_hier_count(const mca_coll_hier_call_t* call,
 {
     if (1 < ompi_comm_size(call->comm)) {
         __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+        if (counter == call->collective->fallbacks) {
+            __atomic_fetch_add(&mca_coll_hier_component.fallback_bytes, call->total,
+                               __ATOMIC_RELAXED);
+        }
     }
 }
 mca_coll_hier_block_t mca_coll_hier_block_of(const mca_coll_hier_call_t* call, int rank);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Registers the MCA variables and the performance variables, and reads the values. */
-#include <ctype.h>
+/* Registers the MCA variables, and reads their values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "coll_hier_variables.h"
 
-#include "opal/mca/base/mca_base_pvar.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/util/output.h"
 
@@ -38,50 +36,6 @@ static int register_number(mca_coll_hier_number_row_t* row)
                              &row->text);
 }
 
-static int register_counter(const char* name, const char* what, const char* help,
-                            unsigned long long* value)
-{
-    char full_name[64], full_help[128];
-    snprintf(full_name, sizeof full_name, "%s_%s", name, what);
-    snprintf(full_help, sizeof full_help, "%s of MPI_%c%s that %s",
-             NULL == strstr(name, "_init") ? "Calls" : "Starts", toupper((unsigned char)name[0]),
-             name + 1, help);
-    const int rc = mca_base_component_pvar_register(
-        &self->super.collm_version, full_name, full_help, OPAL_INFO_LVL_4,
-        MCA_BASE_PVAR_CLASS_COUNTER, MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL,
-        MPI_T_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, NULL,
-        NULL, NULL, value);
-    return 0 > rc ? rc : OMPI_SUCCESS;
-}
-
-static int register_counters(void)
-{
-    const struct {
-        const char* name;
-        const char* else_by; /* who serves the calls that no team serves */
-        unsigned long long *calls, *fallbacks;
-    } rows[] = {
-        {"allgather", "the fallback module", &self->allgather_calls, &self->allgather_fallbacks},
-        {"allgatherv", "the fallback module", &self->allgatherv_calls, &self->allgatherv_fallbacks},
-        {"iallgather", "plain messages", &self->iallgather_calls, &self->iallgather_fallbacks},
-        {"iallgatherv", "plain messages", &self->iallgatherv_calls, &self->iallgatherv_fallbacks},
-        {"allgather_init", "plain messages", &self->allgather_init_calls,
-         &self->allgather_init_fallbacks},
-        {"allgatherv_init", "plain messages", &self->allgatherv_init_calls,
-         &self->allgatherv_init_fallbacks},
-    };
-    int rc = OMPI_SUCCESS;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && OMPI_SUCCESS == rc; i++) {
-        char help[64];
-        snprintf(help, sizeof help, "coll/hier left to %s", rows[i].else_by);
-        rc = register_counter(rows[i].name, "calls", "coll/hier served", rows[i].calls);
-        if (OMPI_SUCCESS == rc) {
-            rc = register_counter(rows[i].name, "fallbacks", help, rows[i].fallbacks);
-        }
-    }
-    return rc;
-}
-
 int mca_coll_hier_register(void)
 {
     int rc = OMPI_SUCCESS;
@@ -106,7 +60,7 @@ int mca_coll_hier_register(void)
                                MCA_BASE_VAR_TYPE_STRING, OPAL_INFO_LVL_5, false,
                                mca_coll_hier_text_rows[i].value);
     }
-    return OMPI_SUCCESS == rc ? register_counters() : rc;
+    return OMPI_SUCCESS == rc ? mca_coll_hier_register_counters() : rc;
 }
 
 static bool is_usable(const mca_coll_hier_number_row_t* row, const char* text, long long* number)

@@ -415,6 +415,12 @@ case_ gpu-kernels-5-by-0 ranks=5 gpu=20 kernels=1 mca="coll_hier_verbose 1" says
     -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-kernels-shared-4-by-0 ranks=4 gpu=20 devices=1 kernels=1 mca="coll_hier_verbose 1" \
     says="kernels for small blocks" -- gpu --expect hier --meetings 12 --large 1
+case_ gpu-counters-copies ranks=3 gpu=20 mca="coll_hier_min_bytes 1" -- gpu_counters --path copies --mappings 2
+case_ gpu-counters-mapped ranks=3 gpu=20 mca="coll_hier_min_bytes 1" \
+    -- gpu_counters --path copies --mappings 2 --memory mapped
+case_ gpu-counters-published ranks=3 gpu=20 devices=1 mca="coll_hier_min_bytes 1" -- gpu_counters --path published --bytes 1000
+case_ gpu-counters-kernels ranks=3 gpu=20 kernels=1 mca="coll_hier_min_bytes 1" \
+    -- gpu_counters --path kernels --first published --bytes 1000 --mappings 2
 case_ gpu-kernels-datatypes ranks=3 gpu=2 devices=1 kernels=1 -- gpu_datatypes --expect hier --one-node 1
 case_ gpu-kernels-late ranks=3 gpu=20 devices=1 kernels=1 -- gpu_late --expect hier
 case_ gpu-kernels-lifetime ranks=3 gpu=20 devices=2 kernels=1 -- gpu_lifetime --expect hier
@@ -599,6 +605,14 @@ if ompi_info --parsable 2>/dev/null | grep -q '^mca:mtl:ofi:'; then
 fi
 # Many ranks look for a path to the same one.
 case_ crowded-rail layout=20,1 -- exact --expect hier --sizes 1 --calls 0
+
+# Performance variables: each case is a path.
+for way in "copies 1000000 3 0" "published 1000 3 0" "direct 1000000 3 1" "ring 1000000 3 1" "bundles 1000000 4 2"; do
+    read -r path bytes ranks size <<<"$way"
+    case_ "counters-$path" ranks="$ranks" node_size="$size" \
+        mca="coll_hier_min_bytes 1$( ((size)) && echo " coll_hier_inter $path")" -- counters --path "$path" --bytes "$bytes"
+done
+case_ counters-fallback ranks=2 mca="coll_hier_min_bytes 1g" -- counters --path fallback
 
 # A trace of one call, in complete files. If the files cannot be written, hier prints a line and the calls go on.
 for shape in "4 2" "4 1" "6 2"; do
