@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the process has counted for tools (hier_statistic).
 //
-// Whatever each call counts goes into the Tally of its team. An atomic increment takes some 5 ns, and
-// a store takes none. A call of 8 bytes takes 1.4 us. Rare events go to Statistics itself.
+// What each call counts goes into the Tally of its team. An atomic increment takes some 5 ns, and
+// a plain store takes almost none. A call of 8 bytes takes 1.4 us. Rare events go to Statistics.
 #pragma once
 
 #include <array>
