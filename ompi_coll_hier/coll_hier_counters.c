@@ -30,7 +30,7 @@ static const struct {
     const char *name, *how;
 } paths[HIER_PATHS] = {
     {"published", "inside a node through memory that all ranks read"},
-    {"kernels", "inside a node by a kernel on each GPU"},
+    {"kernels", "inside a node by a kernel on the GPU"},
     {"copies", "inside a node by copies to each rank"},
     {"direct", "between nodes by direct puts"},
     {"ring", "between nodes by the ring"},

@@ -10,7 +10,7 @@ extern "C" {
 /* The paths of calls that a team runs: how blocks move inside a single node, or the route between nodes. */
 enum {
     HIER_PATH_PUBLISHED = 0, /* each rank writes its block once, into shared memory */
-    HIER_PATH_KERNELS,       /* a kernel on each GPU stores blocks into the memory of all peers */
+    HIER_PATH_KERNELS,       /* a kernel on the GPU stores the block into the memory of all peers */
     HIER_PATH_COPIES,        /* to each rank: by the CPU or by copy engines */
     HIER_PATH_DIRECT,
     HIER_PATH_RING,

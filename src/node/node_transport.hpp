@@ -52,7 +52,8 @@ public:
     // Has a kernel moved the last call, which has ended?
     bool ran_kernel() const
     {
-        return is_published() && paths_.device_publish && paths_.device_publish->ran_kernel();
+        return is_published() ? paths_.device_publish && paths_.device_publish->ran_kernel()
+                              : paths_.engines && paths_.engines->ran_kernel();
     }
     // How much a rank may put in a published call (NodePublish::space_for). 0: no call is
     // published.

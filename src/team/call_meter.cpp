@@ -29,8 +29,8 @@ void CallMeter::end()
 int CallMeter::path() const
 {
     if (!setup_.rail) {
-        if (!is_published_) return HIER_PATH_COPIES;
-        return setup_.node->ran_kernel() ? HIER_PATH_KERNELS : HIER_PATH_PUBLISHED;
+        if (setup_.node->ran_kernel()) return HIER_PATH_KERNELS;
+        return is_published_ ? HIER_PATH_PUBLISHED : HIER_PATH_COPIES;
     }
     switch (route_) {
     case Route::direct:

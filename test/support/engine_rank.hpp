@@ -91,6 +91,7 @@ public:
     }
     std::size_t at(int rank) const { return static_cast<std::size_t>(rank) * shard_; }
     Transport& transport() { return *transport_; }
+    bool ran_kernel() const { return transport_->ran_kernel(); }
     void submit() { transport_->submit(counter); }
     std::byte* receive() { return receive_; }
     void receive_into(std::byte* memory) { receive_ = memory; }

@@ -20,6 +20,7 @@ Status CopyEngines::begin()
     signals_.begin();
     unknown_peers_ = buffers_ != nullptr ? context_.size() - 1 : 0;
     failure_ = Status::ok;
+    ran_kernel_ = false;
     is_settling_ = false;
     context_.device = is_of_device(binding.receive.memory) ? binding.receive.memory.device
                       : is_of_device(binding.send.memory)  ? binding.send.memory.device
@@ -137,8 +138,10 @@ Status CopyEngines::start_copies(bool has_peers, std::uint64_t& ticket)
 {
     gpu::FanOut arguments;
     const bool may = has_kernels_ && has_peers && !context_.binding.in_background;
-    if (may && as_fan_out(copies_, arguments) && context_.queue->has_kernels())
+    if (may && as_fan_out(copies_, arguments) && context_.queue->has_kernels()) {
+        ran_kernel_ = true;
         return context_.queue->fan_out(arguments, signals_.words(), ticket);
+    }
     return context_.queue->start(copies_, signals_.words(), ticket);
 }
 

@@ -44,6 +44,8 @@ public:
     void raise() override { gathered_.items.clear(); }
     // Has a copy exceeded its bound? It may go on for ever.
     bool has_hung() const { return has_hung_; }
+    // Has a kernel moved the block in this call?
+    bool ran_kernel() const { return ran_kernel_; }
 
 private:
     struct Item {
@@ -71,6 +73,7 @@ private:
     NodeContext& context_;
     const PeerBuffers* buffers_;
     const bool has_kernels_;
+    bool ran_kernel_ = false;  // in this call
     EngineSignals signals_;
     Batch gathered_{};
     std::chrono::steady_clock::time_point held_since_;

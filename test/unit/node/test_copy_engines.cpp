@@ -122,6 +122,7 @@ std::string exchange_by_kernels(ForkedRank& self, const FanOutCase& c)
         if (fault.empty() && self.rank() == 0 && kernels != c.kernels)
             fault = std::to_string(kernels) + " kernels in a call";
         rank.transport().end();
+        if (fault.empty() && rank.ran_kernel() != (kernels > 0)) fault = "it says otherwise";
         rank.meet();
     }
     return fault.empty() ? "" : std::string(c.name) + ": " + fault;

@@ -98,8 +98,8 @@ private:
         expect("program_misses", by_team() ? teams : 0);
         expect("program_hits", by_team() ? teams * (calls - 1) : 0);
         const auto mappings = static_cast<unsigned long long>(session_.number("mappings", 0));
-        // Kernels map the zones of peers once for a communicator.
-        const unsigned long long uses = path_ == "kernels" ? teams : teams * calls;
+        // Kernels for small blocks map the zones of peers, once for a communicator.
+        const unsigned long long uses = first_ != path_ ? teams : teams * calls;
         expect("mapping_misses", mappings);
         expect("mapping_hits", mappings * (uses - 1));
         // A network device has a key of its own, and eager calls have none.
