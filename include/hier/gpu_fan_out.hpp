@@ -8,8 +8,7 @@
 //         then: signals, words of the host that count what has arrived
 //
 // For n places a kernel reads S bytes and stores n*S. It waits for nobody. It has one thread block
-// for each 32 KiB of S, at most 64. Copy engines take no compute unit, but 3 to 6 us longer for
-// blocks of 256 KiB to 1 MiB that go to three peers (H100 and H200).
+// for each 32 KiB of S, at most 64.
 //
 // Source: the kernels of NCCL and MSCCL++ that store straight into the peers' buffers.
 //
@@ -23,8 +22,8 @@ namespace hier::gpu {
 
 struct FanOut {
     static constexpr unsigned max_places = 64;
-    // Every place, and the block, begins at a multiple of so many bytes.
-    static constexpr size_t alignment = 16;
+    // What a thread moves at a time. Every place, and the block, begins at a multiple of it.
+    static constexpr size_t wide = 16, narrow = 4;
     struct Signal {
         uint64_t* at;
         uint64_t value;
@@ -32,6 +31,7 @@ struct FanOut {
 
     const unsigned char* from;
     size_t bytes;  // of the block
+    uint32_t is_narrow;
     uint32_t places;
     unsigned char* to[max_places];
     // The queue that launches the kernel fills these in: one for each peer at most, and its own.

@@ -60,6 +60,13 @@ PeerTables open_tables(const Group& group)
     return tables;
 }
 
+FanOutUse fan_out_of(const NodeNeeds& needs)
+{
+    return !needs.have_kernels ? FanOutUse::never
+           : needs.share_gpus  ? FanOutUse::all_blocks
+                               : FanOutUse::middle_blocks;
+}
+
 void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group,
                       const NodeNeeds& needs)
 {
@@ -68,7 +75,7 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
     paths.offer =
         std::make_unique<ReceiveOffer>(context, *paths.device_cells, tables, paths.cma != nullptr);
     paths.buffers = std::make_unique<PeerBuffers>(context, *paths.device_cells, tables);
-    paths.engines = std::make_unique<CopyEngines>(context, paths.buffers.get(), needs.have_kernels);
+    paths.engines = std::make_unique<CopyEngines>(context, paths.buffers.get(), fan_out_of(needs));
     if (paths.publish)
         paths.device_publish = std::make_unique<DevicePublish>(
             context, *paths.publish,
@@ -86,7 +93,7 @@ NodePaths make_node_paths(NodeContext& context, const Group& group, const NodeRa
     NodePaths paths;
     if (needs.ranks == 1) {
         if (ranks.have_devices)
-            paths.engines = std::make_unique<CopyEngines>(context, nullptr, false);
+            paths.engines = std::make_unique<CopyEngines>(context, nullptr, FanOutUse::never);
         paths.name = ranks.have_devices ? "copy engines" : "nobody else";
         return paths;
     }

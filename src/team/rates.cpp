@@ -193,11 +193,11 @@ std::size_t largest_on_shared_gpus(int ranks, bool get_turns)
     return ranks > 4 ? 32 << 10 : ranks > 2 ? 8 << 10 : 0;
 }
 
-// The largest block that goes by kernels. Engines are as quick from some 256 KiB in all on, if the
-// ranks have GPUs of their own or are only two. Of more ranks that share a GPU they delay each other.
+// The largest block that goes by kernels that wait for each other. Larger ones are quicker by pushes
+// (node/device/fan_out.hpp).
 std::size_t largest_by_kernels(int ranks, bool share_gpus)
 {
-    const std::size_t largest = share_gpus && ranks > 2 ? 256 << 10 : (256 << 10) / index(ranks);
+    const std::size_t largest = share_gpus ? 32 << 10 : (256 << 10) / index(ranks);
     return std::min(largest, KernelExchange::max_block(ranks));
 }
 

@@ -8,6 +8,7 @@
 
 #include "cmocka.hpp"
 #include "gpu_rank.hpp"
+#include "node/device/fan_out.hpp"
 #include "node/node_setup.hpp"
 #include "team/group.hpp"
 
@@ -41,12 +42,13 @@ struct Counter final : Completions {
 class Rank {
 public:
     explicit Rank(ForkedRank& self, bool pool = false, std::size_t shard = some_bytes,
-                  bool has_kernels = false)
+                  FanOutUse fan_out = FanOutUse::never)
         : self_(self), shard_(shard), group_(self.group()),
           transport_(make_node_transport(group_,
                                          {.processes = group_.collect(own_cma_target()),
                                           .have_devices = true,
-                                          .have_kernels = has_kernels},
+                                          .share_gpus = fan_out == FanOutUse::all_blocks,
+                                          .have_kernels = fan_out != FanOutUse::never},
                                          HIER_INTRA_AUTO)),
           send_(device_memory(2 * shard)),
           receive_(device_memory(shard * static_cast<std::size_t>(self.size()), pool))

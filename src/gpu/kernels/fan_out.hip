@@ -4,20 +4,19 @@
 
 namespace {
 
-// What a thread moves at a time.
-struct alignas(16) Piece {
+using hier::gpu::FanOut;
+
+struct alignas(FanOut::wide) Wide {
     uint64_t first, second;
 };
+static_assert(sizeof(Wide) == FanOut::wide && sizeof(uint32_t) == FanOut::narrow, "one access");
 
 // Thread blocks of the running kernel that are done; 0 between kernels. Kernels run one at a time, because they are
 // in one stream.
 HIER_OF_DEVICE uint32_t blocks_done;
 
-}  // namespace
-
-extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE hier::gpu::FanOut f);
-
-extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE hier::gpu::FanOut f)
+// One piece after the other, and then the bytes that are left.
+template <class Piece> __device__ void copy_pieces(const FanOut& f)
 {
     constexpr size_t together = 4;  // loads in flight of a thread
     const size_t begin = blockIdx.x * blockDim.x + threadIdx.x;
@@ -41,6 +40,18 @@ extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE hier::gpu::FanOut f)
     for (size_t i = count * sizeof(Piece) + begin; i < f.bytes; i += step) {
         for (uint32_t p = 0; p < f.places; p++) f.to[p][i] = f.from[i];
     }
+}
+
+}  // namespace
+
+extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f);
+
+extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f)
+{
+    if (f.is_narrow != 0)
+        copy_pieces<uint32_t>(f);
+    else
+        copy_pieces<Wide>(f);
     __syncthreads();
     if (threadIdx.x != 0) return;
     __threadfence_system();

@@ -4,12 +4,11 @@
 #include <algorithm>
 
 #include "gpu/runtime.hpp"
-#include "node/device/fan_out.hpp"
 
 namespace hier {
 
-CopyEngines::CopyEngines(NodeContext& context, const PeerBuffers* buffers, bool has_kernels)
-    : context_(context), buffers_(buffers), has_kernels_(has_kernels),
+CopyEngines::CopyEngines(NodeContext& context, const PeerBuffers* buffers, FanOutUse fan_out)
+    : context_(context), buffers_(buffers), fan_out_(fan_out),
       signals_(context, buffers != nullptr ? context.size() : 0)
 {
 }
@@ -133,12 +132,12 @@ void CopyEngines::start(Completions& completions)
     gathered_ = spare_batch();
 }
 
-// The application may compute during a call in the background, so it keeps all compute units then.
 Status CopyEngines::start_copies(bool has_peers, std::uint64_t& ticket)
 {
     gpu::FanOut arguments;
-    const bool may = has_kernels_ && has_peers && !context_.binding.in_background;
-    if (may && as_fan_out(copies_, arguments) && context_.queue->has_kernels()) {
+    const bool may =
+        has_peers && (fan_out_ == FanOutUse::all_blocks || !context_.binding.in_background);
+    if (may && as_fan_out(copies_, fan_out_, arguments) && context_.queue->has_kernels()) {
         ran_kernel_ = true;
         return context_.queue->fan_out(arguments, signals_.words(), ticket);
     }

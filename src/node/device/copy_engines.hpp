@@ -3,8 +3,8 @@
 // memory.
 //
 // On a node of G ranks each rank pushes (G-1)*S bytes out of its device and gets as many. The runtime
-// may use a kernel for the copy inside a device. A block of middle size goes by a kernel of hier's
-// (fan_out.hpp), if the ranks have kernels.
+// may use a kernel for the copy inside a device. Where that is quicker, a block goes to all peers by a
+// kernel of hier's (fan_out.hpp).
 //
 // All copies that can run go to the device in one call and in the plan's staggered order. So no two
 // ranks push into the same third one at a time. For that, copies wait for a bounded time until all
@@ -16,6 +16,7 @@
 
 #include "hier/gpu.hpp"
 #include "node/device/engine_signals.hpp"
+#include "node/device/fan_out.hpp"
 #include "node/device/peer_buffers.hpp"
 #include "node/node_path.hpp"
 
@@ -24,7 +25,7 @@ namespace hier {
 class CopyEngines final : public NodePath {
 public:
     // `buffers`: those of the peers. nullptr: the rank is alone on its node, and only copies.
-    CopyEngines(NodeContext& context, const PeerBuffers* buffers, bool has_kernels);
+    CopyEngines(NodeContext& context, const PeerBuffers* buffers, FanOutUse fan_out);
 
     // Chooses the device of the call.
     Status begin() override;
@@ -72,7 +73,7 @@ private:
 
     NodeContext& context_;
     const PeerBuffers* buffers_;
-    const bool has_kernels_;
+    const FanOutUse fan_out_;
     bool ran_kernel_ = false;  // in this call
     EngineSignals signals_;
     Batch gathered_{};

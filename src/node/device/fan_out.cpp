@@ -7,29 +7,37 @@
 namespace hier {
 namespace {
 
-constexpr std::size_t max_bytes = 16 << 20;  // to all places together
+using gpu::FanOut;
 
-bool is_aligned(const void* address)
+constexpr std::size_t max_middle = 16 << 20;  // to all places together
+
+bool are_aligned(std::span<const gpu::Copy> copies, std::size_t to)
 {
-    return reinterpret_cast<std::uintptr_t>(address) % gpu::FanOut::alignment == 0;
+    const auto is_aligned = [to](const void* address) {
+        return reinterpret_cast<std::uintptr_t>(address) % to == 0;
+    };
+    return is_aligned(copies.front().from) &&
+           std::all_of(copies.begin(), copies.end(),
+                       [&](const gpu::Copy& copy) { return is_aligned(copy.to); });
 }
 
 }  // namespace
 
-bool as_fan_out(std::span<const gpu::Copy> copies, gpu::FanOut& arguments)
+bool as_fan_out(std::span<const gpu::Copy> copies, FanOutUse use, FanOut& arguments)
 {
-    if (copies.size() < 2 || copies.size() > gpu::FanOut::max_places) return false;
-    const gpu::Copy& first = copies.front();
-    const auto fits = [&](const gpu::Copy& copy) {
-        return copy.from == first.from && copy.bytes == first.bytes && copy.rows == 1 &&
-               copy.lane >= gpu::Copy::inside && is_aligned(copy.to);
-    };
-    if (first.bytes > max_bytes / copies.size() || !is_aligned(first.from) ||
-        !std::all_of(copies.begin(), copies.end(), fits))
+    if (use == FanOutUse::never || copies.size() < 2 || copies.size() > FanOut::max_places)
         return false;
+    const gpu::Copy& first = copies.front();
+    if (use == FanOutUse::middle_blocks && first.bytes > max_middle / copies.size()) return false;
+    const bool is_one_block = std::all_of(copies.begin(), copies.end(), [&](const gpu::Copy& copy) {
+        return copy.from == first.from && copy.bytes == first.bytes && copy.rows == 1 &&
+               copy.lane >= gpu::Copy::inside;
+    });
+    if (!is_one_block || !are_aligned(copies, FanOut::narrow)) return false;
     arguments = {};
     arguments.from = static_cast<const unsigned char*>(first.from);
     arguments.bytes = first.bytes;
+    arguments.is_narrow = are_aligned(copies, FanOut::wide) ? 0 : 1;
     for (const gpu::Copy& copy : copies)
         arguments.to[arguments.places++] = static_cast<unsigned char*>(copy.to);
     return true;

@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which copies of a call go by the kernel of hier/gpu_fan_out.hpp instead of by copy engines.
 //
-// Copy engines start slowly, and a rank starts a copy for each peer. So for blocks of middle size one
-// kernel is quicker. From some 32 MiB in all on, engines are the quicker ones. Medians in us, out of
-// place, on 4 H100 behind NVSwitch; MiB of all ranks together:
+// Copy engines start slowly, and a rank starts a copy for each peer. So one kernel is quicker:
+//
+// - for blocks of middle size, if each rank has a GPU of its own. On 2 GPUs engines are as quick.
+//   The application may compute during nonblocking calls, so these leave it the compute units.
+// - for all blocks, if ranks share GPUs under MPS. A copy inside a device takes compute units anyway.
+//
+// Medians in us, out of place. 4 H100 behind NVSwitch, by MiB of all ranks together:
 //
 //                      1      4     16     64
 //   copy engines    22.9   33.0   58.8    154
 //   kernel          20.2   27.0   54.0    165
 //
-// On 2 GPUs engines are as quick. The application computes during nonblocking calls, so these leave
-// it the compute units.
+// Ranks that share an H100 under MPS, by bytes a rank; copy engines / kernel:
+//
+//                  256 KiB       1 MiB     16 MiB
+//    2 ranks       24 / 16     21 / 16    60 /  51
+//    4 ranks       31 / 20     43 / 19   199 / 139
+//    8 ranks       62 / 29    165 / 44   768 / 465
+//   16 ranks      520 / 56    608 / 124 3102 / 1706
+//
+// The columns of 256 KiB are without engines for up to 8 ranks: by the kernel of small blocks.
 #pragma once
 
 #include <span>
@@ -19,8 +30,10 @@
 
 namespace hier {
 
+enum class FanOutUse : std::uint8_t { never, middle_blocks, all_blocks };
+
 // True: the copies are one block that goes to several places, and the kernel is quicker. Then
 // `arguments` says what it copies.
-bool as_fan_out(std::span<const gpu::Copy> copies, gpu::FanOut& arguments);
+bool as_fan_out(std::span<const gpu::Copy> copies, FanOutUse use, gpu::FanOut& arguments);
 
 }  // namespace hier

@@ -87,6 +87,7 @@ void test_order_of_ops(void**)
 struct FanOutCase {
     const char* name;
     std::size_t shard;
+    FanOutUse use;
     bool in_background;
     bool has_file;          // are the kernels installed?
     std::uint64_t kernels;  // that each call launches on the first rank
@@ -107,7 +108,7 @@ std::string put_together(Rank& rank, const ForkedRank& self, std::uint64_t seque
 
 std::string exchange_by_kernels(ForkedRank& self, const FanOutCase& c)
 {
-    Rank rank(self, false, c.shard, true);
+    Rank rank(self, false, c.shard, c.use);
     rank.in_background = c.in_background;
     std::string fault;
     for (std::uint64_t sequence = 1; sequence <= 3 && fault.empty(); sequence++) {
@@ -128,17 +129,21 @@ std::string exchange_by_kernels(ForkedRank& self, const FanOutCase& c)
     return fault.empty() ? "" : std::string(c.name) + ": " + fault;
 }
 
-// A block of middle size that goes to several peers goes by one kernel.
+// A block that goes to several peers goes by one kernel, where that is quicker.
 void test_fan_out(void**)
 {
-    constexpr std::size_t several_thread_blocks = 100000, too_large = (9 << 20);
+    constexpr std::size_t several_thread_blocks = 100000, large = 9 << 20;
+    constexpr auto middle = FanOutUse::middle_blocks, all = FanOutUse::all_blocks;
     const FanOutCase cases[] = {
-        {"small", 16, false, true, 1},
-        {"with a tail", 16 + 5, false, true, 1},
-        {"of several thread blocks", several_thread_blocks, false, true, 1},
-        {"in the background", several_thread_blocks, true, true, 0},
-        {"too large", too_large, false, true, 0},
-        {"without kernels", several_thread_blocks, false, false, 0},
+        {"small", 16, middle, false, true, 1},
+        {"by four bytes", 16 + 4, middle, false, true, 1},
+        {"by four bytes, several thread blocks", several_thread_blocks + 4, middle, false, true, 1},
+        {"of several thread blocks", several_thread_blocks, middle, false, true, 1},
+        {"in the background", several_thread_blocks, middle, true, true, 0},
+        {"large", large, middle, false, true, 0},
+        {"without kernels", several_thread_blocks, middle, false, false, 0},
+        {"on one GPU, in the background", several_thread_blocks, all, true, true, 1},
+        {"on one GPU, large", large, all, false, true, 1},
     };
     for (const FanOutCase& c : cases) {
         const auto body = [&](ForkedRank& self) { return exchange_by_kernels(self, c); };
@@ -147,12 +152,14 @@ void test_fan_out(void**)
     }
 }
 
-// The blocks of the other ranks do not begin at multiples of 16 bytes.
+// The blocks of the other ranks do not begin at multiples of 4 bytes. That of the first rank has a
+// length of no such multiple.
 void test_unaligned_places(void**)
 {
     const auto body = [](ForkedRank& self) {
         const std::uint64_t before = hip_sim_kernels();
-        std::string fault = exchange_by_kernels(self, {"unaligned", 30001, false, true, 1});
+        std::string fault = exchange_by_kernels(
+            self, {"unaligned", 30001, FanOutUse::middle_blocks, false, true, 1});
         if (self.rank() > 0 && hip_sim_kernels() != before) fault = "a kernel all the same";
         return fault;
     };
@@ -165,7 +172,7 @@ void test_kernel_that_is_not_started(void**)
     int errors = 0;
     for (unsigned refused = 1; refused <= 12; refused++) {
         const auto ends_well = [refused](ForkedRank& self) -> std::string {
-            Rank rank(self, false, some_bytes, true);
+            Rank rank(self, false, some_bytes, FanOutUse::middle_blocks);
             const std::string fault = put_together(rank, self, 1);
             if (!fault.empty()) return fault;
             if (self.rank() == 0) hip_sim_fail_at(hip_sim_calls() + refused);
