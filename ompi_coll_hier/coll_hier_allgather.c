@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MPI_Allgather, MPI_Iallgather and MPI_Allgather_init: their arguments as a call. */
-#include "coll_hier_request.h"
+#include "coll_hier_persistent.h"
 
 #include "ompi/datatype/ompi_datatype.h"
 

@@ -3,7 +3,7 @@
  *
  * Counts are equal on all ranks, displacements need not be. So the team works on a result in which the blocks lie
  * in rank order without gaps. A receive buffer like that is used where it is. Any other is staged. */
-#include "coll_hier_request.h"
+#include "coll_hier_persistent.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that return before they have run: MPI_Iallgather, MPI_Allgather_init, and the same with a v.
+/* Calls that return before they have run: MPI_Iallgather and MPI_Iallgatherv, and the starts of persistent requests
+ * (coll_hier_persistent.h).
  *
  * A communicator's team takes its calls in the same order on all ranks. So nonblocking calls form a line:
  *
@@ -8,10 +9,7 @@
  *     have started      others have not started
  *
  * Ranks know at different times how the set-up of the team ends. Then a call is served by messages if there is no
- * team, and not by another module: that one would count its nonblocking calls, on each rank differently.
- *
- * Persistent requests may be started in any order, and in another one on each rank. So each has a team of its own,
- * which MPI_Allgather_init makes. */
+ * team, and not by another module: that one would count its nonblocking calls, on each rank differently. */
 #ifndef MCA_COLL_HIER_REQUEST_H
 #define MCA_COLL_HIER_REQUEST_H
 
@@ -44,16 +42,26 @@ typedef struct mca_coll_hier_request_t {
     int rc;
 } mca_coll_hier_request_t;
 
+/* coll_hier_request.c */
 /* With the component. */
 void mca_coll_hier_open_requests(void);
 void mca_coll_hier_close_requests(void);
-
 /* NULL: there is no memory, and the job ends. */
 mca_coll_hier_request_t* mca_coll_hier_new_request(struct ompi_communicator_t* comm);
+/* Fills in what Open MPI reads of a request. request->call has its arguments. */
+void mca_coll_hier_begin_request(mca_coll_hier_request_t* request, bool is_persistent);
+/* Drops what request->call has allocated. */
+void mca_coll_hier_drop_call(mca_coll_hier_request_t* request);
+/* MPI allows this only for a call that is over. */
+int mca_coll_hier_free_request(ompi_request_t** handle);
+
+/* coll_hier_started.c */
+void mca_coll_hier_open_started(void);
+void mca_coll_hier_close_started(void);
 /* Starts request->call, whose arguments have been filled in. `*handle` is what the application gets. */
 int mca_coll_hier_start_once(mca_coll_hier_request_t* request, ompi_request_t** handle);
-/* The same for a call that MPI_Start starts. Waits for the other ranks. */
-int mca_coll_hier_make_persistent(mca_coll_hier_request_t* request, ompi_request_t** handle);
+/* Starts the call of a request that has begun. */
+void mca_coll_hier_start(mca_coll_hier_request_t* request);
 /* Moves all started calls of the process. Returns how many are over. */
 int mca_coll_hier_progress_requests(void);
 /* Does any started call run? */

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Moves the calls that have been started. */
+#include "coll_hier_request.h"
+
+#include "ompi/errhandler/errcode-internal.h"
+#include "opal/runtime/opal_progress.h"
+
+/* All started calls of the process, in the order of their starts. */
+static opal_list_t running;
+static int running_count; /* to be read without the lock */
+/* One thread at a time moves started calls; the team's data moves in any thread. */
+static opal_mutex_t lock;
+
+void mca_coll_hier_open_started(void)
+{
+    OBJ_CONSTRUCT(&lock, opal_mutex_t);
+    OBJ_CONSTRUCT(&running, opal_list_t);
+}
+
+void mca_coll_hier_close_started(void)
+{
+    OBJ_DESTRUCT(&running);
+    OBJ_DESTRUCT(&lock);
+}
+
+/* ---- with the lock */
+
+static void pass_turn(mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_module_t* module = request->call.module;
+    if (request->is_in_line) {
+        request->is_in_line = false;
+        __atomic_store_n(&module->next_turn, module->next_turn + 1, __ATOMIC_RELEASE);
+    }
+}
+
+/* Is it this call's turn, and is it known who serves it? */
+static bool may_begin(const mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_module_t* module = request->call.module;
+    if (!request->is_in_line) {
+        return true;
+    }
+    if (request->turn != module->next_turn) {
+        return false;
+    }
+    if (MCA_COLL_HIER_IN_SETUP == module->state) {
+        mca_coll_hier_move_team(module, request->call.comm);
+    }
+    return MCA_COLL_HIER_IN_SETUP != module->state;
+}
+
+static mca_coll_hier_server_t choose(mca_coll_hier_request_t* request)
+{
+    if (!request->super.super.req_persistent) {
+        request->call.team = request->call.module->team;
+        return mca_coll_hier_choose_started(&request->call);
+    }
+    request->call.team = request->own_team;
+    return NULL == request->own_team ? MCA_COLL_HIER_BY_FALLBACK : MCA_COLL_HIER_BY_TEAM;
+}
+
+static void begin(mca_coll_hier_request_t* request)
+{
+    const mca_coll_hier_call_t* call = &request->call;
+    switch (choose(request)) {
+    case MCA_COLL_HIER_BY_TEAM:
+        mca_coll_hier_count(call, call->collective->calls);
+        request->state = MCA_COLL_HIER_WITH_TEAM;
+        mca_coll_hier_start_run(&request->run, call);
+        break;
+    case MCA_COLL_HIER_BY_FALLBACK:
+        mca_coll_hier_count(call, call->collective->fallbacks);
+        request->state = MCA_COLL_HIER_WITH_MESSAGES;
+        mca_coll_hier_start_messages(&request->messages, call, request->tag);
+        break;
+    case MCA_COLL_HIER_BY_NOBODY:
+        request->state = MCA_COLL_HIER_ENDED;
+        request->rc = mca_coll_hier_error_of_call(call, HIER_ERR_PEER);
+        break;
+    }
+}
+
+/* True: the call is over. */
+static bool move(mca_coll_hier_request_t* request)
+{
+    bool is_over = true;
+    if (MCA_COLL_HIER_WAITS == request->state) {
+        if (!may_begin(request)) {
+            return false;
+        }
+        begin(request);
+    }
+    switch (request->state) {
+    case MCA_COLL_HIER_WITH_TEAM:
+        is_over = mca_coll_hier_move_run(&request->run);
+        request->rc = request->run.rc;
+        if (!mca_coll_hier_has_started(&request->run)) {
+            return false;
+        }
+        break;
+    case MCA_COLL_HIER_WITH_MESSAGES:
+        is_over = mca_coll_hier_move_messages(&request->messages);
+        request->rc = request->messages.rc;
+        break;
+    case MCA_COLL_HIER_WAITS:
+    case MCA_COLL_HIER_ENDED:
+        break;
+    }
+    pass_turn(request);
+    return is_over;
+}
+
+/* ---- without the lock */
+
+/* Afterwards the application may have freed the request, in another thread. It may have freed the communicator before:
+ * then that goes away here. */
+static void complete(mca_coll_hier_request_t* request)
+{
+    struct ompi_communicator_t* comm = request->call.comm;
+    const bool is_persistent = request->super.super.req_persistent;
+    if (!is_persistent) {
+        mca_coll_hier_drop_call(request);
+    }
+    request->super.super.req_status.MPI_ERROR = ompi_errcode_get_mpi_code(request->rc);
+    if (OMPI_SUCCESS != request->rc && OMPI_COMM_IS_FREED(comm)) {
+        /* Open MPI looks for its error handler. */
+        request->super.super.req_mpi_object.comm = &ompi_mpi_comm_world.comm;
+    }
+    (void)ompi_request_complete(&request->super.super, true);
+    if (!is_persistent) {
+        OBJ_RELEASE(comm);
+    }
+}
+
+/* Small blocks in memory of the host are there within a microsecond, if the other ranks are. Then no pass of
+ * opal_progress() is needed. True: the call is over. */
+static bool is_over_soon(mca_coll_hier_request_t* request)
+{
+    enum { small_total = 65536, passes = 16 };
+    const mca_coll_hier_call_t* call = &request->call;
+    const bool is_quick = MCA_COLL_HIER_WITH_TEAM == request->state && call->total <= small_total &&
+                          call->receive.memory.is_reachable && call->send.memory.is_reachable &&
+                          0 == mca_coll_hier_component.config.progress_thread;
+    bool is_over = false;
+    for (int i = 0; i < passes && is_quick && !is_over; i++) {
+        (void)hier_progress_team(call->team);
+        is_over = move(request);
+    }
+    return is_over;
+}
+
+void mca_coll_hier_start(mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_call_t* call = &request->call;
+    mca_coll_hier_module_t* module = call->module;
+    const bool is_empty = 0 == call->total; /* on all ranks: nothing to do */
+    request->super.super.req_complete = REQUEST_PENDING;
+    request->super.super.req_state = OMPI_REQUEST_ACTIVE;
+    request->state = is_empty ? MCA_COLL_HIER_ENDED : MCA_COLL_HIER_WAITS;
+    request->rc = OMPI_SUCCESS;
+    if (is_empty) {
+        mca_coll_hier_count(call, call->collective->calls);
+        complete(request);
+        return;
+    }
+    mca_coll_hier_find_memory(call);
+    opal_mutex_lock(&lock);
+    if (!request->super.super.req_persistent) {
+        request->is_in_line = true;
+        request->turn = module->turns++;
+        if (MCA_COLL_HIER_FRESH == module->state) {
+            (void)mca_coll_hier_choose_started(call); /* begins the set-up */
+        }
+    }
+    const bool is_over = move(request) || is_over_soon(request);
+    if (!is_over) {
+        opal_list_append(&running, (opal_list_item_t*)request);
+        __atomic_add_fetch(&module->running, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&running_count, running_count + 1, __ATOMIC_RELAXED);
+    }
+    opal_mutex_unlock(&lock);
+    if (is_over) {
+        complete(request);
+    }
+}
+
+int mca_coll_hier_start_once(mca_coll_hier_request_t* request, ompi_request_t** handle)
+{
+    mca_coll_hier_begin_request(request, false);
+    *handle = &request->super.super;
+    mca_coll_hier_start(request);
+    return OMPI_SUCCESS;
+}
+
+bool mca_coll_hier_has_requests(void)
+{
+    return 0 < __atomic_load_n(&running_count, __ATOMIC_RELAXED);
+}
+
+int mca_coll_hier_progress_requests(void)
+{
+    /* A thread that is here already comes again when it waits inside. */
+    if (!mca_coll_hier_has_requests() || 0 != opal_mutex_trylock(&lock)) {
+        return 0;
+    }
+    opal_list_t over;
+    opal_list_item_t *item, *next;
+    OBJ_CONSTRUCT(&over, opal_list_t);
+    for (item = opal_list_get_first(&running); opal_list_get_end(&running) != item; item = next) {
+        next = opal_list_get_next(item);
+        if (move((mca_coll_hier_request_t*)item)) {
+            opal_list_remove_item(&running, item);
+            opal_list_append(&over, item);
+            __atomic_sub_fetch(&((mca_coll_hier_request_t*)item)->call.module->running, 1,
+                               __ATOMIC_RELAXED);
+        }
+    }
+    const int count = (int)opal_list_get_size(&over);
+    __atomic_store_n(&running_count, running_count - count, __ATOMIC_RELAXED);
+    opal_mutex_unlock(&lock);
+    while (NULL != (item = opal_list_remove_first(&over))) {
+        complete((mca_coll_hier_request_t*)item);
+    }
+    OBJ_DESTRUCT(&over);
+    return count;
+}
+
+void mca_coll_hier_wait_for_turn(const mca_coll_hier_module_t* module)
+{
+    while (module->turns != __atomic_load_n(&module->next_turn, __ATOMIC_ACQUIRE)) {
+        opal_progress();
+    }
+}
+
+void mca_coll_hier_forget_requests(const mca_coll_hier_module_t* module)
+{
+    opal_list_item_t *item, *next;
+    /* A call that runs keeps its communicator. So there is none, but when Open MPI ends; and this may be a thread
+     * that has the lock. */
+    if (0 == __atomic_load_n(&module->running, __ATOMIC_RELAXED)) {
+        return;
+    }
+    opal_mutex_lock(&lock);
+    for (item = opal_list_get_first(&running); opal_list_get_end(&running) != item; item = next) {
+        next = opal_list_get_next(item);
+        if (module == ((mca_coll_hier_request_t*)item)->call.module) {
+            opal_list_remove_item(&running, item);
+            __atomic_store_n(&running_count, running_count - 1, __ATOMIC_RELAXED);
+        }
+    }
+    opal_mutex_unlock(&lock);
+}
