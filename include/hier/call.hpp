@@ -37,6 +37,7 @@ struct Call {
         for (const Extent& block : blocks) end = std::max(end, block.offset + block.length);
         return end;
     }
+    bool operator==(const Call&) const = default;
 };
 
 }  // namespace hier

@@ -210,9 +210,18 @@ typedef struct hier_request hier_request;
  * Any other error has broken the team: every later start returns it. No peer writes into `recv` any more,
  * unless the line "not safe to reuse" was logged. Then a peer has not answered within 5 s. */
 int hier_start(hier_team* team, const hier_call* call, hier_request** request);
+/* The thread that has started the running call as HIER_CALLER moves it no more: it goes on as with HIER_NOBODY. */
+void hier_hand_over(hier_team* team);
 /* HIER_IN_PROGRESS, HIER_OK or the call's error. Does not wait. After anything but HIER_IN_PROGRESS the
- * request is gone. */
+ * request is gone, unless hier_prepare made it. */
 int hier_test(hier_request* request);
+/* For a call that is started again and again, with the same buffers. What the first start finds out serves the later ones.
+ * hier_prepare is local and starts nothing. The request lasts as long as the team. HIER_OK, HIER_ERR_ARGUMENT or
+ * HIER_ERR_MEMORY. */
+int hier_prepare(hier_team* team, const hier_call* call, hier_request** request);
+/* Starts the call of a request from hier_prepare, with the results of hier_start. The call may not be running. Since
+ * hier_prepare the memory of its buffers has not been freed. `waiter` replaces that of the call. */
+int hier_start_prepared(hier_team* team, hier_request* request, int waiter);
 /* Takes the place of hier_start on a rank that cannot take part. The call fails on the other ranks, and the
  * team is broken. */
 void hier_refuse(hier_team* team);

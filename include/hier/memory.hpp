@@ -24,6 +24,8 @@ struct Allocation {
     // Never used again, even if another allocation comes to the same address. 0: unknown.
     std::uint64_t id = 0;
     bool is_exportable = true;  // false: another library has allocated it
+
+    bool operator==(const Allocation&) const = default;
 };
 
 // Do copy engines copy this memory? Managed memory is copied where its pages are. The other side

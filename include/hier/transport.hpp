@@ -27,6 +27,7 @@ struct Region {
     bool is_sparse = false;  // its pages come and go, so no network registers it
 
     Region whole() const { return {base - before, before + length + after, memory}; }
+    bool operator==(const Region&) const = default;
 };
 
 // Do `bytes` bytes from `offset` on lie within `length`? The first two may come from another

@@ -3,6 +3,7 @@
 #include "hier/hier.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -84,6 +85,16 @@ hier::Call call_of(const hier_call& call, int ranks)
             .stride = call.stride,
             .in_background = call.waiter == HIER_NOBODY,
             .blocks = blocks_of(call, ranks)};
+}
+
+template <class Start> int start_by(hier_team& team, int waiter, Start start)
+{
+    return hier::guarded(HIER_ERR_MEMORY, [&] {
+        const hier::Status status = hier::ProgressEngine::instance().start(
+            team.team, std::ref(start), waiter == HIER_CALLER);
+        if (waiter == HIER_NOBODY) hier::ProgressThread::instance().wake();
+        return hier::code_of(status);
+    });
 }
 
 // A process may make communicators by the thousand. Each cause is said once.
@@ -179,14 +190,37 @@ int hier_team_takes_device_memory(const hier_team* team)
 
 int hier_start(hier_team* team, const hier_call* call, hier_request** request)
 {
+    hier::Request* started = nullptr;
+    const int code = start_by(*team, call->waiter, [&] {
+        return team->team.start(call_of(*call, team->team.size()), started);
+    });
+    *request = reinterpret_cast<hier_request*>(started);
+    return code;
+}
+
+int hier_prepare(hier_team* team, const hier_call* call, hier_request** request)
+{
     return hier::guarded(HIER_ERR_MEMORY, [&] {
-        hier::Request* started = nullptr;
-        const hier::Status status = hier::ProgressEngine::instance().start(
-            team->team, [&] { return call_of(*call, team->team.size()); },
-            call->waiter == HIER_CALLER, started);
-        *request = reinterpret_cast<hier_request*>(started);
-        if (call->waiter == HIER_NOBODY) hier::ProgressThread::instance().wake();
+        hier::Request* made = nullptr;
+        const std::lock_guard lock(team->team.mutex());
+        const hier::Status status = team->team.prepare(call_of(*call, team->team.size()), made);
+        *request = reinterpret_cast<hier_request*>(made);
         return hier::code_of(status);
+    });
+}
+
+int hier_start_prepared(hier_team* team, hier_request* request, int waiter)
+{
+    return start_by(*team, waiter,
+                    [&] { return team->team.start(*reinterpret_cast<hier::Request*>(request)); });
+}
+
+void hier_hand_over(hier_team* team)
+{
+    (void)hier::guarded(HIER_ERR_TRANSPORT, [&] {
+        hier::ProgressEngine::instance().hand_over(team->team);
+        hier::ProgressThread::instance().wake();
+        return static_cast<int>(HIER_OK);
     });
 }
 

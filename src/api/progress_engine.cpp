@@ -48,23 +48,34 @@ void ProgressEngine::forget(Team& team)
     const std::lock_guard last(team.mutex());
 }
 
-Status ProgressEngine::start(Team& team, const std::function<Call()>& make_call, bool is_waited_for,
-                             Request*& request)
+Status ProgressEngine::start(Team& team, const std::function<Status()>& start, bool is_waited_for)
 {
     const std::lock_guard lock(team.mutex());
     Status status = Status::ok;
     try {
-        status = team.start(make_call(), request);
+        status = start();
     } catch (const std::exception& e) {  // the others would wait for this rank
         log(HIER_LOG_ERROR, "a collective call cannot be started: %s", e.what());
         status = team.refuse(Status::out_of_memory);
     }
-    if (status != Status::in_progress || is_waited_for || team.is_listed) return status;
+    if (status == Status::in_progress && !is_waited_for) list(team);
+    return status;
+}
+
+void ProgressEngine::hand_over(Team& team)
+{
+    const std::lock_guard lock(team.mutex());
+    if (team.is_running()) list(team);
+}
+
+// The caller has the team's lock.
+void ProgressEngine::list(Team& team)
+{
+    if (team.is_listed) return;
     const std::lock_guard lists(lists_lock_);
     team.is_listed = true;
     running_.push_back(&team);
     count_.store(running_.size(), std::memory_order_relaxed);
-    return status;
 }
 
 void ProgressEngine::refuse(Team& team)

@@ -17,11 +17,10 @@
 #include <vector>
 
 #include "base/spin_lock.hpp"
-#include "hier/call.hpp"
+#include "hier/status.hpp"
 
 namespace hier {
 
-class Request;
 class Team;
 
 class ProgressEngine {
@@ -30,10 +29,11 @@ public:
 
     // Until forget(): while the team runs no call, it answers peers that have failed.
     void add(Team& team);
-    // As Team::start. An exception of `make_call` counts as one of Team::start. `is_waited_for`: the caller moves the
-    // team itself, by progress(Team&), until the call is over.
-    Status start(Team& team, const std::function<Call()>& make_call, bool is_waited_for,
-                 Request*& request);
+    // `start` is a Team::start, and may throw. `is_waited_for`: the caller moves the team itself, by progress(Team&),
+    // until the call is over.
+    Status start(Team& team, const std::function<Status()>& start, bool is_waited_for);
+    // The caller moves the team's running call no more.
+    void hand_over(Team& team);
     void refuse(Team& team);
     void interrupt(Team& team, const std::vector<bool>& is_dead);
     // Moves all running teams but those that other threads are moving. Returns how many have moved.
@@ -51,6 +51,7 @@ private:
     Team* take_next(Pass& pass);
     Team* take_next_answering();
     bool move(Team& team);
+    void list(Team& team);
     void answer_failures();
     bool is_time_for_networks(unsigned passes);
 

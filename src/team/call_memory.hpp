@@ -21,6 +21,13 @@ public:
     // Fills in all of the binding but its sequence number and its bounce buffer. `needs_bounce`: the
     // call needs one.
     Status bind(const Call& call, const Choice& choice, Binding& binding, bool& needs_bounce);
+    // Does the binding of this call serve the next one with the same buffers? A rail registers them in
+    // each call, and managed memory moves between the host and devices.
+    bool stays(const Call& call) const
+    {
+        return !setup_.rail && call.receive.memory.kind != MemoryKind::managed &&
+               call.send.memory.kind != MemoryKind::managed;
+    }
     // Borrows the bounce buffer for this program.
     Status bind_bounce(const Program& program, Binding& binding);
     // The call is over. After a failure peers may still write into its bounce buffer.

@@ -34,6 +34,7 @@ public:
     }
     // Keeps the program for later calls. The reference is good until the next prepare().
     PreparedProgram& prepare(const ProgramKey& key, const Choice& choice);
+    std::uint64_t drops() const { return programs_.drops(); }  // Programs::drops
     // Bytes of each block that one call should move at most, in a call of so many bytes a block.
     std::size_t part_bytes(std::size_t collective, std::size_t bytes) const;
     // Bytes of all ranks together below which the fallback module is expected to be faster.

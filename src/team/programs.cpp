@@ -30,6 +30,7 @@ PreparedProgram& Programs::add(PreparedProgram made)
     while (kept_.size() > max_kept || (kept_.size() > 1 && bytes_ > max_bytes)) {
         bytes_ -= kept_.back().program->bytes();
         kept_.pop_back();
+        drops_++;
     }
     return kept_.front();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <vector>
@@ -46,10 +47,13 @@ public:
     // Drops the programs that were used least recently, if there are too many. The reference is
     // good until the next program is added.
     PreparedProgram& add(PreparedProgram made);
+    // Grows when programs are dropped. As long as it is the same, every program stays where it is.
+    std::uint64_t drops() const { return drops_; }
 
 private:
     std::list<PreparedProgram> kept_;  // the one that was used last comes first
     std::size_t bytes_ = 0;            // of all of them
+    std::uint64_t drops_ = 0;
 };
 
 }  // namespace hier

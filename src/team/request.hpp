@@ -8,22 +8,42 @@
 #include <vector>
 
 #include "hier/call.hpp"
+#include "team/prepared_call.hpp"
 
 namespace hier {
 
 class Request {
 public:
-    // For any thread. After any status but in_progress the request may serve another call.
+    // For any thread. After any status but in_progress the request may serve another call, unless it
+    // is kept.
     Status test()
     {
         const Status status = status_.load(std::memory_order_acquire);
-        if (status != Status::in_progress) is_free_.store(true, std::memory_order_release);
+        if (status != Status::in_progress && !is_kept_)
+            is_free_.store(true, std::memory_order_release);
         return status;
+    }
+
+    // These are the team's.
+    const Call& call() const { return call_; }
+    PreparedCall& prepared() { return prepared_; }
+    bool is_running() const
+    {
+        return status_.load(std::memory_order_relaxed) == Status::in_progress;
     }
 
 private:
     friend class RequestQueue;
+    // What has been prepared for the last call serves the next one if that is the same.
+    void take(Call call)
+    {
+        if (call == call_) return;
+        call_ = std::move(call);
+        prepared_.stays = false;
+    }
     Call call_{};
+    PreparedCall prepared_;
+    bool is_kept_ = false;  // for one call, which is started again and again
     std::atomic<Status> status_{Status::ok};
     std::atomic<bool> is_free_{true};
 };
@@ -33,17 +53,28 @@ private:
 class RequestQueue {
 public:
     bool empty() const { return waiting_.empty(); }
-    // Puts a call behind all others.
-    Request& push(Call call)
+    // A request for this call. push() puts it behind all others.
+    Request& take(Call call)
     {
         Request& request = take_free();
-        waiting_.push_back(&request);
-        request.call_ = std::move(call);
-        request.status_.store(Status::in_progress, std::memory_order_relaxed);
+        request.take(std::move(call));
+        return request;
+    }
+    // The same, for a request that no other call takes.
+    Request& keep(Call call)
+    {
+        Request& request = take(std::move(call));
+        request.is_kept_ = true;
         request.is_free_.store(false, std::memory_order_relaxed);
         return request;
     }
-    const Call& front() const { return waiting_.front()->call_; }
+    void push(Request& request)
+    {
+        waiting_.push_back(&request);
+        request.status_.store(Status::in_progress, std::memory_order_relaxed);
+        request.is_free_.store(false, std::memory_order_relaxed);
+    }
+    Request& front() const { return *waiting_.front(); }
     // The first call is over.
     void pop(Status status)
     {
@@ -57,7 +88,7 @@ public:
         Request& first = *waiting_.front();
         waiting_.erase(waiting_.begin());
         first.status_.store(Status::ok, std::memory_order_relaxed);
-        first.is_free_.store(true, std::memory_order_release);
+        if (!first.is_kept_) first.is_free_.store(true, std::memory_order_release);
     }
 
 private:

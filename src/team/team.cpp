@@ -27,41 +27,80 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Gro
 
 Team::~Team() = default;
 
+bool Team::takes(const Call& call) const
+{
+    return planner_->takes(call) && call.receive.base != nullptr;
+}
+
 Status Team::start(Call call, Request*& request)
 {
     if (failed(error())) return error();
-    if (!planner_->takes(call) || call.receive.base == nullptr) return Status::bad_argument;
+    if (!takes(call)) return Status::bad_argument;
+    request = &requests_.take(std::move(call));
+    return enqueue(*request);
+}
+
+Status Team::prepare(Call call, Request*& request)
+{
+    if (!takes(call)) return Status::bad_argument;
+    request = &requests_.keep(std::move(call));
+    return Status::ok;
+}
+
+Status Team::start(Request& request)
+{
+    if (failed(error())) return error();
+    return request.is_running() ? Status::bad_argument : enqueue(request);
+}
+
+Status Team::enqueue(Request& request)
+{
     const bool is_first = requests_.empty();
-    request = &requests_.push(std::move(call));
+    requests_.push(request);
     if (!is_first) return Status::in_progress;
-    const Status status = launch(requests_.front());
+    const Status status = launch(request);
     if (failed(status)) requests_.withdraw();
     return status;
 }
 
 // Begins the first call of the queue. If that fails, whatever the cause, the other ranks hear of
 // the failure.
-Status Team::launch(const Call& call)
+Status Team::launch(Request& request)
 {
     try {
-        return begin(call);
+        return begin(request);
     } catch (const std::exception& e) {
-        log(HIER_LOG_ERROR, "%s cannot be started: %s", planner_->name_of(call.collective),
-            e.what());
+        log(HIER_LOG_ERROR, "%s cannot be started: %s",
+            planner_->name_of(request.call().collective), e.what());
         return refuse(Status::out_of_memory);
     }
 }
 
-Status Team::begin(const Call& call)
+Status Team::begin(Request& request)
 {
     meter_.begin();
+    if (tracer_) tracer_->write();  // of the last call; prepare() may drop its program
+    PreparedCall& prepared = request.prepared();
+    if (prepared.serves(planner_->drops())) {
+        meter_.tally().add(HIER_STATISTIC_PROGRAM_HITS);
+    } else {
+        const Status status = prepare(request.call(), prepared);
+        if (failed(status)) return refuse(status);
+    }
+    prepared.binding.sequence = ++sequence_;
+    meter_.take(prepared.program->choice, prepared.binding.total);
+    return executor_->start(*prepared.program->program, prepared.binding,
+                            trace_of(*prepared.program));
+}
+
+Status Team::prepare(const Call& call, PreparedCall& prepared)
+{
+    prepared = {};
     const Choice choice = planner_->choose(call);
-    Binding binding{};
+    Binding& binding = prepared.binding;
     bool needs_bounce = false;
-    Status bound = memory_.bind(call, choice, binding, needs_bounce);
-    if (failed(bound)) return refuse(bound);
-    binding.sequence = ++sequence_;
-    meter_.take(choice, binding.total);
+    Status status = memory_.bind(call, choice, binding, needs_bounce);
+    if (failed(status)) return status;
     const ProgramKey key{.collective = call.collective,
                          .bytes = call.bytes,
                          .stride = call.pitch(),
@@ -70,12 +109,12 @@ Status Team::begin(const Call& call)
                          .has_bounce = needs_bounce,
                          .is_on_device = is_of_device(binding.receive.memory) ||
                                          is_of_device(binding.send.memory)};
-    if (tracer_) tracer_->write();  // of the last call; prepare() may drop its program
-    PreparedProgram& prepared = planner_->prepare(key, choice);
-    if (needs_bounce) bound = memory_.bind_bounce(*prepared.program, binding);
-    if (!failed(bound)) bound = connect(prepared);
-    if (failed(bound)) return refuse(bound);
-    return executor_->start(*prepared.program, binding, trace_of(prepared));
+    prepared.program = &planner_->prepare(key, choice);
+    if (needs_bounce) status = memory_.bind_bounce(*prepared.program->program, binding);
+    if (!failed(status)) status = connect(*prepared.program);
+    prepared.drops = planner_->drops();
+    prepared.stays = !failed(status) && memory_.stays(call);
+    return status;
 }
 
 // A rank connects to another one when a call first exchanges data between them.
@@ -130,7 +169,8 @@ Status Team::progress()
     } else {
         broken_.store(status, std::memory_order_release);
         log(HIER_LOG_ERROR, "%s failed on rank %d of %d: %s; this communicator takes no more",
-            planner_->name_of(requests_.front().collective), rank_, size(), to_string(status));
+            planner_->name_of(requests_.front().call().collective), rank_, size(),
+            to_string(status));
     }
     requests_.pop(status);
     // After an error all calls that wait end with the same error.

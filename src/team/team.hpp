@@ -45,6 +45,11 @@ public:
     // in_progress: `request` stands for the call. bad_argument: nothing has started. Any other
     // status is the error that has broken the team.
     Status start(Call call, Request*& request);
+    // A request for a call that is started again and again, by start(Request&). It lasts as long as the
+    // team. ok or bad_argument.
+    Status prepare(Call call, Request*& request);
+    // As the first start. bad_argument: the call is running.
+    Status start(Request& request);
     // In place of a start. The others hear that this rank has failed.
     Status refuse(Status status);
     // Between two calls, for a team that has a rail. If a peer on the rail has failed, the peer
@@ -55,6 +60,7 @@ public:
     // `is_dead`: by rank.
     void interrupt(const std::vector<bool>& is_dead) { executor_->interrupt(is_dead); }
     bool moved() const { return executor_->moved(); }
+    bool is_running() const { return !requests_.empty(); }
     bool is_listed = false;  // with the teams that the progress engine moves
 
     // From any thread.
@@ -75,8 +81,11 @@ public:
     std::size_t max_bytes() const { return setup_.max_bytes; }
 
 private:
-    Status launch(const Call& call);
-    Status begin(const Call& call);
+    bool takes(const Call& call) const;
+    Status enqueue(Request& request);
+    Status launch(Request& request);
+    Status begin(Request& request);
+    Status prepare(const Call& call, PreparedCall& prepared);
     Status connect(PreparedProgram& prepared);
     Trace* trace_of(const PreparedProgram& prepared);
 

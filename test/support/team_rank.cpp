@@ -161,7 +161,8 @@ int TeamRank::start_raw(const std::byte* send, std::byte* recv, std::size_t byte
     return start_part(send, recv, bytes, {0, bytes});
 }
 
-int TeamRank::start_part(const std::byte* send, std::byte* recv, std::size_t bytes, Part part)
+hier_call TeamRank::make_call(const std::byte* send, std::byte* recv, std::size_t bytes,
+                              Part part) const
 {
     const auto others = static_cast<std::size_t>(self_.size() - 1);
     const auto own = static_cast<std::size_t>(self_.rank()) * bytes;
@@ -177,7 +178,41 @@ int TeamRank::start_part(const std::byte* send, std::byte* recv, std::size_t byt
     const void* const addresses[] = {recv, send};
     hier_memory* const memories[] = {&call.recv.memory, &call.send.memory};
     hier_memory_inspect(send == nullptr ? 1 : 2, addresses, memories);
+    return call;
+}
+
+int TeamRank::start_part(const std::byte* send, std::byte* recv, std::size_t bytes, Part part)
+{
+    const hier_call call = make_call(send, recv, bytes, part);
     return hier_start(team_, &call, &request_);
+}
+
+int TeamRank::prepare(std::size_t bytes, Form form, Prepared& prepared)
+{
+    const auto size = static_cast<std::size_t>(self_.size());
+    prepared = {.request = nullptr,
+                .bytes = bytes,
+                .send = form == Form::in_place ? nullptr : kept_.emplace_back(bytes).data(),
+                .recv = kept_.emplace_back(bytes * size).data()};
+    std::vector<hier_block> blocks;
+    for (std::size_t r = 0; r < size; r++) blocks.push_back({r * bytes, bytes});
+    hier_call call = make_call(prepared.send, prepared.recv, bytes, {0, bytes});
+    if (form == Form::blocks) call.blocks = blocks.data();
+    return hier_prepare(team_, &call, &prepared.request);
+}
+
+int TeamRank::start(const Prepared& call, int waiter)
+{
+    request_ = call.request;
+    return hier_start_prepared(team_, call.request, waiter);
+}
+
+int TeamRank::call(const Prepared& call, std::string& wrong)
+{
+    fill(call.bytes, call.send, call.recv);
+    const int code = finish(start(call, HIER_CALLER));
+    if (code == HIER_OK) wrong = wrong_byte(call.bytes, call.recv);
+    return code;
 }
 
 int TeamRank::finish(int code)

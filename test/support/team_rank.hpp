@@ -45,11 +45,24 @@ public:
     // The two halves of call_raw. finish() takes the code that start_raw() has returned.
     int start_raw(const std::byte* send, std::byte* recv, std::size_t bytes);
     int finish(int code);
+    // A call that is started again and again, in memory that this object keeps.
+    struct Prepared {
+        hier_request* request;
+        std::size_t bytes;
+        std::byte *send, *recv;  // `send` is null in place
+    };
+    enum class Form { plain, in_place, blocks };
+    // The code of hier_prepare. Form::blocks names the blocks, which are equal.
+    int prepare(std::size_t bytes, Form form, Prepared& call);
+    int start(const Prepared& call, int waiter);
+    // start() and finish(), with new bytes.
+    int call(const Prepared& call, std::string& wrong);
     // The code of hier_start alone, for a team that takes no more.
     int start_only();
 
     // This rank takes part in no further call. Returns the team's error.
     int refuse();
+    void hand_over() { hier_hand_over(team_); }
     // Destroys the team; the others may still be in it.
     void leave();
     // Waits for the others, destroys the team, waits again, and destroys all that the process
@@ -61,6 +74,7 @@ private:
     struct Part {
         std::size_t first, moved;
     };
+    hier_call make_call(const std::byte* send, std::byte* recv, std::size_t bytes, Part part) const;
     int start_part(const std::byte* send, std::byte* recv, std::size_t bytes, Part part);
     void fill(std::size_t bytes, std::byte* send, std::byte* recv);
     std::string wrong_byte(std::size_t bytes, const std::byte* recv) const;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A team whose network is a fake one, and a collective that only tests have. Nothing below src/coll
 // knows either of them.
+#include <string>
+#include <vector>
+
 #include "test/support/fake_world.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -28,6 +31,31 @@ void test_a_broadcast(void**)
     })));
 }
 
+// A registration serves one call: other calls of the network may have replaced it since.
+std::string count_registrations()
+{
+    constexpr int ranks = 2, calls = 3;
+    FakeWorld world(ranks, 1);
+    std::vector<std::byte> send[ranks], recv[ranks];
+    const std::size_t before = FakeTransport::registrations;
+    for (int call = 0; call < calls && world.fault().empty(); call++) {
+        for (int r = 0; r < ranks; r++) {
+            send[r].resize(20000);
+            recv[r].resize(ranks * send[r].size());
+            world.start(r, FakeWorld::allgather, send[r], recv[r]);
+        }
+        world.run();
+    }
+    if (!world.fault().empty()) return world.fault();
+    const std::size_t made = FakeTransport::registrations - before;
+    return made == std::size_t{ranks * calls} ? "" : std::to_string(made) + " registrations";
+}
+
+void test_the_same_buffers_are_registered_in_each_call(void**)
+{
+    expect_no_reason(keep(count_registrations()));
+}
+
 std::string describe_team()
 {
     const FakeWorld world(2, 1);
@@ -46,6 +74,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_allgathers),
         cmocka_unit_test(test_a_broadcast),
+        cmocka_unit_test(test_the_same_buffers_are_registered_in_each_call),
         cmocka_unit_test(test_the_team_names_its_network),
     };
     return hier::test::run_cases(argc, argv, "team_on_fake_network", tests);
