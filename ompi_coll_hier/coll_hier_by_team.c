@@ -45,6 +45,13 @@ void mca_coll_hier_start_run(mca_coll_hier_run_t* run, const mca_coll_hier_call_
     }
 }
 
+void mca_coll_hier_start_run_again(mca_coll_hier_run_t* run)
+{
+    run->is_over = false;
+    run->first = 0;
+    mca_coll_hier_start_prepared(run);
+}
+
 bool mca_coll_hier_move_run(mca_coll_hier_run_t* run)
 {
     if (run->is_over) {

@@ -32,6 +32,7 @@ struct mca_coll_hier_call_t {
     hier_team* team; /* that serves the call */
     bool in_place;
     bool in_background;                   /* the application may do something else meanwhile */
+    bool is_persistent;                   /* starts again and again */
     mca_coll_hier_elements_t send;        /* unless in place */
     mca_coll_hier_elements_t receive;     /* of all ranks; `base` is that of the first element */
     mca_coll_hier_elements_t own;         /* the part of `receive` that is this rank's */

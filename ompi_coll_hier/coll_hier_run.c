@@ -66,6 +66,37 @@ static void set_result(const mca_coll_hier_run_t* run, hier_call* args)
     }
 }
 
+/* Is the part all of a persistent request's call, on the buffers of the application? */
+static bool is_repeatable(const mca_coll_hier_run_t* run)
+{
+    return run->call->is_persistent && !mca_coll_hier_has_parts(run) &&
+           NULL == run->send.staging.base && NULL == run->receive.staging.base;
+}
+
+static int waiter_of(const mca_coll_hier_call_t* call)
+{
+    return call->in_background ? HIER_NOBODY : HIER_CALLER;
+}
+
+void mca_coll_hier_start_prepared(mca_coll_hier_run_t* run)
+{
+    run->code = hier_start_prepared(run->call->team, run->request, waiter_of(run->call));
+}
+
+static void start(mca_coll_hier_run_t* run, const hier_call* args)
+{
+    hier_team* team = run->call->team;
+    if (!is_repeatable(run)) {
+        run->code = hier_start(team, args, &run->request);
+        return;
+    }
+    run->code = hier_prepare(team, args, &run->request);
+    run->is_prepared = HIER_OK == run->code;
+    if (run->is_prepared) {
+        mca_coll_hier_start_prepared(run);
+    }
+}
+
 int mca_coll_hier_start_part(mca_coll_hier_run_t* run)
 {
     const mca_coll_hier_call_t* call = run->call;
@@ -78,7 +109,7 @@ int mca_coll_hier_start_part(mca_coll_hier_run_t* run)
                       .bytes = run->bytes,
                       .stride = call->largest,
                       .in_place = in_place,
-                      .waiter = call->in_background ? HIER_NOBODY : HIER_CALLER};
+                      .waiter = waiter_of(call)};
     set_result(run, &args);
     /* The part's bytes are alone in memory that was borrowed for a part. */
     const bool is_alone = NULL != run->send.streams;
@@ -87,7 +118,7 @@ int mca_coll_hier_start_part(mca_coll_hier_run_t* run)
     const bool is_packed = NULL != run->send.streams && 0 < own.bytes;
     const int rc = is_packed ? pack_part(run, (char*)args.send.base, own.bytes) : OMPI_SUCCESS;
     if (OMPI_SUCCESS == rc) {
-        run->code = hier_start(call->team, &args, &run->request);
+        start(run, &args);
     }
     return rc;
 }

@@ -38,14 +38,17 @@ typedef struct {
     size_t first, bytes; /* of the part that runs; of smaller blocks it moves less */
     mca_coll_hier_place_t send, receive; /* `send` is not used in place */
     hier_request* request;
-    int code;     /* of the part that runs: HIER_IN_PROGRESS, ... */
-    bool is_over; /* with this result: */
+    bool is_prepared; /* the next run of this call is one start of `request` */
+    int code;         /* of the part that runs: HIER_IN_PROGRESS, ... */
+    bool is_over;     /* with this result: */
     int rc;
 } mca_coll_hier_run_t;
 
 /* coll_hier_by_team.c */
 /* Begins, and starts the first part. Later parts start in mca_coll_hier_move_run. */
 void mca_coll_hier_start_run(mca_coll_hier_run_t* run, const mca_coll_hier_call_t* call);
+/* The same once more, for a run that is prepared and over. */
+void mca_coll_hier_start_run_again(mca_coll_hier_run_t* run);
 /* Does not wait. True: the run is over. */
 bool mca_coll_hier_move_run(mca_coll_hier_run_t* run);
 /* Has the last part started, or is the run over? Then the team may be given other calls. */
@@ -55,6 +58,8 @@ bool mca_coll_hier_has_started(const mca_coll_hier_run_t* run);
 /* Finds or borrows the memory that the team works on. */
 int mca_coll_hier_begin_run(mca_coll_hier_run_t* run);
 bool mca_coll_hier_has_parts(const mca_coll_hier_run_t* run);
+/* Starts run->request, which has been prepared. */
+void mca_coll_hier_start_prepared(mca_coll_hier_run_t* run);
 /* Starts the next part. Returns a code of MPI if this rank cannot pack its bytes. Else run->code is what hier_start
  * has returned. */
 int mca_coll_hier_start_part(mca_coll_hier_run_t* run);

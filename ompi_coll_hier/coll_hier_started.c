@@ -67,7 +67,11 @@ static void begin(mca_coll_hier_request_t* request)
     case MCA_COLL_HIER_BY_TEAM:
         mca_coll_hier_count(call, call->collective->calls);
         request->state = MCA_COLL_HIER_WITH_TEAM;
-        mca_coll_hier_start_run(&request->run, call);
+        if (request->run.is_prepared) {
+            mca_coll_hier_start_run_again(&request->run);
+        } else {
+            mca_coll_hier_start_run(&request->run, call);
+        }
         break;
     case MCA_COLL_HIER_BY_FALLBACK:
         mca_coll_hier_count(call, call->collective->fallbacks);
@@ -133,53 +137,101 @@ static void complete(mca_coll_hier_request_t* request)
     }
 }
 
-/* Small blocks in memory of the host are there within a microsecond, if the other ranks are. Then no pass of
- * opal_progress() is needed. True: the call is over. */
-static bool is_over_soon(mca_coll_hier_request_t* request)
+/* Does this thread move all the bytes that the rank sends? */
+static bool is_moved_here(const mca_coll_hier_call_t* call)
 {
-    enum { small_total = 65536, passes = 16 };
+    return call->receive.memory.is_reachable && call->send.memory.is_reachable &&
+           0 == mca_coll_hier_component.config.progress_thread;
+}
+
+/* Small blocks in memory of the host are there within a microsecond, if the other ranks are. Then no pass of
+ * opal_progress() is needed. The bytes of larger blocks have to be copied by this thread, now or later, and other ranks
+ * wait for them. But a thread that has the lock does not copy them. True: the call is over. */
+static bool is_over_soon(mca_coll_hier_request_t* request, bool has_lock)
+{
+    enum { small_total = 65536, max_passes = 64 };
     const mca_coll_hier_call_t* call = &request->call;
-    const bool is_quick = MCA_COLL_HIER_WITH_TEAM == request->state && call->total <= small_total &&
-                          call->receive.memory.is_reachable && call->send.memory.is_reachable &&
-                          0 == mca_coll_hier_component.config.progress_thread;
+    const bool is_small = call->total <= small_total;
+    if (MCA_COLL_HIER_WITH_TEAM != request->state || !is_moved_here(call) ||
+        (!is_small && has_lock)) {
+        return false;
+    }
     bool is_over = false;
-    for (int i = 0; i < passes && is_quick && !is_over; i++) {
-        (void)hier_progress_team(call->team);
+    int idle = is_small ? 16 : 4; /* passes in which nothing moves */
+    for (int i = 0; i < max_passes && 0 < idle && !is_over; i++) {
+        idle -= 0 == hier_progress_team(call->team) ? 1 : 0;
         is_over = move(request);
     }
     return is_over;
 }
 
-void mca_coll_hier_start(mca_coll_hier_request_t* request)
+static bool move_at_once(mca_coll_hier_request_t* request, bool has_lock)
+{
+    return move(request) || is_over_soon(request, has_lock);
+}
+
+/* With the lock. */
+static void add_running(mca_coll_hier_request_t* request)
+{
+    opal_list_append(&running, (opal_list_item_t*)request);
+    __atomic_add_fetch(&request->call.module->running, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&running_count, running_count + 1, __ATOMIC_RELAXED);
+}
+
+/* The call concerns its own team alone, and no other thread sees it before it is on the list. True: it is over. */
+static bool start_prepared(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_call_t* call = &request->call;
-    mca_coll_hier_module_t* module = call->module;
-    const bool is_empty = 0 == call->total; /* on all ranks: nothing to do */
-    request->super.super.req_complete = REQUEST_PENDING;
-    request->super.super.req_state = OMPI_REQUEST_ACTIVE;
-    request->state = is_empty ? MCA_COLL_HIER_ENDED : MCA_COLL_HIER_WAITS;
-    request->rc = OMPI_SUCCESS;
-    if (is_empty) {
-        mca_coll_hier_count(call, call->collective->calls);
-        complete(request);
-        return;
+    const bool is_moved_first = is_moved_here(call);
+    call->in_background = !is_moved_first;
+    if (move_at_once(request, false)) {
+        return true;
     }
-    mca_coll_hier_find_memory(call);
+    if (is_moved_first) {
+        call->in_background = true;
+        hier_hand_over(call->team);
+    }
+    opal_mutex_lock(&lock);
+    add_running(request);
+    opal_mutex_unlock(&lock);
+    return false;
+}
+
+/* True: the call is over. */
+static bool start_unprepared(mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_module_t* module = request->call.module;
+    mca_coll_hier_find_memory(&request->call);
     opal_mutex_lock(&lock);
     if (!request->super.super.req_persistent) {
         request->is_in_line = true;
         request->turn = module->turns++;
         if (MCA_COLL_HIER_FRESH == module->state) {
-            (void)mca_coll_hier_choose_started(call); /* begins the set-up */
+            (void)mca_coll_hier_choose_started(&request->call); /* begins the set-up */
         }
     }
-    const bool is_over = move(request) || is_over_soon(request);
+    const bool is_over = move_at_once(request, true);
     if (!is_over) {
-        opal_list_append(&running, (opal_list_item_t*)request);
-        __atomic_add_fetch(&module->running, 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&running_count, running_count + 1, __ATOMIC_RELAXED);
+        add_running(request);
     }
     opal_mutex_unlock(&lock);
+    return is_over;
+}
+
+void mca_coll_hier_start(mca_coll_hier_request_t* request)
+{
+    const mca_coll_hier_call_t* call = &request->call;
+    request->super.super.req_complete = REQUEST_PENDING;
+    request->super.super.req_state = OMPI_REQUEST_ACTIVE;
+    request->state = MCA_COLL_HIER_WAITS;
+    request->rc = OMPI_SUCCESS;
+    bool is_over = true;
+    if (0 == call->total) { /* on all ranks: nothing to do */
+        request->state = MCA_COLL_HIER_ENDED;
+        mca_coll_hier_count(call, call->collective->calls);
+    } else {
+        is_over = request->run.is_prepared ? start_prepared(request) : start_unprepared(request);
+    }
     if (is_over) {
         complete(request);
     }
