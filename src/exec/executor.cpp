@@ -53,8 +53,9 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
         if (failed(status)) failure_.raise(status);
     }
     try {
-        for (std::uint32_t i = 0; i < program.size() && !failure_.is_raised(); i++) {
-            if (program.dependencies()[i] == 0) run(i);  // finish() runs the others
+        for (const std::uint32_t i : program.first_ops()) {  // finish() runs the others
+            if (failure_.is_raised()) break;
+            run(i);
         }
         // The other ranks wait for these puts, and a look at what they have sent takes time.
         if (binding.publish && !failure_.is_raised()) issue_rail();

@@ -8,6 +8,11 @@
 #include "hier/transport.hpp"
 
 namespace hier {
+namespace {
+
+bool waits(Op::Kind kind) { return awaits_peer(kind) || kind == Op::Kind::await_data; }
+
+}  // namespace
 
 Program::Program(Plan plan, const Topology& topology, int rank)
     : plan_(std::move(plan)), peer_(plan_.ops.size(), Op::every_peer)
@@ -25,6 +30,7 @@ void Program::link_successors()
     first_successor_.assign(n + 1, 0);
     for (std::uint32_t i = 0; i < n; i++) {
         pending_[i] = op(i).dependencies;
+        if (op(i).dependencies == 0 && !waits(op(i).kind)) first_ops_.push_back(i);
         for (const std::uint32_t d : plan_.dependencies_of(op(i))) {
             if (d >= i) throw SetupError(format("op %u depends on a later op %u", i, d));
             first_successor_[d + 1]++;
@@ -57,7 +63,7 @@ void Program::check_places(int rank) const
 std::size_t Program::bytes() const
 {
     const auto of = [](const auto& table) { return table.capacity() * sizeof table[0]; };
-    std::size_t bytes = of(plan_.ops) + of(plan_.dependencies) + of(pending_) +
+    std::size_t bytes = of(plan_.ops) + of(plan_.dependencies) + of(pending_) + of(first_ops_) +
                         of(first_successor_) + of(successors_) + of(peer_);
     for (const auto& level : pairs_) {
         bytes += of(level);
@@ -85,8 +91,7 @@ void Program::build_pairs(const Topology& topology, int rank)
     std::map<std::pair<Level, int>, std::size_t> known;
     for (std::uint32_t i = 0; i < size(); i++) {
         const Op& o = op(i);
-        const bool waits = awaits_peer(o.kind) || o.kind == Op::Kind::await_data;
-        if (waits && o.dependencies > 0)
+        if (waits(o.kind) && o.dependencies > 0)
             throw SetupError(format("op %u waits, but only after another op", i));
         if (o.peer == Op::every_peer || o.peer == rank) continue;
 

@@ -33,6 +33,8 @@ public:
     std::uint32_t size() const { return static_cast<std::uint32_t>(plan_.ops.size()); }
     int peer_of(std::uint32_t i) const { return peer_[i]; }
     std::span<const std::uint32_t> dependencies() const { return pending_; }  // how many, by op
+    // The ops that a call begins with: nothing precedes them, and they do not wait for a peer.
+    std::span<const std::uint32_t> first_ops() const { return first_ops_; }
     std::span<const std::uint32_t> successors(std::uint32_t i) const
     {
         return std::span(successors_)
@@ -55,6 +57,7 @@ private:
 
     Plan plan_;
     std::vector<std::uint32_t> pending_;
+    std::vector<std::uint32_t> first_ops_;
     std::vector<std::uint32_t> first_successor_;
     std::vector<std::uint32_t> successors_;
     std::vector<int> peer_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A plan made ready to run: which plans are refused, what follows each op, and the lists of each
 // pair.
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <string>
@@ -221,6 +222,22 @@ void test_sorted_puts(void**) { expect_no_reason(puts_are_sorted_by_count()); }
 
 // The first put of a rank on the rail may need data of its node. Then the rank must not keep its
 // own pushes back until that put: leaders would wait for each other.
+void test_first_ops(void**)
+{
+    const Program program(plan_of({{announce, Level::node, Op::every_peer, 0, {}},
+                                   {await_announced, Level::node, 1, 0, {}},
+                                   {put, Level::node, 1, 1, {1}},
+                                   {await_data, Level::node, 1, 1, {}},
+                                   {enter, Level::rail, 2, 0, {}},
+                                   {await_entered, Level::rail, 2, 0, {}},
+                                   {put, Level::rail, 2, 1, {}},
+                                   {copy, Level::node, 0, 0, {3}}}),
+                          Topology(machine("2,2")), 0);
+    const std::vector<std::uint32_t> wanted = {0, 4, 6};
+    const auto found = program.first_ops();
+    assert_true(std::equal(found.begin(), found.end(), wanted.begin(), wanted.end()));
+}
+
 void test_who_opens_the_rail(void**)
 {
     const auto opens = [](const char* nodes, int rank, Route route, bool bounce) {
@@ -245,6 +262,7 @@ void test_who_opens_the_rail(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_ops),
         cmocka_unit_test(test_who_opens_the_rail),
         cmocka_unit_test(test_takes_what_is_right),
         cmocka_unit_test(test_refuses_forward_dependencies),
