@@ -178,6 +178,27 @@ static void add_running(mca_coll_hier_request_t* request)
     __atomic_store_n(&running_count, running_count + 1, __ATOMIC_RELAXED);
 }
 
+static bool is_same(const hier_memory* a, const hier_memory* b)
+{
+    return HIER_OK == b->error && a->kind == b->kind && a->base == b->base &&
+           a->length == b->length && a->id == b->id;
+}
+
+/* Is what has been prepared still good? Between two starts an application may free device memory, and get other memory
+ * at the same address. */
+static bool is_prepared(mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_call_t* call = &request->call;
+    const hier_memory receive = call->receive.memory, send = call->send.memory;
+    if (request->run.is_prepared &&
+        (HIER_MEMORY_HOST != receive.kind || HIER_MEMORY_HOST != send.kind)) {
+        mca_coll_hier_find_memory(call);
+        request->run.is_prepared =
+            is_same(&receive, &call->receive.memory) && is_same(&send, &call->send.memory);
+    }
+    return request->run.is_prepared;
+}
+
 /* The call concerns its own team alone, and no other thread sees it before it is on the list. True: it is over. */
 static bool start_prepared(mca_coll_hier_request_t* request)
 {
@@ -230,7 +251,7 @@ void mca_coll_hier_start(mca_coll_hier_request_t* request)
         request->state = MCA_COLL_HIER_ENDED;
         mca_coll_hier_count(call, call->collective->calls);
     } else {
-        is_over = request->run.is_prepared ? start_prepared(request) : start_unprepared(request);
+        is_over = is_prepared(request) ? start_prepared(request) : start_unprepared(request);
     }
     if (is_over) {
         complete(request);

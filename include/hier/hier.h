@@ -219,8 +219,8 @@ int hier_test(hier_request* request);
  * hier_prepare is local and starts nothing. The request lasts as long as the team. HIER_OK, HIER_ERR_ARGUMENT or
  * HIER_ERR_MEMORY. */
 int hier_prepare(hier_team* team, const hier_call* call, hier_request** request);
-/* Starts the call of a request from hier_prepare, with the results of hier_start. The call may not be running. Since
- * hier_prepare the memory of its buffers has not been freed. `waiter` replaces that of the call. */
+/* Starts the call of a request from hier_prepare, with the results of hier_start. The call may not be running. Its
+ * buffers are still in the memory that hier_prepare was told of. `waiter` replaces that of the call. */
 int hier_start_prepared(hier_team* team, hier_request* request, int waiter);
 /* Takes the place of hier_start on a rank that cannot take part. The call fails on the other ranks, and the
  * team is broken. */

@@ -6,6 +6,7 @@
 // never reset.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -23,7 +24,8 @@ struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> entered;    // the rank is in this call, and has ended the one before
     std::atomic<std::uint64_t> heartbeat;  // a Signal
     std::atomic<std::uint64_t> stopped;    // not 0: has failed, and writes into no buffer any more
-    NodeOffer offer;
+    // By Binding::sequence % 2: a rank may be a call ahead of one that puts nothing to it.
+    std::array<NodeOffer, 2> offers;
     std::atomic<std::uint64_t> exchange;  // a Signal of KernelExchange
     ExchangeOffer exchange_offer;
 };

@@ -53,7 +53,7 @@ Status NodeTransport::begin(const Binding& binding)
 Status NodeTransport::announce(int)
 {
     NodeSlot& slot = segment_->slot(segment_->rank());
-    NodeOffer& offer = slot.offer;
+    NodeOffer& offer = offer_of(segment_->rank());
     if (paths_.offer) paths_.offer->write(offer);
     const Binding& binding = context_.binding;
     offer.address = reinterpret_cast<std::uint64_t>(binding.receive.base);
@@ -93,25 +93,26 @@ Status NodeTransport::announced(int peer)
     // A peer whose buffer is smaller may take this for a published call. Then it never announces.
     if (sequence < binding.sequence)
         return paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
-    const Status status = take_offer(peer, sequence);
+    // The peer has ended this call, so it wanted nothing of this rank.
+    const bool is_ahead = sequence > binding.sequence;
+    const Status status = is_ahead ? Status::ok : take_offer(peer);
     if (failed(status)) return status;
     if (paths_.buffers && !paths_.choice.is_known(peer)) {
-        paths_.choice.know(peer, paths_.buffers->reach(peer));
+        paths_.choice.know(peer, is_ahead ? WritePath::by_cells : paths_.buffers->reach(peer));
         paths_.engines->expect_one_less();
     }
     return Status::ok;
 }
 
 // Reads the peer's words once in a call.
-Status NodeTransport::take_offer(int peer, std::uint64_t sequence)
+Status NodeTransport::take_offer(int peer)
 {
     const Binding& binding = context_.binding;
-    std::uint64_t& taken_in = offered_in_[static_cast<std::size_t>(peer)];
-    if (taken_in == binding.sequence) return Status::ok;
+    if (is_offer_taken(peer)) return Status::ok;
     NodeOffer& offer = context_.offers[static_cast<std::size_t>(peer)];
-    offer = segment_->slot(peer).offer;
+    offer = offer_of(peer);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
-    if (sequence == binding.sequence && offer.total != binding.total) {
+    if (offer.total != binding.total) {
         log(HIER_LOG_ERROR,
             "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank "
             "%d",
@@ -123,7 +124,7 @@ Status NodeTransport::take_offer(int peer, std::uint64_t sequence)
         log(HIER_LOG_ERROR, "node rank %d announces %s", peer, fault);
         return Status::transport_error;
     }
-    taken_in = binding.sequence;
+    offered_in_[static_cast<std::size_t>(peer)] = binding.sequence;
     return Status::ok;
 }
 
@@ -135,7 +136,13 @@ Status NodeTransport::put(const Transfer& transfer)
     if (!segment_) return Status::bad_argument;
     const bool is_from_device =
         paths_.engines && is_of_device(context_.binding.region(transfer.from).memory);
-    switch (paths_.choice.choose(transfer.peer, transfer.slice.length, is_from_device)) {
+    const PutPath path = paths_.choice.choose(transfer.peer, transfer.slice.length, is_from_device);
+    if (path != PutPath::cells && !is_offer_taken(transfer.peer)) {
+        log(HIER_LOG_ERROR, "ranks disagree on a call: node rank %d has ended it without our bytes",
+            transfer.peer);
+        return Status::mismatch;
+    }
+    switch (path) {
     case PutPath::open: {
         const auto status = paths_.cma->put_if_reachable(transfer);
         paths_.choice.report(transfer.peer, status.has_value());
@@ -261,7 +268,7 @@ bool NodeTransport::may_write(int peer, std::uint32_t count)
 {
     if (!segment_) return false;
     // Through cells no rank writes into another rank's buffer.
-    const bool is_open = paths_.offer ? is_direct(segment_->slot(segment_->rank()).offer.path)
+    const bool is_open = paths_.offer ? is_direct(offer_of(segment_->rank()).path)
                                       : paths_.cma && !context_.binding.publish;
     const auto is_in = [&](int rank) {
         return segment_->slot(rank).ready.load(std::memory_order_acquire) >=

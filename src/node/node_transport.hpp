@@ -68,8 +68,17 @@ public:
 private:
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
-    // Copies and checks what the peer has announced. `sequence`: of the call that it is for.
-    Status take_offer(int peer, std::uint64_t sequence);
+    // What a rank has announced for this call.
+    NodeOffer& offer_of(int rank) const
+    {
+        return segment_->slot(rank).offers[context_.binding.sequence % 2];
+    }
+    // Copies and checks it.
+    Status take_offer(int peer);
+    bool is_offer_taken(int peer) const
+    {
+        return offered_in_[static_cast<std::size_t>(peer)] == context_.binding.sequence;
+    }
 
     std::unique_ptr<NodeSegment> segment_;  // none for a rank that is alone on its node
     NodeContext context_;

@@ -58,9 +58,11 @@ public:
     Status begin(std::uint64_t sequence)
     {
         put(send_, content(self_.rank(), sequence, shard_));
+        Allocation sent;
+        if (failed(gpu::inspect(send_, sent))) return Status::transport_error;
         Binding b{};
         b.sequence = sequence;
-        b.send = {send_, shard_, allocation_of(send_)};
+        b.send = {send_, shard_, sent};
         b.receive = {receive_, shard_ * static_cast<std::size_t>(self_.size()),
                      allocation_of(receive_)};
         b.receive.memory.length -= unknown;
@@ -97,6 +99,7 @@ public:
     void submit() { transport_->submit(counter); }
     std::byte* receive() { return receive_; }
     void receive_into(std::byte* memory) { receive_ = memory; }
+    void send_from(std::byte* memory) { send_ = memory; }
     void meet() { (void)group_.collect(0); }
 
     Counter counter;

@@ -52,6 +52,9 @@ extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f)
         copy_pieces<uint32_t>(f);
     else
         copy_pieces<Wide>(f);
+#if defined(__HIP__)
+    __threadfence_system();  // a barrier of AMD does not wait for the stores of other waves
+#endif
     __syncthreads();
     if (threadIdx.x != 0) return;
     __threadfence_system();

@@ -34,8 +34,10 @@ Status CopyEngines::put(const Transfer& transfer)
     const int size = context_.size();
     const int lane = (transfer.peer - context_.rank() + size) % size;
     std::byte* const to = buffers_->receive(transfer.peer) + transfer.slice.target;
-    gather(
-        {transfer.op, transfer.peer, {to, context_.source(transfer), transfer.slice.length, lane}});
+    gather({transfer.op,
+            transfer.peer,
+            {to, context_.source(transfer), transfer.slice.length, lane},
+            is_here(transfer.from)});
     return Status::in_progress;
 }
 
@@ -57,7 +59,7 @@ Status CopyEngines::copy(const Transfer& transfer)
                transfer.slice.length, lane}};
     // The network waits for copies to and from the bounce buffer, so they start at once.
     if (lane != gpu::Copy::inside) return start_alone(item);
-    item.copy.recurs = is_here(transfer.from) && is_here(transfer.to);
+    item.is_in_reach = item.copy.recurs = is_here(transfer.from) && is_here(transfer.to);
     gather(item);
     return Status::in_progress;
 }
@@ -122,7 +124,7 @@ void CopyEngines::start(Completions& completions)
             signals_.add(item.peer, item.copy.lane);
     }
     batches_.reserve(batches_.size() + 1);  // so that no copy that has been started is lost
-    const Status status = keep_hung(start_copies(has_peers, gathered_.ticket));
+    const Status status = keep_hung(start_copies(gathered_.ticket));
     if (failed(status)) {  // progress() reports it
         failure_ = status;
         items.clear();
@@ -132,12 +134,21 @@ void CopyEngines::start(Completions& completions)
     gathered_ = spare_batch();
 }
 
-Status CopyEngines::start_copies(bool has_peers, std::uint64_t& ticket)
+// The peers' buffers are mapped for the queue's device.
+bool CopyEngines::may_fan_out() const
+{
+    const auto& items = gathered_.items;
+    const auto has_peer = [](const Item& item) { return item.peer >= 0; };
+    return (fan_out_ == FanOutUse::all_blocks || !context_.binding.in_background) &&
+           std::any_of(items.begin(), items.end(), has_peer) &&
+           std::all_of(items.begin(), items.end(), [](const Item& i) { return i.is_in_reach; });
+}
+
+Status CopyEngines::start_copies(std::uint64_t& ticket)
 {
     gpu::FanOut arguments;
-    const bool may =
-        has_peers && (fan_out_ == FanOutUse::all_blocks || !context_.binding.in_background);
-    if (may && as_fan_out(copies_, fan_out_, arguments) && context_.queue->has_kernels()) {
+    if (may_fan_out() && as_fan_out(copies_, fan_out_, arguments) &&
+        context_.queue->has_kernels()) {
         ran_kernel_ = true;
         return context_.queue->fan_out(arguments, signals_.words(), ticket);
     }

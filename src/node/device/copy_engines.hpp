@@ -53,6 +53,7 @@ private:
         std::uint32_t op;
         int peer;  // gets a signal; -1: nobody does
         gpu::Copy copy;
+        bool is_in_reach = false;  // a kernel on the queue's device reaches both ends
     };
     struct Batch {
         std::uint64_t ticket;
@@ -67,7 +68,8 @@ private:
     // Should the gathered copies wait for peers that are about to enter the call?
     bool should_hold() const;
     void start(Completions& completions);
-    Status start_copies(bool has_peers, std::uint64_t& ticket);
+    bool may_fan_out() const;
+    Status start_copies(std::uint64_t& ticket);
     Status keep_hung(Status status);
     void report(Completions& completions);
 

@@ -91,6 +91,7 @@ struct FanOutCase {
     bool in_background;
     bool has_file;          // are the kernels installed?
     std::uint64_t kernels;  // that each call launches on the first rank
+    bool is_from_host = false;
 };
 
 // All peers are in the call before the first put, so all puts are started together.
@@ -109,6 +110,8 @@ std::string put_together(Rank& rank, const ForkedRank& self, std::uint64_t seque
 std::string exchange_by_kernels(ForkedRank& self, const FanOutCase& c)
 {
     Rank rank(self, false, c.shard, c.use);
+    Bytes host(c.shard);
+    if (c.is_from_host) rank.send_from(reinterpret_cast<std::byte*>(host.data()));
     rank.in_background = c.in_background;
     std::string fault;
     for (std::uint64_t sequence = 1; sequence <= 3 && fault.empty(); sequence++) {
@@ -141,6 +144,7 @@ void test_fan_out(void**)
         {"of several thread blocks", several_thread_blocks, middle, false, true, 1},
         {"in the background", several_thread_blocks, middle, true, true, 0},
         {"large", large, middle, false, true, 0},
+        {"from memory of the host", several_thread_blocks, middle, false, true, 0, true},
         {"without kernels", several_thread_blocks, middle, false, false, 0},
         {"on one GPU, in the background", several_thread_blocks, all, true, true, 1},
         {"on one GPU, large", large, all, false, true, 1},

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -281,6 +282,90 @@ std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::ui
     return "";
 }
 
+// The words of this rank's slot that say `from`: `ready`, and behind it `entered`.
+std::uint64_t* find_ready(std::uint64_t from)
+{
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long begin = 0, end = 0;
+        if (line.find("memfd:coll_hier") == std::string::npos ||
+            std::sscanf(line.c_str(), "%lx-%lx rw-s", &begin, &end) != 2)
+            continue;
+        auto* const words = reinterpret_cast<std::uint64_t*>(begin);
+        for (std::size_t i = 0; i + 1 < (end - begin) / sizeof *words; i++)
+            if (words[i] == from && words[i + 1] == from) return words + i;
+    }
+    return nullptr;
+}
+
+// A rank that puts nothing waits for announcements all the same. A peer may have ended the call by
+// then, and be half-way through its next announcement: the buffer is told, `ready` is not.
+void test_peer_that_is_ahead(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        constexpr std::uint64_t call = 0x5a17'0001;
+        const auto transport = make_transport(self, HIER_INTRA_CMA);
+        std::vector<std::byte> buffer(300);
+        const auto enter = [&](std::uint64_t sequence, std::size_t total) {
+            Binding binding{sequence, {buffer.data(), 100}, {buffer.data(), total}};
+            binding.total = total;
+            return !failed(transport->begin(binding)) &&
+                   !failed(transport->announce(Op::every_peer));
+        };
+        const auto meet = [&] { (void)self.group().collect(0); };
+        if (!enter(call, 100)) return "begin failed";
+        meet();
+        if (self.rank() == 0) {
+            transport->end();
+            if (!enter(call + 1, 300)) return "the next begin failed";
+            std::uint64_t* const ready = find_ready(call + 1);
+            if (ready == nullptr) return "no slot";
+            *ready = call;
+            meet();
+            meet();
+            *ready = call + 1;
+            meet();
+            meet();
+            return "";
+        }
+        meet();
+        if (transport->announced(0) != Status::ok) return "half-way: not ready";
+        meet();
+        meet();
+        if (transport->announced(0) != Status::ok) return "ahead: not ready";
+        transport->end();
+        const bool is_ready = enter(call + 1, 300) && transport->announced(0) == Status::ok;
+        meet();
+        return is_ready ? "" : "in the next call: not ready";
+    }))));
+}
+
+// It does not want the bytes of a rank that is a call behind. Such a rank has other counts.
+void test_put_to_a_peer_that_is_ahead(void**)
+{
+    for (const int intra : {HIER_INTRA_CMA, HIER_INTRA_AUTO}) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            const auto transport = make_transport(self, intra);
+            std::vector<std::byte> buffer(100000);
+            Binding binding{1, {buffer.data(), 50000}, {buffer.data(), buffer.size()}};
+            binding.total = buffer.size();
+            (void)transport->begin(binding);
+            if (self.rank() == 0) {
+                transport->end();
+                binding.sequence = 2;
+                (void)transport->begin(binding);
+                (void)transport->announce(Op::every_peer);
+            }
+            (void)self.group().collect(0);
+            if (self.rank() == 0) return "";
+            const Slice slice{0, 0, 50000};
+            if (transport->announced(0) != Status::ok) return "not ready";
+            const Status status = transport->put({0, slice, Place::send, Place::receive, 1, 0});
+            return status == Status::mismatch ? "" : "it is put all the same";
+        }))));
+    }
+}
+
 // Small puts go through cells, and large ones by CMA. The first put of a call decides, so that no
 // put overtakes another one.
 void test_the_first_put_decides(void**)
@@ -375,6 +460,8 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_a_raised_failure_is_seen_by_all),
         cmocka_unit_test(test_who_may_write_after_a_failure),
         cmocka_unit_test(test_dead_peer),
+        cmocka_unit_test(test_peer_that_is_ahead),
+        cmocka_unit_test(test_put_to_a_peer_that_is_ahead),
         cmocka_unit_test(test_the_first_put_decides),
         cmocka_unit_test(test_memory_that_cma_does_not_reach),
         cmocka_unit_test(test_heartbeats),
