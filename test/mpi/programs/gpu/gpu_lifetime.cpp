@@ -2,6 +2,7 @@
 // Device memory and communicators come and go. A mapping must never outlive the memory that it maps, and nothing may be
 // left behind. The simulated runtime tells which objects there are.
 #include "test/mpi/lib/gpu_memory.hpp"
+#include "test/mpi/lib/persistent.hpp"
 
 #include "test/sim/hip_sim.h"
 
@@ -69,6 +70,36 @@ public:
             }
             one(comm, send, receive, bytes, "same address");
         }
+    }
+
+    // The same between starts of a persistent request. On a real device freed memory may come back elsewhere.
+    void persistent(MPI_Comm comm, int starts, Kind kind)
+    {
+        constexpr std::size_t bytes = 30011;
+        const auto count = static_cast<int>(bytes);
+        Memory send(kind, bytes);
+        Memory receive(kind, bytes * static_cast<std::size_t>(size_of(comm)));
+        MPI_Request request = MPI_REQUEST_NULL;
+        session_.ok(allgather_init(send.data(), count, MPI_BYTE, receive.data(), count, MPI_BYTE,
+                                   comm, &request),
+                    "the init call");
+        for (int i = 0; i < starts; ++i) {
+            const bool may_change = kind == Kind::mapped || is_simulated();
+            if (may_change && (i + session_.rank()) % 3 == 1) {
+                renew(send);
+                renew(receive);
+            }
+            const int call = ++call_;
+            session_.phase("start %d of a persistent request", i);
+            receive.clear();
+            send.write(0, Pattern(rank_of(comm), call).bytes(bytes));
+            session_.ok(MPI_Start(&request), "MPI_Start");
+            session_.ok(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+            const Bytes wanted = gathered(size_of(comm), call, bytes);
+            const std::string wrong = difference(receive.read(0, wanted.size()), wanted);
+            session_.check(wrong.empty(), "start %d: wrong %s", i, wrong.c_str());
+        }
+        MPI_Request_free(&request);
     }
 
     // Old memory is freed after new memory is there. So addresses change, and sizes grow.
@@ -212,6 +243,9 @@ int main(int argc, char** argv)
     Lifetime lifetime(caller);
     for (const Kind kind : {Kind::device, Kind::mapped}) {
         lifetime.same_address(MPI_COMM_WORLD, calls, -1, kind);
+        if (has_persistent) {
+            lifetime.persistent(MPI_COMM_WORLD, 12, kind);
+        }
         for (int whose = 0; whose < session.size(); ++whose) {
             lifetime.same_address(MPI_COMM_WORLD, 4, whose, kind);
         }
