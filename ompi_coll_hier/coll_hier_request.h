@@ -58,10 +58,15 @@ int mca_coll_hier_free_request(ompi_request_t** handle);
 /* coll_hier_started.c */
 void mca_coll_hier_open_started(void);
 void mca_coll_hier_close_started(void);
-/* Starts request->call, whose arguments have been filled in. `*handle` is what the application gets. */
-int mca_coll_hier_start_once(mca_coll_hier_request_t* request, ompi_request_t** handle);
-/* Starts the call of a request that has begun. */
-void mca_coll_hier_start(mca_coll_hier_request_t* request);
+/* Of the list of started calls. One thread at a time moves what is on it; the team's data moves in any thread. */
+void mca_coll_hier_lock_started(void);
+void mca_coll_hier_unlock_started(void);
+/* With the lock, or before the request is on the list and if its team is its own. True: the call is over. */
+bool mca_coll_hier_move_request(mca_coll_hier_request_t* request);
+/* With the lock: the progress loop moves the call from now on. */
+void mca_coll_hier_add_started(mca_coll_hier_request_t* request);
+/* Without the lock: tells Open MPI that the call is over. */
+void mca_coll_hier_complete(mca_coll_hier_request_t* request);
 /* Moves all started calls of the process. Returns how many are over. */
 int mca_coll_hier_progress_requests(void);
 /* Does any started call run? */
@@ -70,6 +75,12 @@ bool mca_coll_hier_has_requests(void);
 void mca_coll_hier_wait_for_turn(const mca_coll_hier_module_t* module);
 /* The communicator is going away. Its calls never end. */
 void mca_coll_hier_forget_requests(const mca_coll_hier_module_t* module);
+
+/* coll_hier_start.c */
+/* Starts request->call, whose arguments have been filled in. `*handle` is what the application gets. */
+int mca_coll_hier_start_once(mca_coll_hier_request_t* request, ompi_request_t** handle);
+/* Starts the call of a request that has begun. */
+void mca_coll_hier_start(mca_coll_hier_request_t* request);
 
 END_C_DECLS
 #endif

@@ -222,7 +222,7 @@ private:
         const unsigned char* const before = memory.data();
         const std::size_t bytes = memory.bytes();
         memory.release();
-        memory = Memory(Kind::device, bytes);
+        memory = Memory(memory.kind(), bytes);
         session_.check(!is_simulated() || memory.data() == before, "at another address");
     }
 
@@ -243,11 +243,13 @@ int main(int argc, char** argv)
     Lifetime lifetime(caller);
     for (const Kind kind : {Kind::device, Kind::mapped}) {
         lifetime.same_address(MPI_COMM_WORLD, calls, -1, kind);
-        if (has_persistent) {
-            lifetime.persistent(MPI_COMM_WORLD, 12, kind);
-        }
         for (int whose = 0; whose < session.size(); ++whose) {
             lifetime.same_address(MPI_COMM_WORLD, 4, whose, kind);
+        }
+    }
+    for (const Kind kind : {Kind::device, Kind::mapped, Kind::pinned}) {
+        if (has_persistent) {
+            lifetime.persistent(MPI_COMM_WORLD, 12, kind);
         }
     }
     lifetime.growing(MPI_COMM_WORLD, 14);
