@@ -28,7 +28,11 @@ static int progress(void)
     if (OMPI_MPI_STATE_FINALIZE_STARTED <= ompi_mpi_state) {
         hier_quiesce();
     }
-    int moved = hier_progress() + mca_coll_hier_progress_requests();
+    int moved = hier_progress();
+    if (!mca_coll_hier_has_requests()) { /* and other calls of MPI wait for this pass */
+        return moved;
+    }
+    moved += mca_coll_hier_progress_requests();
     /* A small call is over before opal_progress() has asked all other components. */
     for (int i = 1; i < 4 && 0 == moved && mca_coll_hier_has_requests(); i++) {
         moved = hier_progress() + mca_coll_hier_progress_requests();
