@@ -23,21 +23,22 @@ template <class Piece> __device__ void copy_pieces(const FanOut& f)
     const size_t step = gridDim.x * blockDim.x;
     const size_t count = f.bytes / sizeof(Piece);
     const Piece* const from = reinterpret_cast<const Piece*>(f.from);
-    for (size_t first = begin; first < count; first += together * step) {
+    size_t i = begin;
+    for (; i + (together - 1) * step < count; i += together * step) {
         Piece pieces[together];
         HIER_UNROLL
-        for (size_t k = 0; k < together; k++) {
-            if (first + k * step < count) pieces[k] = from[first + k * step];
-        }
+        for (size_t k = 0; k < together; k++) pieces[k] = from[i + k * step];
         for (uint32_t p = 0; p < f.places; p++) {
             Piece* const to = reinterpret_cast<Piece*>(f.to[p]);
             HIER_UNROLL
-            for (size_t k = 0; k < together; k++) {
-                if (first + k * step < count) to[first + k * step] = pieces[k];
-            }
+            for (size_t k = 0; k < together; k++) to[i + k * step] = pieces[k];
         }
     }
-    for (size_t i = count * sizeof(Piece) + begin; i < f.bytes; i += step) {
+    for (; i < count; i += step) {
+        const Piece piece = from[i];
+        for (uint32_t p = 0; p < f.places; p++) reinterpret_cast<Piece*>(f.to[p])[i] = piece;
+    }
+    for (i = count * sizeof(Piece) + begin; i < f.bytes; i += step) {
         for (uint32_t p = 0; p < f.places; p++) f.to[p][i] = f.from[i];
     }
 }
