@@ -81,7 +81,7 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
             context, *paths.publish,
             needs.have_kernels ? std::make_unique<KernelExchange>(context) : nullptr);
     paths.name =
-        (needs.have_kernels ? "kernels for small blocks, copy engines, " : "copy engines, ") +
+        (needs.have_kernels ? "kernels, copy engines, " : "copy engines, ") +
         paths.name;
 }
 

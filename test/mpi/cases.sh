@@ -410,12 +410,12 @@ case_ gpu-others-4-by-2 ranks=4 node_size=2 gpu=5 -- gpu_others --rounds 6 --see
 case_ gpu-cuda-others ranks=3 gpu=5 runtime=cuda -- gpu_others --rounds 4 --seed 12
 # Small blocks by kernels. Ranks that share a real GPU use them under MPS only.
 has_kernels() { [[ -z $gpus || -n ${CUDA_MPS_PIPE_DIRECTORY:-} ]]; }
-has_kernels && case_ gpu-kernels-5-by-0 ranks=5 gpu=20 kernels=1 mca="coll_hier_verbose 1" says="kernels for small blocks" \
+has_kernels && case_ gpu-kernels-5-by-0 ranks=5 gpu=20 kernels=1 mca="coll_hier_verbose 1" says="rails, kernels, copy engines" \
     -- gpu --expect hier --meetings 5 --large 1
-[[ -n $gpus ]] || case_ gpu-kernels-few-gpus ranks=2 gpu=20 kernels=1 mca="coll_hier_verbose 1" never="kernels for small blocks" \
+[[ -n $gpus ]] || case_ gpu-kernels-few-gpus ranks=2 gpu=20 kernels=1 mca="coll_hier_verbose 1" never="rails, kernels, copy engines" \
     -- gpu --expect hier --meetings 1 --large 0
 has_kernels && case_ gpu-kernels-shared-4-by-0 ranks=4 gpu=20 devices=1 kernels=1 mca="coll_hier_verbose 1" \
-    says="kernels for small blocks" -- gpu --expect hier --meetings 12 --large 1
+    says="rails, kernels, copy engines" -- gpu --expect hier --meetings 12 --large 1
 case_ gpu-counters-copies ranks=3 gpu=20 mca="coll_hier_min_bytes 1" -- gpu_counters --path copies --mappings 2
 case_ gpu-counters-mapped ranks=3 gpu=20 mca="coll_hier_min_bytes 1" \
     -- gpu_counters --path copies --mappings 2 --memory mapped
@@ -426,12 +426,12 @@ case_ gpu-kernels-datatypes ranks=3 gpu=2 devices=1 kernels=1 -- gpu_datatypes -
 case_ gpu-kernels-late ranks=3 gpu=20 devices=1 kernels=1 -- gpu_late --expect hier
 case_ gpu-kernels-lifetime ranks=3 gpu=20 devices=2 kernels=1 -- gpu_lifetime --expect hier
 case_ gpu-kernels-faults ranks=3 gpu=5 devices=1 kernels=1 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --step 3
-case_ gpu-kernels-off ranks=3 gpu=20 devices=1 kernels=0 mca="coll_hier_kernels 0 coll_hier_verbose 1" never="kernels for small blocks" \
+case_ gpu-kernels-off ranks=3 gpu=20 devices=1 kernels=0 mca="coll_hier_kernels 0 coll_hier_verbose 1" never="rails, kernels, copy engines" \
     -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-kernels-bench directory=bench ranks=4 gpu=20 kernels=1 devices=2 \
     -- allgather --sizes 1,7,16,4k,65537,128k --iterations 5 --validate all --memory device
 has_kernels && case_ gpu-cuda-kernels-4-by-0 ranks=4 gpu=20 devices=1 runtime=cuda kernels=1 mca="coll_hier_verbose 1" \
-    says="kernels for small blocks" -- gpu --expect hier --meetings 5 --large 1
+    says="rails, kernels, copy engines" -- gpu --expect hier --meetings 5 --large 1
 case_ gpu-cuda-kernels-lifetime ranks=3 gpu=20 devices=2 runtime=cuda kernels=1 leaves=anything -- gpu_lifetime --expect hier
 case_ gpu-cuda-kernels-refused ranks=3 gpu=20 devices=1 runtime=cuda kernels=1 refuses=kernels mca="coll_hier_verbose 1" \
     says="refuses the kernels of" -- gpu --expect hier --meetings 5 --large 1
