@@ -3,7 +3,9 @@
 // one owner, which puts it to all other ranks.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,5 +38,8 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
 std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra);
 // The same with words as on a node of many ranks, and with the smallest cells and halves.
 std::unique_ptr<NodeTransport> make_packed_transport(const ForkedRank& self, bool has_cma);
+
+// The words of the shared mappings that the core has made in this process.
+std::vector<std::span<std::uint64_t>> shared_memory();
 
 }  // namespace hier::test

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -282,18 +282,12 @@ std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::ui
     return "";
 }
 
-// The words of this rank's slot that say `from`: `ready`, and behind it `entered`.
-std::uint64_t* find_ready(std::uint64_t from)
+// The words of a slot that both say `call`: `ready`, and behind it `entered`.
+std::uint64_t* find_ready(std::uint64_t call)
 {
-    std::ifstream maps("/proc/self/maps");
-    for (std::string line; std::getline(maps, line);) {
-        unsigned long begin = 0, end = 0;
-        if (line.find("memfd:coll_hier") == std::string::npos ||
-            std::sscanf(line.c_str(), "%lx-%lx rw-s", &begin, &end) != 2)
-            continue;
-        auto* const words = reinterpret_cast<std::uint64_t*>(begin);
-        for (std::size_t i = 0; i + 1 < (end - begin) / sizeof *words; i++)
-            if (words[i] == from && words[i + 1] == from) return words + i;
+    for (const std::span<std::uint64_t> words : shared_memory()) {
+        for (std::size_t i = 0; i + 1 < words.size(); i++)
+            if (words[i] == call && words[i + 1] == call) return &words[i];
     }
     return nullptr;
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A rank of the node has gone mad: it fills all memory that the ranks share with random bytes. The
 // other rank may fail its calls, but lives on and touches no memory of its own but its buffers.
-#include <cstring>
-#include <fstream>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,29 +24,11 @@ struct Ignore final : Completions {
     void complete(std::uint32_t, Status) override {}
 };
 
-// The shared mappings of this process that the core has made.
-std::vector<std::pair<std::byte*, std::size_t>> shared_memory()
-{
-    std::vector<std::pair<std::byte*, std::size_t>> found;
-    std::ifstream maps("/proc/self/maps");
-    for (std::string line; std::getline(maps, line);) {
-        unsigned long begin = 0, end = 0;
-        if (line.find("memfd:coll_hier") == std::string::npos ||
-            std::sscanf(line.c_str(), "%lx-%lx rw-s", &begin, &end) != 2)
-            continue;
-        found.emplace_back(reinterpret_cast<std::byte*>(begin), end - begin);
-    }
-    return found;
-}
-
 // Few bits are set in many words, so that some are almost right.
 void scribble(std::mt19937_64& random)
 {
-    for (const auto& [base, bytes] : shared_memory()) {
-        for (std::size_t at = 0; at < bytes; at += sizeof(std::uint64_t)) {
-            const std::uint64_t word = random() >> random() % 64;
-            std::memcpy(base + at, &word, sizeof word);
-        }
+    for (const std::span<std::uint64_t> words : shared_memory()) {
+        for (std::uint64_t& word : words) word = random() >> random() % 64;
     }
 }
 
