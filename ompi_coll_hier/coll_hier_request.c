@@ -95,7 +95,7 @@ void mca_coll_hier_begin_request(mca_coll_hier_request_t* request, bool is_persi
     base->req_status = ompi_status_empty;
     base->req_mpi_object.comm = request->call.comm;
     request->call.in_background = true;
-    request->call.is_persistent = is_persistent;
+    request->call.is_repeated = is_persistent;
     request->call.send.copies = &request->send_copies;
     request->call.receive.copies = &request->receive_copies;
     request->is_in_line = false;

@@ -69,7 +69,7 @@ static void set_result(const mca_coll_hier_run_t* run, hier_call* args)
 /* Is the part all of a persistent request's call, on the buffers of the application? */
 static bool is_repeatable(const mca_coll_hier_run_t* run)
 {
-    return run->call->is_persistent && !mca_coll_hier_has_parts(run) &&
+    return run->call->is_repeated && !mca_coll_hier_has_parts(run) &&
            NULL == run->send.staging.base && NULL == run->receive.staging.base;
 }
 

@@ -43,7 +43,7 @@ static bool is_same(const hier_memory* a, const hier_memory* b)
 }
 
 /* Is what has been prepared still good? Between two starts an application may free device memory, and get other memory
- * at the same address. */
+ * at the same address. Such a request is not prepared again: the team keeps what it has prepared as long as it lives. */
 static bool is_prepared(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_call_t* call = &request->call;
@@ -51,7 +51,7 @@ static bool is_prepared(mca_coll_hier_request_t* request)
     if (request->run.is_prepared &&
         (HIER_MEMORY_HOST != receive.kind || HIER_MEMORY_HOST != send.kind)) {
         mca_coll_hier_find_memory(call);
-        request->run.is_prepared =
+        request->run.is_prepared = call->is_repeated =
             is_same(&receive, &call->receive.memory) && is_same(&send, &call->send.memory);
     }
     return request->run.is_prepared;

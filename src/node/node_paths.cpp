@@ -80,9 +80,7 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
         paths.device_publish = std::make_unique<DevicePublish>(
             context, *paths.publish,
             needs.have_kernels ? std::make_unique<KernelExchange>(context) : nullptr);
-    paths.name =
-        (needs.have_kernels ? "kernels, copy engines, " : "copy engines, ") +
-        paths.name;
+    paths.name = (needs.have_kernels ? "kernels, copy engines, " : "copy engines, ") + paths.name;
 }
 
 }  // namespace

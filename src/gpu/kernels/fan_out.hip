@@ -11,8 +11,8 @@ struct alignas(FanOut::wide) Wide {
 };
 static_assert(sizeof(Wide) == FanOut::wide && sizeof(uint32_t) == FanOut::narrow, "one access");
 
-// Thread blocks of the running kernel that are done; 0 between kernels. Kernels run one at a time, because they are
-// in one stream.
+// Thread blocks of the running kernel that are done; 0 between kernels. Kernels run one at a time,
+// because they are in one stream.
 HIER_OF_DEVICE uint32_t blocks_done;
 
 // One piece after the other, and then the bytes that are left.

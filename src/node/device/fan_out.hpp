@@ -11,7 +11,7 @@
 //
 //                      1      4     16     64
 //   copy engines    22.9   33.0   58.8    154
-//   kernel          20.2   27.0   54.0    165
+//   kernel          20.3   27.0   54.0    165
 //
 // Ranks that share an H100 under MPS, by bytes a rank; copy engines / kernel:
 //
@@ -21,7 +21,7 @@
 //    8 ranks       62 / 29    165 / 44   768 / 465
 //   16 ranks      520 / 56    608 / 124 3102 / 1706
 //
-// The columns of 256 KiB are without engines for up to 8 ranks: by the kernel of small blocks.
+// In the first column up to 8 ranks used the kernel of small blocks in place of copy engines.
 #pragma once
 
 #include <span>
