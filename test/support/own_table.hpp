@@ -8,8 +8,8 @@ namespace hier::test {
 
 inline const ExportMemory& own_table()
 {
-    static const SharedMemory mapped = SharedMemory::open_to_read(
-        ExportTable::instance().address().memory, sizeof(ExportMemory));
+    static const SharedMemory mapped =
+        SharedMemory::open_to_read(ExportTable::instance().address().memory, sizeof(ExportMemory));
     return *reinterpret_cast<const ExportMemory*>(mapped.data());
 }
 

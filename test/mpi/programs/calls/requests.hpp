@@ -190,10 +190,10 @@ public:
             const Counters::Values after = observer_.read(static_cast<Counted>(i));
             const unsigned long long served = after.served - before_[i].served;
             const unsigned long long fallbacks = after.fallbacks - before_[i].fallbacks;
-            const bool is_right =
-                observer_.expect() == Expect::hier       ? served >= calls_[i] && fallbacks == 0
-                : observer_.expect() == Expect::fallback ? fallbacks >= calls_[i]
-                                                         : true;
+            const bool is_right = observer_.expect() == Expect::hier
+                                      ? served >= calls_[i] && fallbacks == 0
+                                  : observer_.expect() == Expect::fallback ? fallbacks >= calls_[i]
+                                                                           : true;
             session_.check(is_right, "of %llu calls of %s hier served %llu and handed on %llu",
                            calls_[i], names_of_counted[i], served, fallbacks);
         }

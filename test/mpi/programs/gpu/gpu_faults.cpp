@@ -204,7 +204,8 @@ int main(int argc, char** argv)
             n += step;
             ++failed;
         }
-        session.check(n > 10, "%s: only %llu calls", turn, static_cast<unsigned long long>(n - step));
+        session.check(n > 10, "%s: only %llu calls", turn,
+                      static_cast<unsigned long long>(n - step));
         if (session.number("async", 0) != 0) {
             break;
         }
