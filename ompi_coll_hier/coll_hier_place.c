@@ -11,16 +11,19 @@ static bool are_in_order(const mca_coll_hier_call_t* call)
     return NULL == call->shards || call->shards->are_in_order;
 }
 
+static bool is_in_reach(const mca_coll_hier_call_t* call, const mca_coll_hier_elements_t* elements)
+{
+    return elements->memory.is_reachable || hier_team_takes_device_memory(call->team);
+}
+
 /* Can the team work on these elements where they are? Then they start at `start`. */
 static bool is_usable(const mca_coll_hier_call_t* call, const mca_coll_hier_elements_t* elements,
                       void** start)
 {
     ptrdiff_t offset;
-    const bool is_usable =
-        mca_coll_hier_is_dense(elements->type, elements->count, &offset) &&
-        (elements->memory.is_reachable || hier_team_takes_device_memory(call->team));
+    const bool is_dense = mca_coll_hier_is_dense(elements->type, elements->count, &offset);
     *start = mca_coll_hier_at(elements->base, offset);
-    return is_usable;
+    return is_dense && is_in_reach(call, elements);
 }
 
 /* Devices reach each other's memory faster than the host's memory. But on NVIDIA a kernel of the driver packs
@@ -95,6 +98,9 @@ int mca_coll_hier_place_receive(mca_coll_hier_run_t* run)
     if (are_in_order(call) && is_usable(call, &call->receive, &place->all.base)) {
         return OMPI_SUCCESS;
     }
+    if (is_in_reach(call, &call->receive) && mca_coll_hier_place_displaced(run)) {
+        return OMPI_SUCCESS;
+    }
     const bool is_on_host = call->receive.memory.is_reachable;
     int rc = is_on_host ? unpack_by_parts(run, place)
                         : stage_device(run, &call->receive, call->total, place);
@@ -149,6 +155,8 @@ void mca_coll_hier_leave_place(mca_coll_hier_place_t* place, bool has_failed)
         mca_coll_hier_end_stream(&place->streams[i]);
     }
     free(place->streams);
+    free(place->displacements);
+    place->displacements = NULL;
     if (!has_failed) {
         mca_coll_hier_give_back(&place->staging);
     }

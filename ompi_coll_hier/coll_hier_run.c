@@ -52,18 +52,19 @@ static void set_result(const mca_coll_hier_run_t* run, hier_call* args)
     const mca_coll_hier_call_t* call = run->call;
     const hier_buffer* all = &run->receive.all;
     if (NULL == call->shards || call->shards->are_equal) {
-        args->recv = part_of(all, run->first, call->total - call->largest + run->bytes);
+        args->recv = part_of(all, run->first, all->bytes - call->largest + run->bytes);
+        args->displacements = run->receive.displacements;
         return;
     }
     args->recv = *all;
     args->blocks = call->shards->packed;
-    if (!mca_coll_hier_has_parts(run)) {
-        return;
+    if (mca_coll_hier_has_parts(run)) {
+        args->blocks = call->shards->of_part;
+        for (int rank = 0; rank < ompi_comm_size(call->comm); rank++) {
+            call->shards->of_part[rank] = block_in_part(run, rank);
+        }
     }
-    args->blocks = call->shards->of_part;
-    for (int rank = 0; rank < ompi_comm_size(call->comm); rank++) {
-        call->shards->of_part[rank] = block_in_part(run, rank);
-    }
+    args->displacements = mca_coll_hier_displacements_of_part(run, args->blocks);
 }
 
 /* Is the part all of a persistent request's call, on the buffers of the application? */
@@ -102,7 +103,8 @@ int mca_coll_hier_start_part(mca_coll_hier_run_t* run)
     const mca_coll_hier_call_t* call = run->call;
     const size_t left = call->largest - run->first;
     run->bytes = left < run->part ? left : run->part;
-    const hier_block own = block_in_part(run, ompi_comm_rank(call->comm));
+    const int rank = ompi_comm_rank(call->comm);
+    const hier_block own = block_in_part(run, rank);
     /* A rank without bytes has nothing to copy either. */
     const bool in_place = call->in_place || 0 == own.bytes;
     hier_call args = {.collective = call->collective->id,
@@ -113,7 +115,8 @@ int mca_coll_hier_start_part(mca_coll_hier_run_t* run)
     set_result(run, &args);
     /* The part's bytes are alone in memory that was borrowed for a part. */
     const bool is_alone = NULL != run->send.streams;
-    args.send = in_place ? part_of(&run->receive.all, own.offset, own.bytes)
+    const size_t own_at = 0 == own.bytes ? 0 : mca_coll_hier_displaced(run, rank, own.offset);
+    args.send = in_place ? part_of(&run->receive.all, own_at, own.bytes)
                          : part_of(&run->send.all, is_alone ? 0 : run->first, own.bytes);
     const bool is_packed = NULL != run->send.streams && 0 < own.bytes;
     const int rc = is_packed ? pack_part(run, (char*)args.send.base, own.bytes) : OMPI_SUCCESS;

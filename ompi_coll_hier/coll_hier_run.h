@@ -30,6 +30,9 @@ typedef struct {
     mca_coll_hier_stream_t* streams;
     size_t stream_count;
     bool is_by_block;
+    /* By rank, where blocks begin in `all`; behind them, memory for those of a part. NULL: where they are in a result
+     * without gaps. */
+    size_t* displacements;
 } mca_coll_hier_place_t;
 
 typedef struct {
@@ -67,6 +70,15 @@ int mca_coll_hier_start_part(mca_coll_hier_run_t* run);
 int mca_coll_hier_end_part(mca_coll_hier_run_t* run);
 /* `rc`: how the run has ended. After an error the memory stays lent. */
 int mca_coll_hier_end_run(mca_coll_hier_run_t* run, int rc);
+
+/* coll_hier_displaced.c */
+/* Lets the other ranks write each block where the application wants it, in run->receive. False: they cannot. */
+bool mca_coll_hier_place_displaced(mca_coll_hier_run_t* run);
+/* Where a byte of this rank's block is in run->receive. `offset`: in a result without gaps. */
+size_t mca_coll_hier_displaced(const mca_coll_hier_run_t* run, int rank, size_t offset);
+/* hier_call.displacements, for a part that moves these bytes of the blocks. */
+const size_t* mca_coll_hier_displacements_of_part(const mca_coll_hier_run_t* run,
+                                                  const hier_block* blocks);
 
 /* coll_hier_place.c */
 int mca_coll_hier_place_receive(mca_coll_hier_run_t* run);

@@ -28,6 +28,9 @@ struct Call {
     bool in_background = false;  // the application may compute meanwhile
     // By rank, in `receive`; equal on all ranks. Empty: all blocks have `bytes` bytes.
     std::vector<Extent> blocks = {};
+    // Local. By rank, where the blocks begin in `receive`, if not at these offsets. Only where
+    // Team::takes_displacements says so.
+    std::vector<std::size_t> displacements = {};
 
     std::size_t pitch() const { return stride > 0 ? stride : bytes; }
     // Bytes of the result. Equal blocks: up to the end of the last one's stride.

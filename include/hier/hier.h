@@ -135,6 +135,10 @@ size_t hier_team_max_bytes(const hier_team* team);
  * ranks. */
 size_t hier_team_part_bytes(const hier_team* team, int collective, size_t bytes);
 
+/* May the blocks of a call lie anywhere in a rank's receive buffer (hier_call)? `bytes`: of the largest block of the
+ * whole call. `are_equal`: 1: all blocks have so many. A rank may ask alone. */
+int hier_team_takes_displacements(hier_team* team, int collective, size_t bytes, int are_equal);
+
 /* May a call's buffers be memory that the CPU cannot reach? A team that was made before the process used
  * its GPU says no. Then such buffers have to be staged. */
 int hier_team_takes_device_memory(const hier_team* team);
@@ -195,6 +199,10 @@ typedef struct hier_call {
      * one's, and `stride` that of the whole call's largest block, or 0 if this is the whole call. hier_start copies
      * them. */
     const hier_block* blocks;
+    /* NULL: each rank's block begins where the above says. Else where in `recv` it begins, by rank; without meaning
+     * for empty blocks. Local, so other ranks may have others. `blocks`, if there are any, are in rank order then. Only
+     * if hier_team_takes_displacements says so. hier_start copies them. */
+    const size_t* displacements;
     int in_place;     /* 1: `send` is a part of `recv` */
     int waiter;       /* HIER_ANYBODY, ... */
     hier_buffer send; /* not written, unless in place */

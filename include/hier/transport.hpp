@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "hier/block_homes.hpp"
 #include "hier/memory.hpp"
 #include "hier/plan.hpp"
 #include "hier/status.hpp"
@@ -55,7 +56,16 @@ struct Binding {
     std::size_t total = 0;   // bytes of the result, by which ranks see that their sizes differ
     // By index in the rail's group: the offset in `bounce` at which the puts of this peer begin.
     std::span<const std::size_t> bounce_places = {};
+    BlockHomes homes = {};  // equal on all ranks
+    // By rank of the team, in `receive`. Empty: all blocks are at home.
+    std::span<const std::size_t> displacements = {};
+    std::span<const int> rail_ranks = {};  // of the team, by index in the rail's group
 
+    // Where a byte of the receive buffer lies that plans know by its home.
+    std::size_t in_receive(std::size_t home) const
+    {
+        return displacements.empty() ? home : homes.displaced(home, displacements);
+    }
     std::byte* at(Place place, std::size_t offset) const { return region(place).base + offset; }
     const Region& region(Place place) const
     {

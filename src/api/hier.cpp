@@ -71,6 +71,12 @@ std::vector<hier::Extent> blocks_of(const hier_call& call, int ranks)
     return blocks;
 }
 
+std::vector<std::size_t> displacements_of(const hier_call& call, int ranks)
+{
+    if (call.displacements == nullptr) return {};
+    return {call.displacements, call.displacements + ranks};
+}
+
 hier::Call call_of(const hier_call& call, int ranks)
 {
     const int error = call.recv.memory.error != HIER_OK ? call.recv.memory.error
@@ -84,7 +90,8 @@ hier::Call call_of(const hier_call& call, int ranks)
             .memory_error = hier::status_of(error),
             .stride = call.stride,
             .in_background = call.waiter == HIER_NOBODY,
-            .blocks = blocks_of(call, ranks)};
+            .blocks = blocks_of(call, ranks),
+            .displacements = displacements_of(call, ranks)};
 }
 
 template <class Start> int start_by(hier_team& team, int waiter, Start start)
@@ -177,6 +184,13 @@ size_t hier_team_min_bytes(const hier_team* team, int collective)
 size_t hier_team_part_bytes(const hier_team* team, int collective, size_t bytes)
 {
     return team->team.part_bytes(static_cast<std::size_t>(collective), bytes);
+}
+
+int hier_team_takes_displacements(hier_team* team, int collective, size_t bytes, int are_equal)
+{
+    const std::lock_guard lock(team->team.mutex());
+    return static_cast<int>(team->team.takes_displacements(static_cast<std::size_t>(collective),
+                                                           bytes, are_equal != 0));
 }
 
 size_t hier_team_max_bytes(const hier_team* team) { return team->team.max_bytes(); }

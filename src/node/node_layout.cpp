@@ -86,6 +86,11 @@ NodeLayout::NodeLayout(const NodeNeeds& needs) : ranks(needs.ranks)
     signals = take(end, count * count * signal_stride, cache_line);
     if (needs.have_devices && is_roomy)
         device_cell_rings = add_rings<DeviceCellEntry>(end, count, device_cells_per_peer, is_roomy);
+    const auto blocks_of_team = static_cast<std::size_t>(needs.blocks);
+    if (blocks_of_team > 0 && count * blocks_of_team <= max_displacements) {
+        blocks = blocks_of_team;
+        displacements = take(end, count * blocks * word, cache_line);
+    }
     if (needs.has_areas) {
         const bool publishes = needs.publishes();
         cell_rings = add_rings<CellEntry>(end, count, is_roomy ? 16 : 8, is_roomy);

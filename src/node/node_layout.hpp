@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How the ranks of a node divide the memory that they share.
 //
-//   failure | slots | signals | rings | areas of the ranks
+//   failure | slots | signals | rings | displacements | areas of the ranks
 //
 //   slots     one of each rank: where its receive buffer is
 //   signals   one word for each pair of ranks; two if ranks use devices
 //   rings     two for each pair: for cells, and for cells of device memory
+//   displacements
+//             one of each rank and each block: where it begins in that rank's receive buffer
 //   areas     one of each rank: its cells, and its two halves for published blocks
 //
 // Words of pairs lie in rows: those that a rank reads together are neighbours. Up to 64 ranks every
@@ -58,6 +60,7 @@ struct RingTable {
 // Equal on all ranks of a node.
 struct NodeNeeds {
     int ranks = 1;
+    int blocks = 0;             // of a result: ranks of the team
     bool have_devices = false;  // any rank uses a GPU runtime
     bool share_gpus = false;    // several ranks use the same GPU
     bool gpu_turns = false;     // such ranks get it in turns
@@ -75,11 +78,13 @@ struct NodeNeeds {
 
 struct NodeLayout {
     static constexpr std::size_t device_cells_per_peer = 8;
+    static constexpr std::size_t max_displacements = 128 << 10;  // of all ranks: 1 MiB
 
     int ranks = 1;
     std::size_t slots = 0;
     std::size_t signals = 0, signal_stride = 0;
     RingTable cell_rings, device_cell_rings;
+    std::size_t displacements = 0, blocks = 0;  // no blocks: there are none, they would be too many
     std::size_t areas = 0, area_stride = 0;
     CellShape cells;        // in an area, each behind its header
     std::size_t half = 0;   // bytes of each of the two halves, behind the cells; 0: none

@@ -23,6 +23,7 @@ namespace hier {
 // The ranks of a node.
 struct NodeRanks {
     std::vector<CmaTarget> processes;  // by node rank
+    int team = 0;                      // ranks of the team
     bool have_devices = false;         // any rank uses a GPU runtime
     bool share_gpus = false;           // several ranks use the same GPU; only on a single node
     bool gpu_turns = false;            // such ranks get it in turns

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "memory/registration.hpp"
 #include "node/entry_ring.hpp"
@@ -65,6 +66,13 @@ public:
         return {memory_.data() + rings.sender_at + pair(receiver, sender) * rings.sender_stride,
                 memory_.data() + rings.receiver_at + pair(sender, receiver) * rings.receiver_stride,
                 rings.length};
+    }
+    // Where the blocks of a result begin in this rank's receive buffer, if its offer says that they are
+    // displaced. Empty: there is no room for that.
+    std::span<std::size_t> displacements(int rank) const
+    {
+        auto* const all = reinterpret_cast<std::size_t*>(memory_.data() + layout_.displacements);
+        return {all + static_cast<std::size_t>(rank) * layout_.blocks, layout_.blocks};
     }
     std::byte* area(int rank) const
     {

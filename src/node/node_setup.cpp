@@ -50,6 +50,7 @@ public:
     std::unique_ptr<NodeTransport> make(const Attempt& attempt)
     {
         NodeNeeds needs{.ranks = group_.size(),
+                        .blocks = ranks_.team,
                         .have_devices = ranks_.have_devices,
                         .share_gpus = ranks_.share_gpus,
                         .gpu_turns = ranks_.gpu_turns,

@@ -61,6 +61,10 @@ Status NodeTransport::announce(int)
     offer.before = binding.receive.before;
     offer.after = binding.receive.after;
     offer.total = binding.total;
+    offer.is_displaced = binding.displacements.empty() ? 0 : 1;
+    // Peers read these only to put to this rank. So none reads those of an earlier call any more.
+    std::copy(binding.displacements.begin(), binding.displacements.end(),
+              segment_->displacements(segment_->rank()).begin());
     slot.ready.store(binding.sequence, std::memory_order_release);
     slot.entered.store(binding.sequence, std::memory_order_release);
     // With the fence in raise(): either a rank that fails sees that this rank is in the call, or
@@ -128,12 +132,24 @@ Status NodeTransport::take_offer(int peer)
     return Status::ok;
 }
 
-Status NodeTransport::put(const Transfer& transfer)
+Transfer NodeTransport::placed(Transfer transfer, bool is_put) const
+{
+    const Binding& binding = context_.binding;
+    Slice& slice = transfer.slice;
+    if (transfer.from == Place::receive) slice.source = binding.in_receive(slice.source);
+    if (!is_put && transfer.to == Place::receive) slice.target = binding.in_receive(slice.target);
+    if (is_put && is_offer_taken(transfer.peer) && context_.offer(transfer.peer).is_displaced != 0)
+        slice.target =
+            binding.homes.displaced(slice.target, segment_->displacements(transfer.peer));
+    return transfer;
+}
+
+Status NodeTransport::put(const Transfer& home)
 {
     if (is_published())
-        return paths_.device_publish ? paths_.device_publish->put(transfer)
-                                     : paths_.publish->put(transfer);
+        return paths_.device_publish ? paths_.device_publish->put(home) : paths_.publish->put(home);
     if (!segment_) return Status::bad_argument;
+    const Transfer transfer = placed(home, true);
     const bool is_from_device =
         paths_.engines && is_of_device(context_.binding.region(transfer.from).memory);
     const PutPath path = paths_.choice.choose(transfer.peer, transfer.slice.length, is_from_device);
@@ -161,9 +177,10 @@ Status NodeTransport::put(const Transfer& transfer)
     return paths_.cells->put(transfer);
 }
 
-Status NodeTransport::copy(const Transfer& transfer)
+Status NodeTransport::copy(const Transfer& home)
 {
     const Binding& binding = context_.binding;
+    const Transfer transfer = placed(home, false);
     if (paths_.engines && (is_of_device(binding.region(transfer.from).memory) ||
                            is_of_device(binding.region(transfer.to).memory)))
         return is_published() ? paths_.device_publish->copy(transfer)

@@ -59,6 +59,12 @@ public:
     // published.
     std::size_t publish_space() const;
 
+    // May a rank's blocks lie elsewhere than at home, in calls that are not published?
+    bool takes_displacements() const
+    {
+        return segment_ == nullptr || !segment_->displacements(0).empty();
+    }
+
     // Larger blocks are quicker by one copy each than through shared memory, published or not.
     std::size_t max_small_block() const
     {
@@ -68,6 +74,8 @@ public:
 private:
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
+    // With the places of its bytes in the two buffers, in place of their homes.
+    Transfer placed(Transfer transfer, bool is_put) const;
     // What a rank has announced for this call.
     NodeOffer& offer_of(int rank) const
     {

@@ -43,6 +43,7 @@ struct NodeOffer {
     std::uint64_t address;
     std::uint64_t length;
     std::uint64_t before, after;  // of the same buffer (Region)
+    std::uint64_t is_displaced;   // not 0: NodeSegment::displacements says where blocks begin
     WritePath path;
     ExportedMemory memory;  // for by_device the buffer's allocation; for by_device_cells the cells
     std::uint64_t vmm_digest;  // for by_segments; a VmmDigest

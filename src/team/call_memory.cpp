@@ -45,6 +45,12 @@ Status CallMemory::bind(const Call& call, const Choice& choice, Binding& binding
     binding.in_background = call.in_background;
     binding.chunks = (call.bytes + choice.chunk - 1) / choice.chunk;
     binding.total = call.total(setup_.topology.size());
+    binding.homes = BlockHomes(call.blocks, call.pitch());
+    binding.displacements = call.displacements;
+    if (setup_.rail) {
+        const int rail = setup_.topology.rail_of(rank_);
+        binding.rail_ranks = setup_.topology.ranks_on_rail(rail);
+    }
     const Status status = classify_memory(call, binding);
     needs_bounce = !failed(status) && setup_.rail && !is_in_reach(choice, binding);
     return status;

@@ -15,11 +15,11 @@ namespace hier {
 
 class CallMemory {
 public:
-    // `setup` outlives this object.
-    explicit CallMemory(const TeamSetup& setup) : setup_(setup) {}
+    // `setup` outlives this object. `rank` is this rank in the team.
+    CallMemory(const TeamSetup& setup, int rank) : setup_(setup), rank_(rank) {}
 
     // Fills in all of the binding but its sequence number and its bounce buffer. `needs_bounce`: the
-    // call needs one.
+    // call needs one. The binding refers to the call.
     Status bind(const Call& call, const Choice& choice, Binding& binding, bool& needs_bounce);
     // Does the binding of this call serve the next one with the same buffers? A rail registers them in
     // each call, and managed memory moves between the host and devices.
@@ -38,6 +38,7 @@ private:
     bool is_in_reach(const Choice& choice, const Binding& binding) const;
 
     const TeamSetup& setup_;
+    int rank_;
     std::shared_ptr<std::byte> bounce_;  // of the call that runs
 };
 

@@ -176,6 +176,18 @@ std::size_t CallPlanner::part_bytes(std::size_t collective, std::size_t bytes) c
     return choice.route == Route::bundles ? cut(staged_blocks(collective, Route::bundles)) : part;
 }
 
+// The last part may be so small that it travels in another way.
+bool CallPlanner::takes_displacements(std::size_t collective, std::size_t bytes,
+                                      bool are_equal) const
+{
+    const std::size_t part = part_bytes(collective, bytes), last = bytes % part;
+    const auto takes = [&](std::size_t size) {
+        return collectives_[collective]->takes_displacements(choose(collective, size, are_equal),
+                                                             are_equal);
+    };
+    return takes(part) && (last == 0 || takes(last));
+}
+
 PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choice)
 {
     PreparedProgram* const known = programs_.find(key);

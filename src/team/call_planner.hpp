@@ -37,6 +37,8 @@ public:
     std::uint64_t drops() const { return programs_.drops(); }  // Programs::drops
     // Bytes of each block that one call should move at most, in a call of so many bytes a block.
     std::size_t part_bytes(std::size_t collective, std::size_t bytes) const;
+    // May blocks be displaced in a call of so many bytes a block, and in its parts?
+    bool takes_displacements(std::size_t collective, std::size_t bytes, bool are_equal) const;
     // Bytes of all ranks together below which the fallback module is expected to be faster.
     std::size_t min_bytes(std::size_t collective) const;
 

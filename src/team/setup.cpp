@@ -51,6 +51,7 @@ bool share_gpus(std::span<const int> members, const Records& records)
 NodeRanks node_ranks(const Topology& topology, const Records& records, int rank)
 {
     NodeRanks ranks;
+    ranks.team = topology.size();
     ranks.numa = memory_node(records[static_cast<std::size_t>(rank)]);
     const auto members = topology.ranks_on(topology.node_of(rank));
     // On several nodes blocks come from the network too, and each would take copies of its own.

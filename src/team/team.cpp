@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "team/team.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "team/tracing.hpp"
@@ -9,7 +11,7 @@ namespace hier {
 
 Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Group& team,
            const TeamParts& parts)
-    : rank_(bootstrap.rank), meter_(setup_), memory_(setup_)
+    : rank_(bootstrap.rank), meter_(setup_), memory_(setup_, bootstrap.rank)
 {
     set_up_team(config, bootstrap, team, parts.network, setup_, [&] {
         executor_ = std::make_unique<Executor>(
@@ -29,7 +31,10 @@ Team::~Team() = default;
 
 bool Team::takes(const Call& call) const
 {
-    return planner_->takes(call) && call.receive.base != nullptr;
+    const auto is_before = [](const Extent& a, const Extent& b) { return a.offset < b.offset; };
+    const bool are_in_order = call.displacements.empty() ||
+                              std::is_sorted(call.blocks.begin(), call.blocks.end(), is_before);
+    return planner_->takes(call) && call.receive.base != nullptr && are_in_order;
 }
 
 Status Team::start(Call call, Request*& request)

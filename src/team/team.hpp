@@ -78,6 +78,12 @@ public:
     {
         return planner_->part_bytes(collective, bytes);
     }
+    // May a call of so many bytes a block have Call::displacements?
+    bool takes_displacements(std::size_t collective, std::size_t bytes, bool are_equal) const
+    {
+        return setup_.node->takes_displacements() &&
+               planner_->takes_displacements(collective, bytes, are_equal);
+    }
     std::size_t max_bytes() const { return setup_.max_bytes; }
 
 private:

@@ -147,6 +147,18 @@ case_ allgatherv-carried-ring ranks=5 node_size=2 mca="coll_hier_link_rate 0.001
 case_ allgatherv-parts-ring ranks=3 node_size=1 mca="coll_hier_staging_window 64k coll_hier_inter ring coll_hier_chunk_bytes 5000" \
     -- allgatherv --expect hier --scales 7,4099,150001 --calls 20
 
+# Blocks that lie elsewhere on each rank. On several nodes only the owner of a block can put it to its place.
+for way in "cma 4 0 intra cma" "shm 3 0 intra shm" "round 4 0 link_rate 0.001" "parts 3 0 staging_window 64k"; do
+    read -r name ranks size key value <<<"$way"
+    case_ "displaced-$name" ranks="$ranks" node_size="$size" mca="coll_hier_$key $value" -- displaced
+done
+case_ displaced-direct ranks=6 node_size=2 mca="coll_hier_inter direct coll_hier_eager_bytes 0" -- displaced --blocks equal
+case_ displaced-parts-direct ranks=4 node_size=2 mca="coll_hier_inter direct coll_hier_eager_bytes 0 coll_hier_staging_window 64k" \
+    -- displaced --blocks equal
+case_ displaced-ring ranks=3 node_size=1 mca="coll_hier_inter ring" -- displaced --expect staged
+case_ displaced-published ranks=3 mca="coll_hier_min_bytes 1" -- displaced --expect staged --bytes 500
+case_ displaced-bundles ranks=4 node_size=2 mca="coll_hier_inter bundles" -- displaced --expect staged
+
 # MPI_Iallgather, MPI_Iallgatherv and their persistent forms.
 for shape in "2 0 16 default" "4 2 16 default" "3 1 16 default" "1 0 1 default" "4 0 100 all" "3 2 16 all" "6 2 4 all"; do
     read -r ranks size large set <<<"$shape"

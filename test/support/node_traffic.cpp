@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -30,19 +31,48 @@ struct Counter final : Completions {
     bool has_moved = false;  // before a put was done
 };
 
-// Buffers at odd addresses.
+// Buffers at odd addresses. Extents that are displaced lie in another order on each rank, each behind a
+// gap.
 struct Buffers {
+    static constexpr std::size_t before = 3, gap = 5;
+
     Buffers(const Traffic& t, const ForkedRank& self, std::uint64_t sequence)
-        : me(self.rank()), shard(t.shards[static_cast<std::size_t>(me)]), receive(t.length + 3),
+        : me(self.rank()), shard(t.shards[static_cast<std::size_t>(me)]),
+          receive(before + t.length + (t.are_displaced ? gap * t.extents.size() : 0)),
           send(shard.length + 1)
     {
+        for (const auto& owned : t.extents) blocks.push_back(owned.extent);
+        std::sort(blocks.begin(), blocks.end(),
+                  [](const Extent& a, const Extent& b) { return a.offset < b.offset; });
+        if (t.are_displaced) displace();
         for (const auto& [owner, extent] : t.extents) {
             if (owner != me) continue;
             for (std::size_t i = extent.offset; i < extent.offset + extent.length; i++) {
-                (is_sent(extent) ? send[1 + i - shard.offset] : receive[3 + i]) =
+                (is_sent(extent) ? send[1 + i - shard.offset] : receive[place_of(i)]) =
                     value(me, sequence, i);
             }
         }
+    }
+    void displace()
+    {
+        displacements.resize(blocks.size());
+        std::vector<std::size_t> order(blocks.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::shuffle(order.begin(), order.end(), std::mt19937(static_cast<unsigned>(me)));
+        std::size_t end = 0;
+        for (const std::size_t block : order) {
+            displacements[block] = end + gap;
+            end = displacements[block] + blocks[block].length;
+        }
+    }
+    std::size_t place_of(std::size_t home) const
+    {
+        if (displacements.empty()) return before + home;
+        const auto block = std::find_if(blocks.begin(), blocks.end(), [&](const Extent& b) {
+            return home >= b.offset && home - b.offset < b.length;
+        });
+        const auto i = static_cast<std::size_t>(block - blocks.begin());
+        return before + displacements[i] + (home - block->offset);
     }
     bool is_sent(const Extent& s) const
     {
@@ -50,22 +80,28 @@ struct Buffers {
     }
     Binding binding(std::uint64_t sequence)
     {
-        return {
-            sequence, {send.data() + 1, shard.length}, {receive.data() + 3, receive.size() - 3}};
+        Binding binding{sequence,
+                        {send.data() + 1, shard.length},
+                        {receive.data() + before, receive.size() - before}};
+        binding.homes = BlockHomes(blocks, 0);
+        binding.displacements = displacements;
+        return binding;
     }
     std::string wrong_bytes(const Traffic& t, std::uint64_t sequence) const
     {
+        std::vector<std::byte> right(receive.size());
         for (const auto& [owner, extent] : t.extents) {
-            for (std::size_t i = extent.offset; i < extent.offset + extent.length; i++) {
-                if (receive[3 + i] != value(owner, sequence, i))
-                    return "a wrong byte " + std::to_string(i) + " of rank " +
-                           std::to_string(owner);
-            }
+            for (std::size_t i = extent.offset; i < extent.offset + extent.length; i++)
+                right[place_of(i)] = value(owner, sequence, i);
         }
-        return "";
+        const auto wrong = std::mismatch(receive.begin(), receive.end(), right.begin()).first;
+        if (wrong == receive.end()) return "";
+        return "a wrong byte " + std::to_string(wrong - receive.begin());
     }
     int me;
     Extent shard;
+    std::vector<Extent> blocks;
+    std::vector<std::size_t> displacements;
     std::vector<std::byte> receive;
     std::vector<std::byte> send;
 };
@@ -168,14 +204,18 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
 std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra)
 {
     const Group group = self.group();
-    return make_node_transport(group, {.processes = group.collect(own_cma_target())}, intra);
+    return make_node_transport(
+        group, {.processes = group.collect(own_cma_target()), .team = max_extents}, intra);
 }
 
 std::unique_ptr<NodeTransport> make_packed_transport(const ForkedRank& self, bool has_cma)
 {
     const Group group = self.group();
-    const NodeNeeds needs{
-        .ranks = self.size(), .has_cma = has_cma, .max_roomy = 1, .max_bytes = 4096};
+    const NodeNeeds needs{.ranks = self.size(),
+                          .blocks = max_extents,
+                          .has_cma = has_cma,
+                          .max_roomy = 1,
+                          .max_bytes = 4096};
     const NodeLayout layout(needs);
     const NodeRanks ranks{.processes = group.collect(own_cma_target())};
     SharedMemory memory;

@@ -23,6 +23,8 @@ struct Traffic {
     std::size_t length = 0;
     std::vector<Extent> shards;        // of each rank: what its send buffer holds
     std::vector<OwnedExtent> extents;  // within shards, and behind them
+    // Each rank has the extents in an order of its own in its receive buffer, with gaps.
+    bool are_displaced = false;
 };
 
 // A rank owns at least `extents` extents. Their lengths are drawn at random from `sizes`.
@@ -36,7 +38,9 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
 
 // Exchanges the processes in the group first.
 std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra);
-// The same with words as on a node of many ranks, and with the smallest cells and halves.
+// The same with words as on a node of many ranks, and with the smallest cells and halves. Both have
+// room for the displacements of `max_extents` extents.
+inline constexpr int max_extents = 600;
 std::unique_ptr<NodeTransport> make_packed_transport(const ForkedRank& self, bool has_cma);
 
 // The words of the shared mappings that the core has made in this process.

@@ -25,6 +25,7 @@ public:
     Choice choose(std::size_t bytes, const Constraints& constraints) const override;
     Plan plan(const PlanInput& input) const override;
     StagedBlocks staged_blocks(Route route) const override;
+    bool takes_displacements(const Choice& choice, bool are_equal) const override;
     Cost cost(std::size_t bytes, const Constraints& constraints) const override;
     std::vector<Choice> alternatives(std::size_t bytes,
                                      const Constraints& constraints) const override;

@@ -57,6 +57,10 @@ public:
     virtual Choice choose(std::size_t bytes, const Constraints& constraints) const = 0;
     virtual Plan plan(const PlanInput& input) const = 0;
     virtual StagedBlocks staged_blocks(Route) const { return {}; }
+    // May blocks lie elsewhere than at home in a rank's receive buffer, in a call that travels like
+    // this? Then every operation moves bytes of one block, and a rank puts only its own block to a
+    // rail peer.
+    virtual bool takes_displacements(const Choice&, bool /*are_equal*/) const { return false; }
     virtual Cost cost(std::size_t bytes, const Constraints& constraints) const = 0;
     // The choices that choose() has considered and not taken. The user sees them in the log.
     virtual std::vector<Choice> alternatives(std::size_t, const Constraints&) const { return {}; }

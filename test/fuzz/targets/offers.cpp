@@ -27,7 +27,7 @@ void run(Bytes bytes)
 
 std::vector<std::string> seeds()
 {
-    NodeOffer offer{100, 4096, 100, 0, 0, WritePath::by_cpu, {}, 0};
+    NodeOffer offer{100, 4096, 100, 0, 0, 0, WritePath::by_cpu, {}, 0};
     std::vector<std::string> all{seed(offer)};
     offer.memory = {4000, 1000, 7, 12, 0, {}};
     offer.path = WritePath::by_device;

@@ -49,9 +49,9 @@ std::string make_calls(ForkedRank& self, NodeTransport& transport, int rounds)
     for (int round = 0; round < rounds; round++) {
         for (const auto& load : loads) {
             const auto seed = ++sequence;
-            const auto fault =
-                run_traffic(transport, self,
-                            make_traffic(seed, self.size(), load.extents, load.sizes), sequence);
+            Traffic traffic = make_traffic(seed, self.size(), load.extents, load.sizes);
+            traffic.are_displaced = round % 3 == 1;
+            const auto fault = run_traffic(transport, self, traffic, sequence);
             if (!fault.empty()) return "call " + std::to_string(sequence) + ": " + fault;
         }
     }
@@ -68,7 +68,7 @@ void test_packed_words(void**)
 {
     for (const bool has_cma : {false, true}) {
         expect_no_reason(keep(first_fault(run_ranks(4, [&](ForkedRank& self) {
-            return make_calls(self, *make_packed_transport(self, has_cma), 1);
+            return make_calls(self, *make_packed_transport(self, has_cma), 2);
         }))));
     }
 }

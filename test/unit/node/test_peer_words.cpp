@@ -18,7 +18,7 @@ std::string said(const char* fault) { return fault == nullptr ? "" : fault; }
 
 NodeOffer offer(WritePath path, std::uint64_t address, std::uint64_t length)
 {
-    return {length, address, length, 0, 0, path, {4096, 2 * lent, 7, 12, 0, {}}, 0};
+    return {length, address, length, 0, 0, 0, path, {4096, 2 * lent, 7, 12, 0, {}}, 0};
 }
 
 void test_offers(void**)

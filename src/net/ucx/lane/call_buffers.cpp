@@ -99,31 +99,44 @@ Status CallBuffers::announce()
             ucs_status_string(status));
         return Status::transport_error;
     }
-    if (!binding.has_bounce()) {
-        renew(announcement_, into.base);
-    } else if (by_peer_.empty()) {
+    if (!is_by_peer())
+        renew(to_all_, into.base);
+    else if (by_peer_.empty())
         by_peer_.resize(lane_.peers.size());
-    }
     return Status::ok;
 }
 
+bool CallBuffers::is_by_peer() const
+{
+    return lane_.binding.has_bounce() || !lane_.binding.displacements.empty();
+}
+
+// Without a bounce buffer a peer puts its own block only, where blocks are displaced. So it is told
+// the address at which its block would be at home.
 const Announcement& CallBuffers::announcement(std::size_t peer)
 {
+    if (!is_by_peer()) return to_all_.announcement;
     const Binding& binding = lane_.binding;
-    if (!binding.has_bounce()) return announcement_;
-    renew(by_peer_[peer], binding.bounce.base + binding.place_of(peer));
-    return by_peer_[peer];
+    if (binding.has_bounce()) {
+        renew(by_peer_[peer], binding.bounce.base + binding.place_of(peer));
+        return by_peer_[peer].announcement;
+    }
+    const std::size_t home =
+        binding.homes.begin_of(static_cast<std::size_t>(binding.rail_ranks[peer]));
+    renew(by_peer_[peer], binding.receive.base + (binding.in_receive(home) - home));
+    return by_peer_[peer].announcement;
 }
 
 // A new version, unless peers know this one.
-void CallBuffers::renew(Announcement& a, const std::byte* to)
+void CallBuffers::renew(Told& told, const std::byte* to)
 {
     const Binding& binding = lane_.binding;
+    Announcement& a = told.announcement;
     const auto address = reinterpret_cast<std::uint64_t>(to);
     const std::uint64_t is_bounce = binding.has_bounce() ? 1 : 0;
-    const std::uint64_t id = binding.rail_target().memory.id;
+    const std::uint64_t id = is_bounce == 1 ? 0 : binding.receive.memory.id;
     const bool is_known = a.version > 0 && a.address == address && a.total == binding.total &&
-                          (is_bounce == 1 || announced_id_ == id) && a.key_bytes == key_.size() &&
+                          a.is_bounce == is_bounce && told.id == id && a.key_bytes == key_.size() &&
                           std::memcmp(a.key.data(), key_.data(), key_.size()) == 0;
     Statistics::instance().add(is_known ? HIER_STATISTIC_KEY_HITS : HIER_STATISTIC_KEY_MISSES);
     if (is_known) return;
@@ -133,7 +146,7 @@ void CallBuffers::renew(Announcement& a, const std::byte* to)
     a.key_bytes = key_.size();
     std::memcpy(a.key.data(), key_.data(), key_.size());
     a.version = ++last_version_;
-    if (is_bounce == 0) announced_id_ = id;
+    told.id = id;
 }
 
 }  // namespace hier

@@ -33,21 +33,26 @@ public:
     void reset();
 
 private:
+    // Does each peer get another address?
+    bool is_by_peer() const;
     const char* why_out_of_reach(const Binding& binding);
     bool give_up(const char* cause);
     const char* enter(UcxMemory& memory, const Region& region);
-    void renew(Announcement& announcement, const std::byte* address);
+    struct Told {
+        Announcement announcement{};
+        std::uint64_t id = 0;  // of device memory: whose announcement that is
+    };
+    void renew(Told& told, const std::byte* address);
 
     LaneState& lane_;
     DeviceMemory& device_;
-    UcxMemory receive_;                  // or the bounce buffer
-    UcxMemory send_;                     // where it is no part of the receive buffer
-    bool has_told_ = false;              // of the host's memory that could not be registered
-    std::vector<std::byte> key_;         // of the receive buffer
-    Announcement announcement_{};        // of the receive buffer
-    std::vector<Announcement> by_peer_;  // of places in a bounce buffer; made for the first one
+    UcxMemory receive_;           // or the bounce buffer
+    UcxMemory send_;              // where it is no part of the receive buffer
+    bool has_told_ = false;       // of the host's memory that could not be registered
+    std::vector<std::byte> key_;  // of the receive buffer
+    Told to_all_;
+    std::vector<Told> by_peer_;  // made for the first call in which they differ
     std::uint64_t last_version_ = 0;
-    std::uint64_t announced_id_ = 0;  // of device memory: whose announcement that is
     std::shared_ptr<const void> kept_;
 };
 

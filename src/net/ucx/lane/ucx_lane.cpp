@@ -205,7 +205,9 @@ Status UcxLane::put(const Transfer& transfer)
     const std::lock_guard lock(state_.worker->mutex());
     LanePeer& peer = state_.peer(transfer.peer);
     const Binding& binding = state_.binding;
-    const std::byte* from = binding.at(transfer.from, transfer.slice.source);
+    const std::size_t source = transfer.slice.source;
+    const std::byte* from = binding.at(
+        transfer.from, transfer.from == Place::receive ? binding.in_receive(source) : source);
     if (binding.eager) {
         return flights_.send_message(
             transfer.peer, transfer.op,
