@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The interface between the timed loop and a library: one blocking allgather.
+// The interface between the timed loop and a library: one allgather.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,13 @@ public:
     // `bytes`: of one rank, without holes. `send` is nullptr: in place. Returns when the result may
     // be read. An error ends the program.
     virtual void call(const void* send, void* receive, std::size_t bytes) = 0;
+
+    // The same in two steps. The caller may compute between them. Most libraries do all in the first.
+    virtual void begin(const void* send, void* receive, std::size_t bytes)
+    {
+        call(send, receive, bytes);
+    }
+    virtual void end() {}
 };
 
 }  // namespace bench

@@ -91,6 +91,12 @@ void Buffers::call(Allgather& allgather) const
                    bytes_);
 }
 
+void Buffers::begin(Allgather& allgather) const
+{
+    allgather.begin(in_place_ ? nullptr : allocations_->send.data(), allocations_->receive.data(),
+                    bytes_);
+}
+
 void Buffers::prepare(std::uint64_t call_number) const
 {
     for (std::size_t source = 0; source < world_rank_.size(); ++source) {

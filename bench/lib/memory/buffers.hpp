@@ -39,6 +39,7 @@ public:
     [[nodiscard]] std::size_t bytes() const { return bytes_; }
     void attach(Allgather& allgather) const;
     void call(Allgather& allgather) const;
+    void begin(Allgather& allgather) const;
 
     // Fills both buffers for a call. Each number is used once in a run.
     void prepare(std::uint64_t call_number) const;

@@ -52,10 +52,10 @@ machine.
 )";
 
 const char* const overlap_usage = R"(Usage: mpirun -n P gpu_overlap [OPTION...]
-Times a blocking allgather in device memory under bf16 matrix products (GEMMs). The GEMMs are
+Times an allgather in device memory under bf16 matrix products (GEMMs). The GEMMs are
 launched first. Each rank has a GPU of its own.
 
-  --by LIST            mpi, nccl-plain, nccl-symmetric, nccl-zero-cta [mpi]
+  --by LIST            mpi, mpi-nonblocking, nccl-plain, nccl-symmetric, nccl-zero-cta [mpi]
   --sizes LIST         bytes of all ranks together [64m:1g]
   --iterations N       iterations of each of the three measurements [20]
   --in-place           a rank's data is already in its place in the receive buffer

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times an allgather in GPU memory under matrix products, by MPI_Allgather and by NCCL's modes.
+// Times an allgather in GPU memory under matrix products, by MPI_Allgather, MPI_Iallgather and NCCL's
+// modes.
 #include "bench/lib/collective/counter.hpp"
 #include "bench/lib/collective/mpi_allgather.hpp"
+#include "bench/lib/collective/mpi_iallgather.hpp"
 #include "bench/lib/machine/layout.hpp"
 #include "bench/lib/program/agree.hpp"
 #include "bench/lib/program/program.hpp"
@@ -24,6 +26,8 @@ namespace {
 
 constexpr bench::Program self = bench::Program::gpu_overlap;
 constexpr std::string_view nccl_prefix = "nccl-";
+constexpr std::string_view blocking = "mpi";
+constexpr std::string_view nonblocking = "mpi-nonblocking";
 
 // One name of --by.
 struct Server {
@@ -33,7 +37,7 @@ struct Server {
 
 std::string not_known(const std::string& name)
 {
-    if (name == "mpi") {
+    if (name == blocking || name == nonblocking) {
         return "";
     }
 #ifdef HIER_BENCH_NCCL
@@ -43,9 +47,10 @@ std::string not_known(const std::string& name)
         }
     }
     return "--by: '" + name +
-           "' is not known; there are mpi, nccl-plain, nccl-symmetric and nccl-zero-cta";
+           "' is not known; there are mpi, mpi-nonblocking, nccl-plain, nccl-symmetric and "
+           "nccl-zero-cta";
 #else
-    return "--by: '" + name + "' is not known; there is mpi" +
+    return "--by: '" + name + "' is not known; there are mpi and mpi-nonblocking" +
            (name.starts_with(nccl_prefix) ? " (this program was built without NCCL)" : "");
 #endif
 }
@@ -53,15 +58,20 @@ std::string not_known(const std::string& name)
 Server make_server(const std::string& name)
 {
 #ifdef HIER_BENCH_NCCL
-    if (name != "mpi") {
+    if (name.starts_with(nccl_prefix)) {
         const auto mode = bench::parse_nccl_mode(name.substr(nccl_prefix.size()));
         return {bench::nccl_memories(*mode),
                 std::make_unique<bench::NcclAllgather>(MPI_COMM_WORLD, *mode)};
     }
 #endif
-    (void)name;
-    return {{std::make_unique<bench::CudaMemory>(), std::make_unique<bench::CudaMemory>()},
-            std::make_unique<bench::MpiAllgather>(MPI_COMM_WORLD)};
+    Server server{{std::make_unique<bench::CudaMemory>(), std::make_unique<bench::CudaMemory>()},
+                  nullptr};
+    if (name == nonblocking) {
+        server.allgather = std::make_unique<bench::MpiIallgather>(MPI_COMM_WORLD);
+    } else {
+        server.allgather = std::make_unique<bench::MpiAllgather>(MPI_COMM_WORLD);
+    }
+    return server;
 }
 
 std::string runtime_text(const bench::CudaDevice& device)
@@ -73,12 +83,15 @@ std::string runtime_text(const bench::CudaDevice& device)
 #endif
 }
 
-int measure(int rank, const bench::Options& options, const std::string& name,
-            const bench::Counter& counter, bench::Gemm& gemm, const bench::OverlapReport& report)
+int measure(int rank, const bench::Options& options, const std::string& name, bench::Gemm& gemm,
+            const bench::OverlapReport& report)
 {
     const Server server = make_server(name);
+    const bench::Counter counter(name == nonblocking ? "coll_hier_iallgather_calls"
+                                                     : "coll_hier_allgather_calls");
+    const bool is_mpi = !name.starts_with(nccl_prefix);
     bench::OverlapBench bench(MPI_COMM_WORLD, options, server.memories, *server.allgather,
-                              name == "mpi" ? &counter : nullptr, gemm);
+                              is_mpi ? &counter : nullptr, gemm);
     for (const std::size_t size : options.sizes) {
         const bench::Overlap overlap = bench.measure(size);
         if (!overlap.failure.empty()) {
@@ -125,11 +138,10 @@ int run(int rank, bench::Options& options)
     if (rank == 0) {
         report.print_header();
     }
-    const bench::Counter counter("coll_hier_allgather_calls");
     bench::Gemm gemm(options.gemm_size);
     int status = 0;
     for (std::size_t i = 0; i < options.by.size() && status == 0; ++i) {
-        status = measure(rank, options, options.by[i], counter, gemm, report);
+        status = measure(rank, options, options.by[i], gemm, report);
     }
     return status;
 }

@@ -44,11 +44,14 @@ void OverlapBench::time(long gemms, const Buffers* buffers, Times& times)
         gemm_.launch(gemms);
     }
     if (buffers != nullptr) {
-        buffers->call(allgather_);
+        buffers->begin(allgather_);
         ++calls_;
     }
     if (gemms > 0) {
         gemm_.wait();
+    }
+    if (buffers != nullptr) {
+        allgather_.end();
     }
     times.host.push_back(MPI_Wtime() - start);
     times.device.push_back(gemms > 0 ? gemm_.device_time() : 0.0);
@@ -76,8 +79,9 @@ std::string OverlapBench::validated_call(const Buffers& buffers, long gemms)
     buffers.prepare(++call_number_);
     MPI_Barrier(comm_);
     gemm_.launch(gemms);
-    buffers.call(allgather_);
+    buffers.begin(allgather_);
     ++calls_;
+    allgather_.end();
     std::string wrong = buffers.check(call_number_);
     gemm_.wait();
     return wrong;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much of a blocking allgather still shows if the GPU is busy with matrix products. The products
-// are launched first.
+// How much of an allgather still shows if the GPU is busy with matrix products. The products are
+// launched first. A nonblocking allgather ends after them, without calls of MPI in between.
 #pragma once
 
 #include "bench/lib/collective/collective.hpp"
@@ -28,7 +28,8 @@ struct Overlap {
     long gemms = 0;          // of one iteration
     double allgather = 0.0;  // alone
     double gemm = 0.0;       // alone
-    double both = 0.0;       // GEMMs launched, then the allgather, then a wait for the GEMMs
+    // GEMMs launched, then the allgather, then a wait for the GEMMs, then for the allgather.
+    double both = 0.0;
     // These compare an iteration with the allgather and the one without it right before. The clock
     // of a GPU under load can change by a tenth between two distant iterations.
     double added = 0.0;     // both - GEMMs alone
