@@ -2,7 +2,8 @@
 /* MPI_Allgatherv, MPI_Iallgatherv and MPI_Allgatherv_init: blocks of different sizes, which lie anywhere in the receive buffer.
  *
  * Counts are equal on all ranks, displacements need not be. So the team works on a result in which the blocks lie
- * in rank order without gaps. A receive buffer like that is used where it is. Any other is staged. */
+ * in rank order without gaps. A receive buffer like that is used where it is. Of others coll_hier_displaced.c tells the
+ * other ranks where the blocks are, or they are staged. */
 #include "coll_hier_persistent.h"
 
 #include <stdlib.h>

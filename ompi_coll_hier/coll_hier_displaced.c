@@ -42,9 +42,11 @@ static bool is_one_buffer(const mca_coll_hier_call_t* call, range_t range)
     enum { most_gaps = 3 }; /* times the bytes of the blocks */
     const hier_memory* memory = &call->receive.memory;
     const uintptr_t base = (uintptr_t)memory->base;
+    const size_t bytes = range.end - range.first;
     const bool is_inside =
         NULL == memory->base || (base <= range.first && range.end - base <= memory->length);
-    return is_inside && (range.end - range.first) / (1 + most_gaps) <= call->total;
+    return is_inside && bytes / (1 + most_gaps) <= call->total &&
+           bytes <= hier_team_max_bytes(call->team);
 }
 
 bool mca_coll_hier_place_displaced(mca_coll_hier_run_t* run)

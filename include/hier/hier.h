@@ -133,7 +133,7 @@ size_t hier_team_max_bytes(const hier_team* team);
 /* Bytes of each block that one start should move at most, in a call of `bytes` a block. A larger call is
  * started part by part, so that a rank that stages its buffers needs memory for a part alone. Equal on all
  * ranks. */
-size_t hier_team_part_bytes(const hier_team* team, int collective, size_t bytes);
+size_t hier_team_part_bytes(hier_team* team, int collective, size_t bytes);
 
 /* May the blocks of a call lie anywhere in a rank's receive buffer (hier_call)? `bytes`: of the largest block of the
  * whole call. `are_equal`: 1: all blocks have so many. A rank may ask alone. */

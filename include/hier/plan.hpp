@@ -23,7 +23,8 @@ struct Extent {
     bool operator==(const Extent&) const = default;
 };
 
-// The bytes that one transfer moves. Both offsets are from the start of the buffer at that end.
+// The bytes that one transfer moves. Both offsets are from the start of the buffer at that end. In
+// receive buffers they are homes, which transports replace if blocks are displaced (block_homes.hpp).
 struct Slice {
     std::size_t source;  // in this rank's buffer Op::from
     std::size_t target;  // put: in the peer's receive buffer; copy: in this rank's buffer Op::to

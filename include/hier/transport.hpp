@@ -11,6 +11,7 @@
 #include <span>
 
 #include "hier/block_homes.hpp"
+#include "hier/call_shape.hpp"
 #include "hier/memory.hpp"
 #include "hier/plan.hpp"
 #include "hier/status.hpp"
@@ -53,7 +54,8 @@ struct Binding {
     bool in_background = false;  // the application may compute meanwhile
     bool publish = false;    // a put on the node goes to all its ranks and waits for none of them
     std::size_t chunks = 1;  // of a shard between nodes; equal on all ranks
-    std::size_t total = 0;   // bytes of the result, by which ranks see that their sizes differ
+    std::size_t total = 0;   // bytes of the result
+    std::uint16_t hash = 0;  // of the blocks' lengths, if they differ
     // By index in the rail's group: the offset in `bounce` at which the puts of this peer begin.
     std::span<const std::size_t> bounce_places = {};
     BlockHomes homes = {};  // equal on all ranks
@@ -61,6 +63,8 @@ struct Binding {
     std::span<const std::size_t> displacements = {};
     std::span<const int> rail_ranks = {};  // of the team, by index in the rail's group
 
+    // By this ranks see that they make the same call.
+    std::uint64_t shape() const { return CallShape::encode(total, hash); }
     // Where a byte of the receive buffer lies that plans know by its home.
     std::size_t in_receive(std::size_t home) const
     {

@@ -181,8 +181,9 @@ size_t hier_team_min_bytes(const hier_team* team, int collective)
     return team->team.min_bytes(static_cast<std::size_t>(collective));
 }
 
-size_t hier_team_part_bytes(const hier_team* team, int collective, size_t bytes)
+size_t hier_team_part_bytes(hier_team* team, int collective, size_t bytes)
 {
+    const std::lock_guard lock(team->team.mutex());
     return team->team.part_bytes(static_cast<std::size_t>(collective), bytes);
 }
 

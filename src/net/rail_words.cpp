@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "hier/call_shape.hpp"
 #include "hier/transport.hpp"
 
 namespace hier {
@@ -21,9 +22,11 @@ struct Head {
 
 const char* fault_of(const Announcement& announcement)
 {
+    const std::uint64_t total = CallShape::total(announcement.shape);
     if (announcement.key_bytes == 0 || announcement.key_bytes > Announcement::max_key)
         return "a key of no possible length";
-    if (announcement.is_bounce > 1 || announcement.total > UINT64_MAX - announcement.address)
+    if (announcement.is_bounce > 1 || announcement.home > total ||
+        total - announcement.home > UINT64_MAX - announcement.address)
         return "a buffer that cannot be one";
     return nullptr;
 }
@@ -57,10 +60,10 @@ std::optional<BoardAddress> parse_board(std::span<const std::byte> told)
                         {key.begin(), key.end()}};
 }
 
-bool is_inside(const MessageHead& head, std::size_t bytes, std::size_t total, std::size_t room,
+bool is_inside(const MessageHead& head, std::size_t bytes, std::uint64_t shape, std::size_t room,
                bool is_bounce)
 {
-    return head.total == total && fits(head.target(is_bounce), bytes, room);
+    return head.shape == shape && fits(head.target(is_bounce), bytes, room);
 }
 
 }  // namespace hier

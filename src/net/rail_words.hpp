@@ -13,13 +13,14 @@
 
 namespace hier {
 
-// A receive buffer, as its owner describes it to a sender.
+// A receive buffer, as its owner describes it to a sender; or the sender's block in it.
 struct Announcement {
     static constexpr std::size_t max_key =
         480;  // bytes; 9-12 with TCP, more with several RDMA devices
 
     std::uint64_t address;
-    std::uint64_t total;      // bytes of the call's result
+    std::uint64_t home;       // of the byte at `address`; 0, unless blocks are displaced
+    std::uint64_t shape;      // CallShape
     std::uint64_t version;    // another one when anything here changes
     std::uint64_t is_bounce;  // 1: `address` is the sender's place in a bounce buffer
     std::uint64_t key_bytes;
@@ -54,7 +55,7 @@ struct MessageHead {
     std::uint64_t sequence = 0;  // of the sender's call
     std::uint64_t offset = 0;    // of the data in the receive buffer
     std::uint64_t packed = 0;    // or in the sender's place in a bounce buffer
-    std::uint64_t total = 0;     // bytes of the call's result
+    std::uint64_t shape = 0;     // CallShape
     std::uint32_t from = 0;      // index among the receiver's peers
     std::uint32_t count = 0;     // as a signal's
 
@@ -62,9 +63,9 @@ struct MessageHead {
     std::uint64_t target(bool is_bounce) const { return is_bounce ? packed : offset; }
 };
 
-// Does a message with so much data belong into a call with a result of `total` bytes? `room`: bytes
+// Does a message with so much data belong into a call of this shape? `room`: bytes
 // of the buffer, or of the sender's place in a bounce buffer.
-bool is_inside(const MessageHead& head, std::size_t bytes, std::size_t total, std::size_t room,
+bool is_inside(const MessageHead& head, std::size_t bytes, std::uint64_t shape, std::size_t room,
                bool is_bounce);
 
 }  // namespace hier

@@ -78,7 +78,7 @@ struct NodeNeeds {
 
 struct NodeLayout {
     static constexpr std::size_t device_cells_per_peer = 8;
-    static constexpr std::size_t max_displacements = 128 << 10;  // of all ranks: 1 MiB
+    static constexpr std::size_t max_displacements = 16 << 10;  // of all ranks: 128 KiB
 
     int ranks = 1;
     std::size_t slots = 0;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/disagreement.hpp"
 #include "base/log.hpp"
 
 namespace hier {
@@ -60,7 +61,7 @@ Status NodeTransport::announce(int)
     offer.length = binding.receive.length;
     offer.before = binding.receive.before;
     offer.after = binding.receive.after;
-    offer.total = binding.total;
+    offer.shape = binding.shape();
     offer.is_displaced = binding.displacements.empty() ? 0 : 1;
     // Peers read these only to put to this rank. So none reads those of an earlier call any more.
     std::copy(binding.displacements.begin(), binding.displacements.end(),
@@ -116,12 +117,11 @@ Status NodeTransport::take_offer(int peer)
     NodeOffer& offer = context_.offers[static_cast<std::size_t>(peer)];
     offer = offer_of(peer);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
-    if (offer.total != binding.total) {
-        log(HIER_LOG_ERROR,
-            "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank "
-            "%d",
-            binding.total, static_cast<std::size_t>(offer.total), peer);
-        return Status::mismatch;
+    if (offer.shape != binding.shape())
+        return refuse_shape(binding.shape(), offer.shape, "node", peer);
+    if (offer.is_displaced != 0 && segment_->displacements(peer).empty()) {
+        log(HIER_LOG_ERROR, "node rank %d announces displacements without room for them", peer);
+        return Status::transport_error;
     }
     const std::size_t lent = paths_.device_cells ? paths_.device_cells->lent_bytes() : 0;
     if (const char* fault = fault_of(offer, lent); fault != nullptr) {
@@ -138,7 +138,7 @@ Transfer NodeTransport::placed(Transfer transfer, bool is_put) const
     Slice& slice = transfer.slice;
     if (transfer.from == Place::receive) slice.source = binding.in_receive(slice.source);
     if (!is_put && transfer.to == Place::receive) slice.target = binding.in_receive(slice.target);
-    if (is_put && is_offer_taken(transfer.peer) && context_.offer(transfer.peer).is_displaced != 0)
+    if (is_put && is_displaced(transfer.peer))
         slice.target =
             binding.homes.displaced(slice.target, segment_->displacements(transfer.peer));
     return transfer;
@@ -152,6 +152,12 @@ Status NodeTransport::put(const Transfer& home)
     const Transfer transfer = placed(home, true);
     const bool is_from_device =
         paths_.engines && is_of_device(context_.binding.region(transfer.from).memory);
+    if (is_displaced(transfer.peer) &&
+        !fits(transfer.slice.target, transfer.slice.length, context_.offer(transfer.peer).length)) {
+        log(HIER_LOG_ERROR, "node rank %d announces a displacement beyond its receive buffer",
+            transfer.peer);
+        return Status::transport_error;
+    }
     const PutPath path = paths_.choice.choose(transfer.peer, transfer.slice.length, is_from_device);
     if (path != PutPath::cells && !is_offer_taken(transfer.peer)) {
         log(HIER_LOG_ERROR, "ranks disagree on a call: node rank %d has ended it without our bytes",

@@ -74,6 +74,10 @@ public:
 private:
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
+    bool is_displaced(int peer) const
+    {
+        return is_offer_taken(peer) && context_.offer(peer).is_displaced != 0;
+    }
     // With the places of its bytes in the two buffers, in place of their homes.
     Transfer placed(Transfer transfer, bool is_put) const;
     // What a rank has announced for this call.

@@ -39,7 +39,7 @@ struct ExportedMemory {
 
 // What a rank says of its receive buffer.
 struct NodeOffer {
-    std::uint64_t total;  // bytes of the call's result
+    std::uint64_t shape;  // CallShape
     std::uint64_t address;
     std::uint64_t length;
     std::uint64_t before, after;  // of the same buffer (Region)
@@ -51,7 +51,7 @@ struct NodeOffer {
 
 // What a rank says of its part in a call that may go by kernels (kernel_exchange.hpp).
 struct ExchangeOffer {
-    std::uint64_t total;           // bytes of the call's result
+    std::uint64_t shape;           // CallShape
     std::uint64_t target, length;  // of its block, in the receive buffers
     std::uint64_t device;          // equal exactly for ranks on the same one
     std::uint64_t in_turns;        // not 0: processes get this device in turns

@@ -45,6 +45,7 @@ Status CallMemory::bind(const Call& call, const Choice& choice, Binding& binding
     binding.in_background = call.in_background;
     binding.chunks = (call.bytes + choice.chunk - 1) / choice.chunk;
     binding.total = call.total(setup_.topology.size());
+    binding.hash = CallShape::hash(call.blocks);
     binding.homes = BlockHomes(call.blocks, call.pitch());
     binding.displacements = call.displacements;
     if (setup_.rail) {

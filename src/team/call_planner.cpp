@@ -182,8 +182,7 @@ bool CallPlanner::takes_displacements(std::size_t collective, std::size_t bytes,
 {
     const std::size_t part = part_bytes(collective, bytes), last = bytes % part;
     const auto takes = [&](std::size_t size) {
-        return collectives_[collective]->takes_displacements(choose(collective, size, are_equal),
-                                                             are_equal);
+        return takes_displacements(collective, choose(collective, size, are_equal), are_equal);
     };
     return takes(part) && (last == 0 || takes(last));
 }

@@ -37,7 +37,12 @@ public:
     std::uint64_t drops() const { return programs_.drops(); }  // Programs::drops
     // Bytes of each block that one call should move at most, in a call of so many bytes a block.
     std::size_t part_bytes(std::size_t collective, std::size_t bytes) const;
-    // May blocks be displaced in a call of so many bytes a block, and in its parts?
+    // May blocks be displaced in a call that travels like this?
+    bool takes_displacements(std::size_t collective, const Choice& choice, bool are_equal) const
+    {
+        return collectives_[collective]->takes_displacements(choice, are_equal);
+    }
+    // The same for a call of so many bytes a block, and for its parts.
     bool takes_displacements(std::size_t collective, std::size_t bytes, bool are_equal) const;
     // Bytes of all ranks together below which the fallback module is expected to be faster.
     std::size_t min_bytes(std::size_t collective) const;

@@ -88,6 +88,7 @@ public:
 
 private:
     bool takes(const Call& call) const;
+    bool takes_displacements(const Call& call, const Choice& choice) const;
     Status enqueue(Request& request);
     Status launch(Request& request);
     Status begin(Request& request);

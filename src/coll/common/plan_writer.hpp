@@ -3,7 +3,7 @@
 // rank's buffers holds a byte. The caller decides which bytes go where.
 //
 // A chunk is named by its home, its place in the receive buffer. The home is the same on all ranks.
-// Only in the send buffer and in the bounce buffer a chunk lies elsewhere.
+// Plans know no other place of a chunk but for the send buffer and the bounce buffer.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/disagreement.hpp"
 #include "base/log.hpp"
 #include "gpu/runtime.hpp"
 
@@ -141,7 +142,7 @@ void KernelExchange::enter(const Transfer& block)
     can_ = may && number == zone_number_ && is_ready() && reserve();
     NodeSlot& slot = context_.segment->slot(context_.rank());
     ExchangeOffer& offer = slot.exchange_offer;
-    offer.total = context_.binding.total;
+    offer.shape = context_.binding.shape();
     offer.target = block.slice.target;
     offer.length = block.slice.length;
     const std::uint64_t sequence = context_.binding.sequence;
@@ -219,11 +220,8 @@ Status KernelExchange::check(int peer) const
 {
     const ExchangeOffer& offer = context_.segment->slot(peer).exchange_offer;
     const Binding& binding = context_.binding;
-    if (offer.total == binding.total && offer.length == block_.slice.length) return Status::ok;
-    log(HIER_LOG_ERROR,
-        "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank %d",
-        binding.total, static_cast<std::size_t>(offer.total), peer);
-    return Status::mismatch;
+    if (offer.shape == binding.shape() && offer.length == block_.slice.length) return Status::ok;
+    return refuse_shape(binding.shape(), offer.shape, "node", peer);
 }
 
 Status KernelExchange::launch()

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/disagreement.hpp"
 #include "base/log.hpp"
 
 namespace hier {
@@ -47,7 +48,7 @@ Status NodePublish::place(const Slice& slice, std::byte*& bytes)
     const Block block{slice.target, slice.length};
     std::byte* const at = blocks_of(to) + written_;
     std::memcpy(at, &block, sizeof block);
-    if (blocks_ == 0) to.total = context_.binding.total;
+    if (blocks_ == 0) to.shape = context_.binding.shape();
     written_ = next;
     bytes = at + sizeof block;
     return Status::ok;
@@ -65,11 +66,8 @@ Status NodePublish::entered(int peer) const
     const Binding& binding = context_.binding;
     if (Signal::sequence(from.signal.load(std::memory_order_acquire)) < binding.sequence)
         return Status::in_progress;
-    if (from.total == binding.total) return Status::ok;
-    log(HIER_LOG_ERROR,
-        "ranks disagree on the size of a call: %zu bytes in all here, %zu at node rank %d",
-        binding.total, static_cast<std::size_t>(from.total), peer);
-    return Status::mismatch;
+    if (from.shape == binding.shape()) return Status::ok;
+    return refuse_shape(binding.shape(), from.shape, "node", peer);
 }
 
 Status NodePublish::read(int peer, Half& from, std::size_t at, Arrived& block) const

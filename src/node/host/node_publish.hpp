@@ -2,8 +2,8 @@
 // Small blocks inside a node. A rank writes each block once, into memory that all other ranks read.
 // The writer waits for no other rank.
 //
-//   rank r    calls 1, 3, 5, ...   [signal | total] [offset, length, bytes] [offset, length, bytes] ...
-//             calls 2, 4, 6, ...   [signal | total] [offset, length, bytes] ...
+//   rank r    calls 1, 3, 5, ...   [signal | shape] [offset, length, bytes] [offset, length, bytes] ...
+//             calls 2, 4, 6, ...   [signal | shape] [offset, length, bytes] ...
 //
 // Readers never acknowledge. A writer in call c already holds every rank's block of call c-1. So
 // every rank has finished call c-2, and the half that c-2 used is free. Calls of another kind may
@@ -71,7 +71,7 @@ private:
     // The blocks follow.
     struct Half {
         std::atomic<std::uint64_t> signal;  // a Signal, with the number of blocks
-        std::uint64_t total;                // bytes of the writer's receive buffer
+        std::uint64_t shape;                // CallShape
     };
     struct Reader {
         std::uint32_t blocks = 0;  // copied out in this call

@@ -10,7 +10,7 @@ using namespace hier;
 
 void test_announcements(void**)
 {
-    const Announcement good{4096, 100, 1, 0, 12, {}};
+    const Announcement good{4096, 40, 100, 1, 0, 12, {}};
     assert_null(fault_of(good));
     for (const std::uint64_t bytes : {std::uint64_t{0}, Announcement::max_key + 1, UINT64_MAX}) {
         Announcement bad = good;
@@ -18,7 +18,11 @@ void test_announcements(void**)
         assert_non_null(fault_of(bad));
     }
     Announcement bad = good;
-    bad.total = UINT64_MAX;
+    bad.address = UINT64_MAX - 59;
+    assert_non_null(fault_of(bad));
+    bad.address--;
+    assert_null(fault_of(bad));
+    bad.home = 101;
     assert_non_null(fault_of(bad));
 }
 
@@ -61,13 +65,13 @@ void test_boards_that_are_none(void**)
 
 void test_messages(void**)
 {
-    const MessageHead head{.offset = 600, .packed = 650, .total = 1000};
+    const MessageHead head{.offset = 600, .packed = 650, .shape = 1000};
     assert_true(is_inside(head, 100, 1000, 700, false));
     assert_false(is_inside(head, 101, 1000, 700, false));
     assert_true(is_inside(head, 50, 1000, 700, true));
     assert_false(is_inside(head, 51, 1000, 700, true));
     assert_false(is_inside(head, 100, 1001, 700, false));
-    assert_false(is_inside({.offset = UINT64_MAX, .total = 1000}, 100, 1000, 700, false));
+    assert_false(is_inside({.offset = UINT64_MAX, .shape = 1000}, 100, 1000, 700, false));
 }
 
 }  // namespace

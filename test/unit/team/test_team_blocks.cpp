@@ -99,18 +99,34 @@ void test_blocks_that_differ(void**)
     }
 }
 
-// A call of which a rank thinks that it has other blocks.
+// A call of which a rank thinks that it has other blocks. The others may be as many bytes in all.
 void test_ranks_that_disagree(void**)
 {
-    expect_no_reason(keep(first_fault(run_ranks(3, [&](ForkedRank& self) -> std::string {
-        TeamRank team(self, config_for_tests());
-        std::string wrong;
-        std::vector<hier_block> blocks = make_blocks(3, Sizes::linear, 800);
-        if (self.rank() == 1) blocks[2].bytes++;
-        const int code = team.call_blocks(blocks, wrong);
-        if (code != HIER_ERR_MISMATCH && code != HIER_ERR_PEER) return hier_strerror(code);
-        return "";
-    }))));
+    for (const int ranks_per_node : {0, 2}) {
+        for (const std::size_t most : {800u, 300001u}) {
+            for (const std::size_t eager_bytes : {0u, 2000u}) {
+                for (const bool are_as_many : {false, true}) {
+                    expect_no_reason(
+                        keep(first_fault(run_ranks(4, [&](ForkedRank& self) -> std::string {
+                            hier_config config = config_for_tests();
+                            config.ranks_per_node = ranks_per_node;
+                            config.eager_bytes = eager_bytes;
+                            TeamRank team(self, config);
+                            std::string wrong;
+                            std::vector<hier_block> blocks = make_blocks(4, Sizes::linear, most);
+                            if (self.rank() == 1) blocks[2].bytes++;
+                            if (self.rank() == 1 && are_as_many) {
+                                blocks[3].bytes--;
+                                blocks[3].offset++;
+                            }
+                            const int code = team.call_blocks(blocks, wrong);
+                            if (code == HIER_ERR_MISMATCH || code == HIER_ERR_PEER) return "";
+                            return hier_strerror(code) + std::string(", ") + wrong;
+                        }))));
+                }
+            }
+        }
+    }
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ bool CallBuffers::is_by_peer() const
 }
 
 // Without a bounce buffer a peer puts its own block only, where blocks are displaced. So it is told
-// the address at which its block would be at home.
+// where that begins.
 const Announcement& CallBuffers::announcement(std::size_t peer)
 {
     if (!is_by_peer()) return to_all_.announcement;
@@ -121,27 +121,29 @@ const Announcement& CallBuffers::announcement(std::size_t peer)
         renew(by_peer_[peer], binding.bounce.base + binding.place_of(peer));
         return by_peer_[peer].announcement;
     }
-    const std::size_t home =
-        binding.homes.begin_of(static_cast<std::size_t>(binding.rail_ranks[peer]));
-    renew(by_peer_[peer], binding.receive.base + (binding.in_receive(home) - home));
+    const auto rank = static_cast<std::size_t>(binding.rail_ranks[peer]);
+    renew(by_peer_[peer], binding.receive.base + binding.displacements[rank],
+          binding.homes.begin_of(rank));
     return by_peer_[peer].announcement;
 }
 
 // A new version, unless peers know this one.
-void CallBuffers::renew(Told& told, const std::byte* to)
+void CallBuffers::renew(Told& told, const std::byte* to, std::size_t home)
 {
     const Binding& binding = lane_.binding;
     Announcement& a = told.announcement;
     const auto address = reinterpret_cast<std::uint64_t>(to);
     const std::uint64_t is_bounce = binding.has_bounce() ? 1 : 0;
     const std::uint64_t id = is_bounce == 1 ? 0 : binding.receive.memory.id;
-    const bool is_known = a.version > 0 && a.address == address && a.total == binding.total &&
-                          a.is_bounce == is_bounce && told.id == id && a.key_bytes == key_.size() &&
+    const bool is_known = a.version > 0 && a.address == address && a.home == home &&
+                          a.shape == binding.shape() && a.is_bounce == is_bounce && told.id == id &&
+                          a.key_bytes == key_.size() &&
                           std::memcmp(a.key.data(), key_.data(), key_.size()) == 0;
     Statistics::instance().add(is_known ? HIER_STATISTIC_KEY_HITS : HIER_STATISTIC_KEY_MISSES);
     if (is_known) return;
     a.address = address;
-    a.total = binding.total;
+    a.home = home;
+    a.shape = binding.shape();
     a.is_bounce = is_bounce;
     a.key_bytes = key_.size();
     std::memcpy(a.key.data(), key_.data(), key_.size());

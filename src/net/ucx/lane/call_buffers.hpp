@@ -42,7 +42,7 @@ private:
         Announcement announcement{};
         std::uint64_t id = 0;  // of device memory: whose announcement that is
     };
-    void renew(Told& told, const std::byte* address);
+    void renew(Told& told, const std::byte* address, std::size_t home = 0);
 
     LaneState& lane_;
     DeviceMemory& device_;

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/disagreement.hpp"
 #include "base/log.hpp"
 
 namespace hier {
@@ -25,13 +26,11 @@ void EagerInbox::take_message(const MessageHead& head, const std::byte* data, st
     const Region& into = binding.rail_target();
     const std::size_t place = binding.place_of(head.from);
     const bool is_bounce = binding.has_bounce();
-    if (!binding.eager || !is_inside(head, bytes, binding.total, into.length - place, is_bounce)) {
+    if (!binding.eager ||
+        !is_inside(head, bytes, binding.shape(), into.length - place, is_bounce)) {
         if (failed(lane_.own_failure)) return;
-        log(HIER_LOG_ERROR,
-            "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "
-            "%u",
-            binding.total, static_cast<std::size_t>(head.total), head.from);
-        lane_.own_failure = Status::mismatch;
+        lane_.own_failure =
+            refuse_shape(binding.shape(), head.shape, "rail", static_cast<int>(head.from));
         return;
     }
     std::memcpy(into.base + place + head.target(is_bounce), data, bytes);

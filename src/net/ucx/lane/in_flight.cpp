@@ -172,7 +172,7 @@ Status InFlight::send_message(int peer_index, std::uint32_t op, MessageHead head
     flight.is_aside = head.is_word() && !peer.is_open;
     if (flight.is_aside) count_aside_++;
     if (!head.is_word()) head.sequence = lane_.binding.sequence;
-    head.total = lane_.binding.total;
+    head.shape = lane_.binding.shape();
     flight.head = head;
     flight.parts = 1;  // ours, as in launch()
     if (may_signal(flight)) {

@@ -35,8 +35,9 @@ struct LanePeer {
     UcxRemoteKey buffer_key;
     // The rest belongs to the same version. In a bounce buffer `buffer` is the place of this rank.
     std::uint64_t buffer = 0;
+    std::uint64_t home = 0;
     bool is_bounce = false;
-    std::uint64_t total = 0;        // bytes of the call's result
+    std::uint64_t shape = 0;        // CallShape
     std::uint64_t last_signal = 0;  // sent to the peer
     std::uint64_t parts = 0;        // the same: RailSlot::parts
     std::uint64_t seen_ready = 0;   // of our slot for it: LaneState::read()

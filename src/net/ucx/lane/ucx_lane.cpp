@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/disagreement.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "net/ucx/ucx_workers.hpp"
@@ -167,12 +168,8 @@ Status UcxLane::announced(int peer_index)
         const Status status = take_announcement(peer_index);
         if (failed(status)) return status;
     }
-    if (peer.total == binding.total) return Status::ok;
-    log(HIER_LOG_ERROR,
-        "ranks disagree on the size of a call: %zu bytes in all here, %zu at rail rank "
-        "%d",
-        binding.total, static_cast<std::size_t>(peer.total), peer_index);
-    return Status::mismatch;
+    if (peer.shape == binding.shape()) return Status::ok;
+    return refuse_shape(binding.shape(), peer.shape, "rail", peer_index);
 }
 
 // Reads the peer's words once.
@@ -195,8 +192,9 @@ Status UcxLane::take_announcement(int peer_index)
     }
     peer.known = theirs.version;
     peer.buffer = theirs.address;
+    peer.home = theirs.home;
     peer.is_bounce = theirs.is_bounce != 0;
-    peer.total = theirs.total;
+    peer.shape = theirs.shape;
     return Status::ok;
 }
 
@@ -220,7 +218,7 @@ Status UcxLane::put(const Transfer& transfer)
     const bool is_on_device = binding.region(transfer.from).memory.kind == MemoryKind::device;
     if (is_on_device) flight.data_type = device_.type();
     const std::uint64_t to =
-        peer.buffer + (peer.is_bounce ? transfer.packed : transfer.slice.target);
+        peer.buffer + (peer.is_bounce ? transfer.packed : transfer.slice.target - peer.home);
     return flights_.launch(flight, from, transfer.slice.length, to, peer.buffer_key);
 }
 

@@ -4,11 +4,19 @@
 //   --expect    displaced: other ranks write the blocks where they belong; staged: hier copies the result
 //   --bytes     of the largest block
 //   --blocks    all, or only those that are equal
+//
+// The receive buffer has an address that is lower than its length, as far as the system allows that: in programs that are
+// linked without PIE such addresses are usual.
 #include "test/mpi/lib/support.hpp"
 #include "test/mpi/lib/variables.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <new>
 #include <numeric>
+#include <span>
 #include <vector>
 
 using namespace hier_test;
@@ -17,12 +25,46 @@ namespace {
 
 constexpr unsigned char untouched = 0x5a;
 
+// Pages at the lowest address that a process may use.
+class LowMemory {
+public:
+    explicit LowMemory(std::size_t bytes) : bytes_(bytes)
+    {
+        constexpr std::uintptr_t lowest = 64 << 10;
+        void* const wanted = reinterpret_cast<void*>(lowest);  // NOLINT: no object is there
+        pages_ = mmap(wanted, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        if (pages_ == MAP_FAILED)
+            pages_ =
+                mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (pages_ == MAP_FAILED) throw std::bad_alloc();
+    }
+    ~LowMemory() { munmap(pages_, bytes_); }
+    LowMemory(const LowMemory&) = delete;
+    LowMemory(LowMemory&&) = delete;
+    LowMemory& operator=(const LowMemory&) = delete;
+    LowMemory& operator=(LowMemory&&) = delete;
+
+    // The first bytes, untouched.
+    std::span<unsigned char> fresh(std::size_t bytes) const
+    {
+        const std::span all(static_cast<unsigned char*>(pages_), bytes);
+        std::fill(all.begin(), all.end(), untouched);
+        return all;
+    }
+
+private:
+    std::size_t bytes_;
+    void* pages_;
+};
+
 class Displaced {
 public:
     explicit Displaced(Session& session)
         : session_(session), variables_(session),
           bytes_(static_cast<int>(session.number("bytes", 100000))),
-          is_staged_(session.text("expect", "displaced") == "staged")
+          is_staged_(session.text("expect", "displaced") == "staged"),
+          memory_(static_cast<std::size_t>((bytes_ + gap) * (session.size() + 1)))
     {
         for (const char* count : {"staging_hits", "staging_misses"})
             variables_.bind(count, MPI_T_PVAR_CLASS_COUNTER);
@@ -36,7 +78,7 @@ public:
                        in_place ? "in place" : "not in place");
         const Blocks blocks = blocks_of(are_equal);
         const auto end = static_cast<std::size_t>(blocks.total() + gap * (session_.size() + 1));
-        std::vector<unsigned char> receive(end, untouched);
+        const std::span<unsigned char> receive = memory_.fresh(end);
         const auto own = static_cast<std::size_t>(session_.rank());
         const auto send =
             Pattern(session_.rank(), call).bytes(static_cast<std::size_t>(blocks.items[own]));
@@ -62,8 +104,8 @@ public:
         Blocks blocks = Blocks::equal(bytes_, session_.size());
         for (int rank = 0; rank < session_.size(); rank++)
             blocks.displacements[static_cast<std::size_t>(rank)] += gap * rank;
-        std::vector<unsigned char> receive(
-            static_cast<std::size_t>((bytes_ + gap) * session_.size()), untouched);
+        const std::span<unsigned char> receive =
+            memory_.fresh(static_cast<std::size_t>((bytes_ + gap) * session_.size()));
         const auto send = Pattern(session_.rank(), call).bytes(static_cast<std::size_t>(bytes_));
         const unsigned long long before = staged();
         session_.ok(
@@ -109,7 +151,7 @@ private:
         const unsigned long long count = staged() - before;
         session_.check((count > 0) == is_staged_, "hier has staged %llu buffers", count);
     }
-    void check_result(const Blocks& blocks, const std::vector<unsigned char>& receive, int call)
+    void check_result(const Blocks& blocks, std::span<const unsigned char> receive, int call)
     {
         std::vector<unsigned char> right(receive.size(), untouched);
         for (int rank = 0; rank < session_.size(); rank++) {
@@ -126,6 +168,7 @@ private:
     Variables variables_;
     int bytes_;
     bool is_staged_;
+    LowMemory memory_;
 };
 
 }  // namespace
