@@ -58,6 +58,7 @@
 #include <map>
 
 #include "coll/allgather/bounce.hpp"
+#include "coll/allgather/in_order.hpp"
 #include "coll/allgather/routing.hpp"
 #include "coll/common/plan_writer.hpp"
 
@@ -106,6 +107,8 @@ public:
 
 private:
     using Dependencies = PlanWriter::Dependencies;
+    // Puts to a rank that passes them on, which may be on their way at a time.
+    static constexpr std::size_t window = 2;
 
     void move_shards()
     {
@@ -188,54 +191,14 @@ private:
         });
     }
 
-    // Chunks of one shard that a node peer passes on. The peer knows only how many puts have come. So
-    // two at most are on their way: each one waits for all but the one before it, and all that was
-    // put before has come. A chunk is there when the next one has come too, or all have.
-    template <class F> void put_in_order(int peer, F for_each_chunk)
-    {
-        Dependencies last;
-        for_each_chunk([&](Extent chunk, bool is_own, Dependencies after) {
-            const std::uint32_t push =
-                writer_.put(Level::node, peer, chunk, is_own, std::move(after));
-            if (!last.empty()) writer_.hold_puts(Level::node, peer, last);
-            if (last.size() == 2) last.erase(last.begin());
-            last.push_back(push);
-        });
-        if (!last.empty()) writer_.hold_puts(Level::node, peer, last);
-    }
-
-    // Takes these `all` chunks, behind `before` other puts of the peer.
-    class InOrder {
-    public:
-        InOrder(PlanWriter& writer, int peer, std::uint32_t before, std::uint32_t all)
-            : writer_(writer), peer_(peer), before_(before), all_(all)
-        {
-        }
-        // The operation behind which the next chunk is there.
-        std::uint32_t take()
-        {
-            taken_++;
-            const bool is_with_the_last = taken_ == all_ && all_ > 1;
-            if (!is_with_the_last)
-                arrived_ =
-                    writer_.await_data(Level::node, peer_, before_ + std::min(taken_ + 1, all_));
-            return arrived_;
-        }
-
-    private:
-        PlanWriter& writer_;
-        int peer_;
-        std::uint32_t before_, all_, taken_ = 0, arrived_ = 0;
-    };
-
     // Pushes what others carry to them, before all else.
     void hand_over()
     {
         routing_.for_each_handover(rank_, [&](const Handover& h) {
             if (h.owner != rank_) return;
-            put_in_order(h.carrier, [&](auto put) {
-                routing_.for_each_chunk(h.part, [&](Extent chunk) { put(chunk, true, {}); });
-            });
+            PutsInOrder row(writer_, h.carrier, window);
+            routing_.for_each_chunk(h.part, [&](Extent chunk) { row.put(chunk, true); });
+            row.end();
         });
     }
 
@@ -244,7 +207,7 @@ private:
     {
         routing_.for_each_handover(rank_, [&](const Handover& h) {
             if (h.carrier != rank_) return;
-            InOrder row(writer_, h.owner, 0, routing_.chunks(h.part));
+            ArrivalsInOrder row(writer_, h.owner, 0, routing_.chunks(h.part), window);
             routing_.for_each_chunk(h.part,
                                     [&](Extent chunk) { carry_chunk(h.owner, chunk, row.take()); });
         });
@@ -254,25 +217,20 @@ private:
     void go_round()
     {
         const int left = routing_.left_of(rank_), right = routing_.right_of(rank_);
-        put_in_order(right, [&](auto put) {
-            routing_.for_each_ring_chunk(rank_, [&](Extent chunk) { put(chunk, true, {}); });
-        });
+        PutsInOrder own(writer_, right, window);
+        routing_.for_each_ring_chunk(rank_, [&](Extent chunk) { own.put(chunk, true); });
+        own.end();
         copy_own_shard();
         std::uint32_t before = 0;
         for (int source = left; source != right; source = routing_.left_of(source)) {
             const std::uint32_t all = routing_.ring_chunks(source);
-            InOrder row(writer_, left, before, all);
+            ArrivalsInOrder arrivals(writer_, left, before, all, window);
             before += all;
-            const auto pass_on = [&](auto put) {
-                routing_.for_each_ring_chunk(
-                    source, [&](Extent chunk) { put(chunk, false, {row.take()}); });
-            };
             const bool ends_there = routing_.left_of(source) == right;
-            if (!ends_there) put_in_order(right, pass_on);
-            if (ends_there)
-                pass_on([&](Extent chunk, bool is_own, Dependencies after) {
-                    writer_.put(Level::node, right, chunk, is_own, std::move(after));
-                });
+            PutsInOrder row(writer_, right, ends_there ? PutsInOrder::no_window : window);
+            routing_.for_each_ring_chunk(
+                source, [&](Extent chunk) { row.put(chunk, false, {arrivals.take()}); });
+            row.end();
         }
         // Nobody passes on the last shard that comes from the left.
         if (routing_.ring_chunks(right) > 0)
