@@ -66,6 +66,17 @@ bool Equivalence::is_implied(const Op& op, std::uint32_t dependency) const
     return false;
 }
 
+// A put to a rank of the node waits for a put to another one. That rank is served first, and that
+// is all: their buffers and counts have nothing to do with each other.
+bool Equivalence::takes_its_turn(const Op& op, std::uint32_t dependency) const
+{
+    const auto is_put = [](const Op& o) {
+        return o.kind == Op::Kind::put && o.level == Level::node;
+    };
+    const Op& first = plan_.ops[dependency];
+    return is_put(op) && is_put(first) && first.peer != op.peer;
+}
+
 // A leader waits for more than its node's shards. More puts come in any case.
 bool Equivalence::is_high_enough(std::size_t i) const
 {

@@ -24,6 +24,8 @@ public:
     bool is_idle_wait(std::size_t i) const;
     // A dependency goes.
     bool is_implied(const Op& op, std::uint32_t dependency) const;
+    // The same, or becomes one on an earlier operation.
+    bool takes_its_turn(const Op& op, std::uint32_t dependency) const;
     // An await waits for one put more.
     bool is_high_enough(std::size_t i) const;
     // In a ring: those who do not write here may as well learn in the next call that this rank is in

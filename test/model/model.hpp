@@ -61,7 +61,7 @@ struct Call {
     bool eager = false;          // the network keeps puts that come before their call
     bool publish = false;        // the node does
     bool own_whole = false;
-    std::size_t spread = 0;   // the unit of handovers
+    SpreadCosts spread = {};
     std::vector<Plan> plans;  // by rank
 
     bool keeps_early(Level level) const { return level == Level::rail ? eager : publish; }

@@ -70,6 +70,7 @@ private:
         const auto after = plan_.dependencies_of(plan_.ops[i]);
         for (std::size_t d = 0; d < after.size(); d++) {
             if (equivalence_.is_implied(plan_.ops[i], after[d])) continue;
+            if (equivalence_.takes_its_turn(plan_.ops[i], after[d])) continue;
             edit("dependency removed", i, [&](Draft& draft) {
                 auto& left = draft.at(i).after;
                 left.erase(left.begin() + static_cast<std::ptrdiff_t>(d));
@@ -94,6 +95,7 @@ private:
         for (const std::uint32_t on : plan_.dependencies_of(plan_.ops[i])) {
             const auto before = plan_.dependencies_of(plan_.ops[on]);
             if (before.empty()) continue;  // the same as a removed dependency
+            if (equivalence_.takes_its_turn(plan_.ops[i], on)) continue;
             edit("dependency one step too early", i, [&](Draft& draft) {
                 auto& after = draft.at(i).after;
                 std::erase(after, on);

@@ -73,6 +73,14 @@ static std::string ranks_of(const std::vector<bool>& some)
     return out.empty() ? " none" : out;
 }
 
+static std::string text_of(const SpreadCosts& costs)
+{
+    std::string out;
+    for (const std::size_t cost : {costs.unit, costs.start, costs.put, costs.grain})
+        out += " " + std::to_string(cost);
+    return ", spread" + out + (costs.by_cores ? " by cores" : "");
+}
+
 std::string judge(const Topology& topology, const std::vector<Call>& calls,
                   const Schedule& schedule)
 {
@@ -82,7 +90,7 @@ std::string judge(const Topology& topology, const std::vector<Call>& calls,
     std::string out = "nodes of ranks " + describe(topology) + ": " + verdict.text();
     for (const Call& call : calls) {
         out += std::string("; ") + to_string(call.route);
-        out += ", chunk " + std::to_string(call.chunk) + ", spread " + std::to_string(call.spread) +
+        out += ", chunk " + std::to_string(call.chunk) + text_of(call.spread) +
                (call.publish ? ", publish" : "") +
                (call.own_whole ? ", own shards whole, shards" : ", shards");
         for (const Extent s : call.shards) {

@@ -21,6 +21,21 @@ using namespace hier::model;
 constexpr std::size_t chunk = 3;
 constexpr std::array<std::size_t, 6> sizes = {0, 1, chunk - 1, chunk, chunk + 1, 3 * chunk + 1};
 
+// Of a node of ranks whose puts take no time, and of one whose puts take long. The first lets
+// carriers pass on parts of a large shard, the second takes a ring.
+constexpr SpreadCosts carriers{.unit = 1, .start = 1, .put = 0, .grain = 1, .by_cores = false};
+constexpr SpreadCosts ring{.unit = 1, .start = 1, .put = 50, .grain = 1, .by_cores = false};
+
+SpreadCosts any_costs(std::mt19937& random)
+{
+    SpreadCosts costs = random() % 2 == 0 ? carriers : ring;
+    costs.unit = 1 + random() % 3;
+    costs.start = random() % 3;
+    costs.grain = 1 + random() % 3;
+    costs.by_cores = random() % 2 == 0;
+    return costs;
+}
+
 // A call. The properties that the test does not fix are random.
 Call any_call(const Topology& topology, std::mt19937& random)
 {
@@ -35,7 +50,7 @@ Call any_call(const Topology& topology, std::mt19937& random)
     call.publish = random() % 2 == 0;
     call.own_whole = random() % 2 == 0;
     const bool may_spread = !call.eager && !call.publish && call.route != Route::bundles;
-    if (may_spread) call.spread = random() % 4;
+    if (may_spread && random() % 4 > 0) call.spread = any_costs(random);
     return planned(topology, std::move(call));
 }
 
@@ -74,7 +89,7 @@ Call spread_call(const Topology& topology, Route route, const std::vector<bool>&
     call.in_place = some_of(topology.size(), random);
     call.bounce = bounce;
     call.own_whole = random() % 2 == 0;
-    call.spread = 1 + random() % 2;
+    call.spread = any_costs(random);
     return planned(topology, std::move(call));
 }
 
@@ -265,7 +280,7 @@ void hunt_with_an_empty_shard(Hunt& hunt, const std::vector<int>& cut)
 }
 
 // Handovers: the order of an owner's pushes, and what its carrier waits for.
-void hunt_with_handovers(Hunt& hunt, const std::vector<int>& cut)
+void hunt_with_handovers(Hunt& hunt, const std::vector<int>& cut, const SpreadCosts& costs)
 {
     const Topology topology(nodes_of_sizes(cut));
     const auto n = static_cast<std::size_t>(topology.size());
@@ -278,7 +293,7 @@ void hunt_with_handovers(Hunt& hunt, const std::vector<int>& cut)
     }
     call.in_place.assign(n, true);
     call.bounce.assign(n, false);
-    call.spread = 1;
+    call.spread = costs;
     hunt.all(topology, planned(topology, std::move(call)));
 }
 
@@ -305,7 +320,8 @@ Hunt hunt_everywhere()
     }
     for (const auto& cut : {std::vector<int>{4}, {2, 2}}) {
         hunt_with_an_empty_shard(hunt, cut);
-        hunt_with_handovers(hunt, cut);
+        hunt_with_handovers(hunt, cut, carriers);
+        hunt_with_handovers(hunt, cut, ring);
     }
     return hunt;
 }

@@ -73,7 +73,7 @@ Plan plan_of(const Topology& topology, int rank, const Call& call)
                            .publish = call.publish,
                            .own_whole = call.own_whole,
                            .copy_whole = call.own_whole,
-                           .spread = {.unit = call.spread, .start = call.spread}});
+                           .spread = call.spread});
 }
 
 Call planned(const Topology& topology, Call call)

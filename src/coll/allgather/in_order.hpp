@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Chunks that go from one rank of a node to another, which passes them on.
 //
-// A receiver on a node knows only how many puts have come. Copies may end in another order than they
-// began. So a rank lets a window of puts be on their way. A chunk is there when all later ones of its
-// window have come too, or all chunks have.
+// A receiver on a node knows only how many puts have come. Copies may end in another order than
+// they began. So a rank lets a window of puts be on their way. A chunk is there when all later ones
+// of its window have come too, or all chunks have.
 //
 //     window 2    puts   1 2 | 3 waits for 1 | 4 waits for 1, 2 | 5 waits for 2, 3
 //                 takes  1 behind put 2, 2 behind put 3, ..., the last two behind the last put

@@ -46,9 +46,9 @@
 // empty shard sends a word in place of data (enter), and the others wait for the word
 // (await_entered).
 //
-// Shards of different sizes (spread.hpp). On several nodes a rank with a large shard hands parts of it
-// over to ranks of its node, which put and push them in its place. On a single node the shards go
-// round a ring of all ranks.
+// Shards of different sizes (spread.hpp). A rank with a large shard hands parts of it over to ranks
+// of its node, which put and push them in its place. Or the shards of a single node go round a ring
+// of all ranks.
 //
 // Source of the algorithm: the two-level allgather of Traeff, Ripke, Siebert et al. with one leader
 // per local rank (multi-leader / multi-rail), pipelined by chunk.
@@ -107,8 +107,6 @@ public:
 
 private:
     using Dependencies = PlanWriter::Dependencies;
-    // Puts to a rank that passes them on, which may be on their way at a time.
-    static constexpr std::size_t window = 2;
 
     void move_shards()
     {
@@ -191,14 +189,20 @@ private:
         });
     }
 
+    // Puts to a rank that passes them on, which may be on their way at a time. A core's puts are
+    // over when they return.
+    std::size_t window() const { return shape_.spread.by_cores ? 1 : 2; }
+
     // Pushes what others carry to them, before all else.
     void hand_over()
     {
         routing_.for_each_handover(rank_, [&](const Handover& h) {
             if (h.owner != rank_) return;
-            PutsInOrder row(writer_, h.carrier, window);
-            routing_.for_each_chunk(h.part, [&](Extent chunk) { row.put(chunk, true); });
+            PutsInOrder row(writer_, h.carrier, window());
+            routing_.for_each_part_chunk(
+                h.part, [&](Extent chunk) { handed_over_ = {row.put(chunk, true)}; });
             row.end();
+            last_carrier_ = h.carrier;
         });
     }
 
@@ -207,9 +211,9 @@ private:
     {
         routing_.for_each_handover(rank_, [&](const Handover& h) {
             if (h.carrier != rank_) return;
-            ArrivalsInOrder row(writer_, h.owner, 0, routing_.chunks(h.part), window);
-            routing_.for_each_chunk(h.part,
-                                    [&](Extent chunk) { carry_chunk(h.owner, chunk, row.take()); });
+            ArrivalsInOrder row(writer_, h.owner, 0, routing_.part_chunks(h.part), window());
+            routing_.for_each_part_chunk(
+                h.part, [&](Extent chunk) { carry_chunk(h.owner, chunk, row.take()); });
         });
     }
 
@@ -217,17 +221,18 @@ private:
     void go_round()
     {
         const int left = routing_.left_of(rank_), right = routing_.right_of(rank_);
-        PutsInOrder own(writer_, right, window);
-        routing_.for_each_ring_chunk(rank_, [&](Extent chunk) { own.put(chunk, true); });
+        PutsInOrder own(writer_, right, window());
+        routing_.for_each_ring_chunk(rank_,
+                                     [&](Extent chunk) { handed_over_ = {own.put(chunk, true)}; });
         own.end();
         copy_own_shard();
         std::uint32_t before = 0;
         for (int source = left; source != right; source = routing_.left_of(source)) {
             const std::uint32_t all = routing_.ring_chunks(source);
-            ArrivalsInOrder arrivals(writer_, left, before, all, window);
+            ArrivalsInOrder arrivals(writer_, left, before, all, window());
             before += all;
             const bool ends_there = routing_.left_of(source) == right;
-            PutsInOrder row(writer_, right, ends_there ? PutsInOrder::no_window : window);
+            PutsInOrder row(writer_, right, ends_there ? PutsInOrder::no_window : window());
             routing_.for_each_ring_chunk(
                 source, [&](Extent chunk) { row.put(chunk, false, {arrivals.take()}); });
             row.end();
@@ -255,7 +260,10 @@ private:
         std::map<int, Dependencies> pushes;  // by target: a leader, or all ranks of the node
         routing_.for_each_own_push(rank_, [&](Extent chunk) {
             routing_.for_each_node_target(rank_, [&](int target) {
-                const std::uint32_t push = writer_.put(Level::node, target, chunk, true);
+                // Later puts to a carrier wait for what it carries in any case.
+                const bool waits = target != last_carrier_;
+                const std::uint32_t push = writer_.put(Level::node, target, chunk, true,
+                                                       waits ? pushed_first() : Dependencies());
                 if (bundles() && routing_.reaches_a_leader(rank_, target))
                     pushes[target].push_back(push);
             });
@@ -267,10 +275,15 @@ private:
     void copy_own_shard()
     {
         if (shape_.in_place) return;
+        // A core first sends what others wait for. Copy engines do both at a time.
+        const Dependencies after = shape_.copy_whole ? Dependencies() : pushed_first();
         routing_.for_each_own_copy(rank_, [&](Extent chunk) {
-            own_copies_.push_back(writer_.copy(Place::send, Place::receive, chunk));
+            own_copies_.push_back(writer_.copy(Place::send, Place::receive, chunk, after));
         });
     }
+
+    // On a single node: the last of the puts for which ranks wait that pass them on.
+    Dependencies pushed_first() const { return topo_.nodes() == 1 ? handed_over_ : Dependencies(); }
 
     // A leader puts the bundle of its own node.
     void put_bundles()
@@ -360,6 +373,8 @@ private:
     PlanWriter writer_;
     std::map<int, std::uint32_t> last_rail_put_;  // by peer
     Dependencies own_copies_;
+    Dependencies handed_over_;  // the last such put
+    int last_carrier_ = -1;     // gets it
 };
 
 }  // namespace

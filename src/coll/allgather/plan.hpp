@@ -16,6 +16,12 @@ namespace hier {
 struct SpreadCosts {
     std::size_t unit = 0;   // 10 us; ranks hand over multiples of it. 0: shards are not spread
     std::size_t start = 0;  // of a copy that waits for another one
+    // On a single node.
+    std::size_t put = 0;    // of a rank, for each of its puts
+    std::size_t grain = 1;  // ranks hand over multiples of so many bytes
+    // Cores copy. Then a put is over when it returns, and a rank has to copy its own shard. Some 8
+    // of them use up the memory's rate.
+    bool by_cores = false;
 };
 
 struct AllgatherShape {

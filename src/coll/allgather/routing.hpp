@@ -33,6 +33,13 @@ public:
     {
         for (const Handover& h : spread_.handovers(topo_.node_of(rank))) f(h);
     }
+    // The puts that bring such a part to its carrier, or from there to another rank. On a single
+    // node that is one.
+    std::uint32_t part_chunks(Extent part) const { return cuts(part, part_chunk(part)); }
+    template <class F> void for_each_part_chunk(Extent part, F f) const
+    {
+        for_each_cut(part, part_chunk(part), f);
+    }
     // Do the shards of the only node go round a ring?
     bool is_ring() const { return spread_.ring_chunk() > 0; }
     int right_of(int rank) const { return in_ring(rank, 1); }
@@ -67,7 +74,7 @@ public:
         for_each_handover(rank, [&](const Handover& h) {
             const bool is_to_carrier = h.owner == rank && h.carrier == peer;
             const bool is_by_carrier = h.carrier == rank && h.owner != peer;
-            if (is_to_carrier || is_by_carrier) count += chunks(h.part);
+            if (is_to_carrier || is_by_carrier) count += part_chunks(h.part);
         });
         return count;
     }
@@ -154,6 +161,10 @@ private:
         const auto ranks = topo_.ranks_on(topo_.node_of(rank));
         const int local = topo_.local_of(rank) + steps;
         return ranks[static_cast<std::size_t>(local) % ranks.size()];
+    }
+    std::size_t part_chunk(Extent part) const
+    {
+        return topo_.nodes() == 1 ? part.length : shape_.chunk;
     }
     std::size_t own_push(int rank) const
     {

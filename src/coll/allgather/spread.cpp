@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace hier {
 namespace {
@@ -24,32 +25,51 @@ struct Sizes {
     }
 };
 
-// Bytes that move in the time of a ring: those of a rank, the starts of its chunks, and the hops of
-// the last chunk.
-std::size_t ring_bytes(const Sizes& sizes, std::size_t hops, std::size_t start, std::size_t chunk)
+// In bytes that move meanwhile.
+class WaysOnNode {
+public:
+    WaysOnNode(const Sizes& sizes, std::size_t ranks, const SpreadCosts& costs)
+        : sizes_(sizes), costs_(costs), peers_(ranks - 1), ring_chunk_(best_chunk())
+    {
+    }
+    std::size_t ring_chunk() const { return ring_chunk_; }
+
+    // The rank with the largest shard pushes it to all others.
+    std::size_t plain() const { return peers_ * (sizes_.largest + costs_.put) + copied(); }
+    // The bytes of a rank, the starts of chunks that have to be waited for, and the hops of the
+    // last chunk. Meanwhile its owner can copy its shard.
+    std::size_t ring() const
+    {
+        const std::size_t starts = sizes_.largest / ring_chunk_ * costs_.start;
+        const std::size_t tail = (peers_ - 1) * (ring_chunk_ + costs_.start);
+        return sizes_.all - sizes_.least + starts + std::max(tail, copied());
+    }
+
+private:
+    // Makes starts and hops together least.
+    std::size_t best_chunk() const
+    {
+        const double root =
+            std::sqrt(static_cast<double>(sizes_.largest) * static_cast<double>(costs_.start) /
+                      static_cast<double>(peers_ - 1));
+        return std::max(costs_.unit, static_cast<std::size_t>(root));
+    }
+    std::size_t copied() const { return costs_.by_cores ? sizes_.largest : 0; }
+
+    const Sizes& sizes_;
+    const SpreadCosts& costs_;
+    std::size_t peers_, ring_chunk_;
+};
+
+// If ranks push shards that differ, they meet at their receivers. That was seen to cost up to a
+// fifth.
+std::size_t meeting(std::size_t time, const Sizes& pushed)
 {
-    return sizes.all - sizes.least + sizes.all / chunk * start + hops * (chunk + start);
+    return std::min(time / 5, pushed.largest - pushed.least);
 }
 
-// Makes starts and hops together least.
-std::size_t best_chunk(const Sizes& sizes, std::size_t hops, const SpreadCosts& costs)
-{
-    const double root = std::sqrt(static_cast<double>(sizes.largest) *
-                                  static_cast<double>(costs.start) / static_cast<double>(hops));
-    return std::max(costs.unit, static_cast<std::size_t>(root));
-}
-
-// 0: the other way is faster. There the rank with the largest shard pushes it to all others. If
-// shards differ, ranks meet at their receivers, which was seen to cost up to a fifth.
-std::size_t ring_chunk_for(const Sizes& sizes, std::size_t ranks, const SpreadCosts& costs)
-{
-    if (ranks < 3) return 0;
-    const std::size_t direct = sizes.largest * (ranks - 1);
-    const std::size_t chunk = best_chunk(sizes, ranks - 2, costs);
-    const std::size_t ring = ring_bytes(sizes, ranks - 2, costs.start, chunk);
-    const std::size_t meeting = std::min(direct / 5, sizes.largest - sizes.least);
-    return ring <= direct + meeting ? chunk : 0;
-}
+// Carriers should save an eighth. What they cost is known less well.
+bool are_worth_it(std::size_t carriers, std::size_t other) { return carriers / 8 * 9 <= other; }
 
 }  // namespace
 
@@ -59,12 +79,33 @@ AllgatherSpread::AllgatherSpread(const Topology& topology, std::span<const Exten
 {
     if (costs.unit == 0) return;
     if (topology.nodes() == 1) {
-        const auto ranks = topology.ranks_on(0);
-        ring_chunk_ = ring_chunk_for(Sizes(kept_, ranks), ranks.size(), costs);
+        spread_on_node(topology.ranks_on(0), costs);
         return;
     }
     handovers_.resize(static_cast<std::size_t>(topology.nodes()));
     for (int node = 0; node < topology.nodes(); node++) hand_over(topology, node, costs.unit);
+}
+
+void AllgatherSpread::spread_on_node(std::span<const int> ranks, const SpreadCosts& costs)
+{
+    if (ranks.size() < 3) return;
+    const Sizes sizes(kept_, ranks);
+    const WaysOnNode ways(sizes, ranks.size(), costs);
+    const std::size_t plain = ways.plain() + meeting(ways.plain(), sizes);
+    const bool is_ring = ways.ring() <= plain;
+    if (is_ring) ring_chunk_ = ways.ring_chunk();
+
+    std::vector<Extent> kept = kept_;
+    Carriage carriage = carry_on_node(ranks, kept, costs);
+    if (carriage.handovers.empty()) return;
+    // Parts of one shard are pushed in an order in which few of them meet. Those of other shards
+    // meet them. Two copy engines that do so get half the rate each.
+    const std::size_t others = sizes.all - sizes.largest;
+    const std::size_t met = costs.by_cores ? std::min(carriage.time / 5, others) : others;
+    if (!are_worth_it(carriage.time + met, is_ring ? ways.ring() : plain)) return;
+    ring_chunk_ = 0;
+    kept_ = std::move(kept);
+    handovers_.push_back(std::move(carriage.handovers));
 }
 
 // Every rank should send the average.

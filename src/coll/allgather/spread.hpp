@@ -11,9 +11,20 @@
 //     r2 |######      #####
 //     r3 |########    #####
 //
-// On a single node all shards go round a ring. A rank sends what it has received from the rank on
-// its left to the one on its right. So each rank sends and receives each byte once, whoever owns it,
-// and takes from one rank at a time. Ranks that meet at a receiver would delay each other.
+// On a single node there are three ways. Costs decide, which are equal on all ranks.
+//
+//     plain       each rank pushes its shard to all others
+//     carriers    ranks with small shards pass on parts of large ones (carriers.hpp)
+//     ring        all shards go round a ring of all ranks
+//
+// In a ring a rank sends what it has received from the rank on its left to the one on its right. So
+// each rank sends and receives each byte once, whoever owns it, and takes from one rank at a time.
+// Ranks that meet at a receiver would delay each other.
+//
+//     P ranks, one has S bytes    a rank sends up to    hops    good for
+//     plain                       (P-1) S               1       shards of about the same size
+//     carriers                    S to 2 S              2       one large shard, up to some MiB
+//     ring                        S                     P-1     larger ones
 //
 // Source: the ring allgather (Thakur, Rabenseifner, Gropp: Optimization of Collective Communication
 // Operations in MPICH, 2005), pipelined by chunk.
@@ -23,17 +34,12 @@
 #include <span>
 #include <vector>
 
+#include "coll/allgather/carriers.hpp"
 #include "coll/allgather/plan.hpp"
 #include "hier/plan.hpp"
 #include "hier/topology.hpp"
 
 namespace hier {
-
-// A part of a shard that another rank of the owner's node carries.
-struct Handover {
-    int owner, carrier;
-    Extent part;  // by its home
-};
 
 class AllgatherSpread {
 public:
@@ -41,7 +47,7 @@ public:
                     const SpreadCosts& costs);
 
     Extent kept(int rank) const { return kept_[static_cast<std::size_t>(rank)]; }
-    // Those of a node. An owner has one at most for each carrier.
+    // Those of a node. An owner has one at most for each carrier, and no part to carry.
     std::span<const Handover> handovers(int node) const
     {
         const auto n = static_cast<std::size_t>(node);
@@ -52,6 +58,7 @@ public:
     std::size_t ring_chunk() const { return ring_chunk_; }
 
 private:
+    void spread_on_node(std::span<const int> ranks, const SpreadCosts& costs);
     void hand_over(const Topology& topology, int node, std::size_t unit);
 
     std::vector<Extent> kept_;                      // by rank

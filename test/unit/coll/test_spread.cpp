@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which shards are spread, and that every byte of them has one carrier.
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "coll/allgather/spread.hpp"
@@ -13,6 +15,10 @@ using namespace hier;
 constexpr std::size_t mib = 1 << 20;
 // Copy engines at 400 GB/s.
 constexpr SpreadCosts engines{.unit = 4 * mib, .start = 6 * mib};
+
+// Cores at 10 GB/s.
+constexpr SpreadCosts cores{
+    .unit = 96 << 10, .start = 100 << 10, .put = 15 << 10, .grain = 4096, .by_cores = true};
 
 Topology nodes_of(std::initializer_list<int> sizes)
 {
@@ -85,6 +91,107 @@ void test_handovers(void**)
     assert_true(spread.kept(3) == shards[3] && spread.kept(4) == shards[4]);
 }
 
+std::vector<std::size_t> one_of(std::size_t ranks, std::size_t bytes)
+{
+    std::vector<std::size_t> lengths(ranks);
+    lengths[1] = bytes;
+    return lengths;
+}
+
+std::vector<std::size_t> growing(std::size_t ranks, std::size_t bytes)
+{
+    std::vector<std::size_t> lengths;
+    for (std::size_t r = 1; r <= ranks; r++)
+        lengths.push_back(2 * bytes * r / (ranks * (ranks + 1)));
+    return lengths;
+}
+
+enum class Way { plain, carriers, ring };
+
+Way way_of(const std::vector<std::size_t>& lengths, const SpreadCosts& costs)
+{
+    const Topology node = nodes_of({static_cast<int>(lengths.size())});
+    const AllgatherSpread spread(node, shards_of(lengths), costs);
+    return spread.ring_chunk() > 0        ? Way::ring
+           : !spread.handovers(0).empty() ? Way::carriers
+                                          : Way::plain;
+}
+
+void test_way_on_a_node(void**)
+{
+    constexpr std::size_t kib = 1 << 10;
+    assert_true(way_of(one_of(16, 4 * kib), cores) == Way::plain);
+    assert_true(way_of(one_of(16, 64 * kib), cores) == Way::carriers);
+    assert_true(way_of(one_of(16, mib), cores) == Way::carriers);
+    assert_true(way_of(one_of(16, 256 * mib), cores) == Way::ring);
+    assert_true(way_of(growing(16, 256 * mib), cores) == Way::ring);
+    constexpr SpreadCosts gpus{
+        .unit = 4 * mib, .start = 6 * mib, .put = 200 * kib, .grain = 4096, .by_cores = false};
+    assert_true(way_of(one_of(4, 4 * mib), gpus) == Way::plain);
+    assert_true(way_of(one_of(4, 16 * mib), gpus) == Way::carriers);
+    assert_true(way_of(one_of(4, 64 * mib), gpus) == Way::carriers);
+    assert_true(way_of(one_of(4, 4096 * mib), gpus) == Way::ring);
+    for (const std::size_t ranks : {2u, 3u, 16u}) {
+        const std::vector<std::size_t> equal(ranks, mib);
+        assert_true(way_of(equal, cores) == Way::plain);
+        assert_true(way_of(equal, gpus) == Way::plain);
+    }
+}
+
+// The bytes that each rank of a node sends, or a reason why a byte has not one sender.
+std::string bytes_sent(const std::vector<std::size_t>& lengths, const AllgatherSpread& spread,
+                       std::vector<std::size_t>& sent)
+{
+    const std::size_t peers = lengths.size() - 1;
+    const auto shards = shards_of(lengths);
+    sent.assign(lengths.size(), 0);
+    std::vector<std::size_t> ends;
+    for (std::size_t r = 0; r < lengths.size(); r++) {
+        const Extent kept = spread.kept(static_cast<int>(r));
+        if (kept.offset != shards[r].offset) return "the first bytes are not kept";
+        ends.push_back(kept.offset + kept.length);
+        sent[r] = peers * kept.length;
+    }
+    for (const Handover& h : spread.handovers(0)) {
+        const auto owner = static_cast<std::size_t>(h.owner);
+        const auto carrier = static_cast<std::size_t>(h.carrier);
+        if (h.part.offset != ends[owner]) return "a gap before a part";
+        if (h.part.length == 0) return "an empty part";
+        if (spread.kept(h.carrier).length < lengths[carrier]) return "an owner that carries";
+        ends[owner] += h.part.length;
+        sent[owner] += h.part.length;
+        sent[carrier] += (peers - 1) * h.part.length;
+    }
+    for (std::size_t r = 0; r < lengths.size(); r++)
+        if (ends[r] != shards[r].offset + lengths[r]) return "bytes that nobody sends";
+    return "";
+}
+
+const char* carriers_share_the_work()
+{
+    std::vector<std::size_t> among_small(16, 8 << 10), two(16);
+    among_small[7] = mib;
+    two[3] = two[12] = mib;
+    const std::vector<std::vector<std::size_t>> calls = {
+        one_of(16, 64 << 10),   one_of(16, mib), one_of(4, mib / 2),
+        one_of(5, mib / 4 + 1), among_small,     two};
+    for (const auto& lengths : calls) {
+        const Topology node = nodes_of({static_cast<int>(lengths.size())});
+        const AllgatherSpread spread(node, shards_of(lengths), cores);
+        if (spread.handovers(0).empty()) return "nothing is handed over";
+        std::vector<std::size_t> sent;
+        const std::string why = bytes_sent(lengths, spread, sent);
+        if (!why.empty()) return hier::test::keep(why);
+        const std::size_t plain =
+            (lengths.size() - 1) * *std::max_element(lengths.begin(), lengths.end());
+        for (const std::size_t bytes : sent)
+            if (bytes > plain / 4 * 3) return "a rank that sends too much";
+    }
+    return nullptr;
+}
+
+void test_carriers(void**) { hier::test::expect_no_reason(carriers_share_the_work()); }
+
 void test_nothing_is_spread(void**)
 {
     const auto shards = shards_of({100 * mib, 0, 0, 0});
@@ -101,6 +208,8 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_handovers),
+        cmocka_unit_test(test_way_on_a_node),
+        cmocka_unit_test(test_carriers),
         cmocka_unit_test(test_nothing_is_spread),
     };
     return hier::test::run_cases(argc, argv, "spread", tests);
