@@ -37,7 +37,8 @@ public:
         level_ = std::max(level_, handed + spreading(part_));
         deal();
         for (std::size_t i = 0; i < ranks_.size(); i++) note(time_of(i));
-        note(least_time());
+        note(all_ - least_);
+        note(time_in_memory(all_, ranks_.size(), costs_));
         return std::move(out_);
     }
 
@@ -46,14 +47,6 @@ private:
     void note(std::size_t time) { out_.time = std::max(out_.time, time); }
     // A carrier's pushes of so many bytes.
     std::size_t spreading(std::size_t bytes) const { return (peers_ - 1) * (bytes + costs_.put); }
-
-    // No way is faster.
-    std::size_t least_time() const
-    {
-        constexpr std::size_t busy_cores = 8;
-        const std::size_t received = all_ - least_;
-        return costs_.by_cores ? std::max(received, all_ * ranks_.size() / busy_cores) : received;
-    }
 
     // What an owner keeps. It sends and copies no more than the level allows.
     std::size_t kept_of(std::size_t bytes) const
@@ -151,6 +144,12 @@ private:
 };
 
 }  // namespace
+
+std::size_t time_in_memory(std::size_t bytes, std::size_t ranks, const SpreadCosts& costs)
+{
+    constexpr std::size_t busy_cores = 8;
+    return costs.by_cores ? bytes * ranks / busy_cores : 0;
+}
 
 Carriage carry_on_node(std::span<const int> ranks, std::vector<Extent>& kept,
                        const SpreadCosts& costs)

@@ -41,8 +41,12 @@ public:
     std::size_t ring() const
     {
         const std::size_t starts = sizes_.largest / ring_chunk_ * costs_.start;
-        const std::size_t tail = (peers_ - 1) * (ring_chunk_ + costs_.start);
-        return sizes_.all - sizes_.least + starts + std::max(tail, copied());
+        return sizes_.all - sizes_.least + starts + std::max(tail(), copied());
+    }
+    // The same, if the node's memory is the limit, as it is for carriers.
+    std::size_t ring_in_memory() const
+    {
+        return std::max(ring(), time_in_memory(sizes_.all, peers_ + 1, costs_) + tail());
     }
 
 private:
@@ -54,6 +58,7 @@ private:
                       static_cast<double>(peers_ - 1));
         return std::max(costs_.unit, static_cast<std::size_t>(root));
     }
+    std::size_t tail() const { return (peers_ - 1) * (ring_chunk_ + costs_.start); }
     std::size_t copied() const { return costs_.by_cores ? sizes_.largest : 0; }
 
     const Sizes& sizes_;
@@ -102,7 +107,7 @@ void AllgatherSpread::spread_on_node(std::span<const int> ranks, const SpreadCos
     // meet them. Two copy engines that do so get half the rate each.
     const std::size_t others = sizes.all - sizes.largest;
     const std::size_t met = costs.by_cores ? std::min(carriage.time / 5, others) : others;
-    if (!are_worth_it(carriage.time + met, is_ring ? ways.ring() : plain)) return;
+    if (!are_worth_it(carriage.time + met, is_ring ? ways.ring_in_memory() : plain)) return;
     ring_chunk_ = 0;
     kept_ = std::move(kept);
     handovers_.push_back(std::move(carriage.handovers));
