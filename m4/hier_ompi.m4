@@ -15,6 +15,7 @@ AC_DEFUN([HIER_OMPI], [
     HIER_OMPI_WRAPPER
     HIER_OMPI_FLAGS
     HIER_OMPI_HEADERS
+    HIER_MPI_LARGE_COUNTS
     HIER_OMPI_COMPONENT_DIR
     HIER_INSTALL_DIR
 ])
@@ -71,13 +72,14 @@ AC_DEFUN([HIER_OMPI_FLAGS], [
 
 # HIER_OMPI_HEADERS
 # The internal headers compile and link, and which interface of the coll framework they define. Some include headers
-# that Open MPI does not install, and those of 5.0 include PMIx's.
+# that Open MPI does not install, and those of 5.0 and 6.0 include PMIx's. Where Open MPI has brought a PMIx along, another
+# one on this machine must not take its place.
 AC_DEFUN([HIER_OMPI_HEADERS], [
     hier_saved_CPPFLAGS=$CPPFLAGS
     hier_saved_LIBS=$LIBS
     LIBS="$OMPI_LIBS $LIBS"
     hier_pmix=`"${PKG_CONFIG:-pkg-config}" --cflags pmix 2>/dev/null | $SED 's/^-I/-isystem /; s/ -I/ -isystem /g'`
-    hier_missing="-idirafter `cd "$srcdir" && pwd`/ompi_coll_hier/not_installed $hier_pmix"
+    hier_missing="-idirafter `cd "$srcdir" && pwd`/ompi_coll_hier/not_installed"
     m4_define([hier_ompi_includes],
         [[#include "ompi_config.h"
           #include "mpi.h"
@@ -90,7 +92,7 @@ AC_DEFUN([HIER_OMPI_HEADERS], [
 
     AC_MSG_CHECKING([for the internal headers of Open MPI $hier_ompi_version])
     hier_ompi_headers=no
-    for hier_more in "" "$hier_missing"; do
+    for hier_more in "" "$hier_missing" "$hier_missing $hier_pmix"; do
         AS_IF([test $hier_ompi_headers = no],
             [CPPFLAGS="$hier_saved_CPPFLAGS $OMPI_CPPFLAGS $hier_more"
              AC_LINK_IFELSE([AC_LANG_PROGRAM([hier_ompi_includes],
@@ -99,17 +101,24 @@ AC_DEFUN([HIER_OMPI_HEADERS], [
                 [hier_ompi_headers=yes; OMPI_CPPFLAGS="$OMPI_CPPFLAGS $hier_more"])])
     done
     AC_MSG_RESULT([$hier_ompi_headers])
-    # 5.0's modex is PMIx itself, which Open MPI has brought along or found.
-    AC_LINK_IFELSE([AC_LANG_PROGRAM([hier_ompi_includes
+    # The modex of 5.0 and 6.0 is PMIx itself, which Open MPI has brought along or found.
+    hier_pmix_libs=no
+    for hier_more in "" -lpmix "`"${PKG_CONFIG:-pkg-config}" --libs pmix 2>/dev/null`"; do
+        AS_IF([test "$hier_pmix_libs" = no],
+            [LIBS="$OMPI_LIBS $hier_more $hier_saved_LIBS"
+             AC_LINK_IFELSE([AC_LANG_PROGRAM([hier_ompi_includes
 #if OMPI_MAJOR_VERSION > 4
 #include "opal/mca/pmix/pmix-internal.h"
 #endif
 ], [[
 #if OMPI_MAJOR_VERSION > 4
-          return PMIx_Commit();
+                      return PMIx_Commit();
 #endif
-    ]])],
-        [], [OMPI_LIBS="$OMPI_LIBS `"${PKG_CONFIG:-pkg-config}" --libs pmix 2>/dev/null || echo -lpmix`"])
+                ]])],
+                [hier_pmix_libs=$hier_more])])
+    done
+    AS_IF([test "$hier_pmix_libs" = no], [hier_pmix_libs=-lpmix])
+    OMPI_LIBS="$OMPI_LIBS $hier_pmix_libs"
     AS_IF([test $hier_ompi_headers = no],
         [AC_COMPILE_IFELSE([AC_LANG_SOURCE([[#include <pmix.h>]])], [hier_pmix_header=yes], [hier_pmix_header=no])
          AS_CASE([$hier_ompi_internal:$hier_ompi_version:$hier_pmix_header],
@@ -136,6 +145,24 @@ AC_DEFUN([HIER_OMPI_HEADERS], [
     AC_MSG_RESULT([${hier_ompi_coll_version:-unknown}])
     AS_IF([test -z "$hier_ompi_coll_version"],
         [AC_MSG_ERROR([Open MPI $hier_ompi_version ($MPICC) has a coll interface that is not known here: 4.1 (2_0_0), 5.0 (2_4_0) and 6.0 (3_0_0) are])])
+])
+
+# HIER_MPI_LARGE_COUNTS
+# MPI 4 has calls with counts of 64 bits. Tests make them where they are there.
+AC_DEFUN([HIER_MPI_LARGE_COUNTS], [
+    AC_MSG_CHECKING([for calls with counts of 64 bits])
+    hier_saved_CPPFLAGS=$CPPFLAGS
+    hier_saved_LIBS=$LIBS
+    CPPFLAGS="$CPPFLAGS $MPI_CPPFLAGS"
+    LIBS="$MPI_LIBS $LIBS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]],
+            [[return MPI_Allgather_c(0, 0, MPI_BYTE, 0, 0, MPI_BYTE, MPI_COMM_WORLD) +
+                     MPI_Allgatherv_init_c(0, 0, MPI_BYTE, 0, 0, 0, MPI_BYTE, MPI_COMM_WORLD, MPI_INFO_NULL, 0);]])],
+        [AC_MSG_RESULT([yes])
+         MPI_CPPFLAGS="$MPI_CPPFLAGS -DHIER_HAS_LARGE_COUNTS=1"],
+        [AC_MSG_RESULT([no])])
+    CPPFLAGS=$hier_saved_CPPFLAGS
+    LIBS=$hier_saved_LIBS
 ])
 
 # HIER_OMPI_COMPONENT_DIR

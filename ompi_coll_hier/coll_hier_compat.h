@@ -38,8 +38,8 @@ typedef int32_t hier_modex_size_t;
 typedef size_t hier_count_t;
 typedef ompi_count_array_t hier_counts_t;
 typedef ompi_disp_array_t hier_displacements_t;
-#define HIER_COUNT_AT(counts, i) ((size_t)ompi_count_array_get(counts, i))
-#define HIER_DISPLACEMENT_AT(displacements, i) ompi_disp_array_get(displacements, i)
+#define HIER_COUNT_AT(counts, i) ompi_count_array_get(counts, (size_t)(i))
+#define HIER_DISPLACEMENT_AT(displacements, i) ompi_disp_array_get(displacements, (size_t)(i))
 #elif defined(MCA_COLL_BASE_VERSION_2_4_0) /* 5.0 */
 #define HIER_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #define HIER_MODULE_INSTALLS 0

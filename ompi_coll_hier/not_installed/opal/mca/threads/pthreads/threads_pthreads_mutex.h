@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Open MPI 5.0 does not install its header of this name, which the headers that it does install
+/* Open MPI 5.0 and 6.0 do not install their header of this name, which the headers that they do install
  * include (configure takes this one only then). What those need of it: two types, which decide the
  * layout of a communicator, and what they call inline. */
 #ifndef HIER_THREADS_PTHREADS_MUTEX_H
