@@ -195,6 +195,14 @@ for shape in "2 0" "3 2"; do
     case_ "nonblocking-threads-$ranks-by-$size" ranks="$ranks" node_size="$size" -- nonblocking --expect hier --large 1 --threads 4
 done
 
+# Counts and displacements beyond an int. A block of 2^31 bytes is memory in a small part only, but takes seconds to copy.
+for shape in "2 0 default" "4 2 default" "3 1 all" "1 0 all"; do
+    read -r ranks size set <<<"$shape"
+    case_ "large-counts-$ranks-by-$size" set="$set" ranks="$ranks" node_size="$size" -- large_counts --expect hier --blocks 24
+done
+case_ large-counts-2-31 ranks=2 -- large_counts --expect hier --blocks 31
+case_ large-counts-2-31-apart set=all ranks=2 node_size=1 limit=300 -- large_counts --expect hier --blocks 31
+
 # Mixed calls of four threads on two communicators. The pool of staging memory would pass for a leak.
 kept="coll_hier_staging_kept 512k"
 for shape in "2 0" "4 2"; do

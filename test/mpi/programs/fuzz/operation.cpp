@@ -40,35 +40,51 @@ Operation::Types Operation::types() const
     return types;
 }
 
+int Operation::call_with_large_counts(Manner manner, const Types& type, MPI_Request* request)
+{
+    const Blocks& to = receive_->blocks();
+    large_ = {send_address(),
+              send_count(),
+              type.send,
+              receive_->address(),
+              {to.items.begin(), to.items.end()},
+              {to.displacements.begin(), to.displacements.end()},
+              type.receive};
+    if (collective_ == CountedCollective::allgather) large_.counts = {receive_->count()};
+    return call_large(collective_, manner, large_, comm_, request);
+}
+
+int Operation::call(Manner manner, const Types& type, MPI_Request* request)
+{
+    const Blocks& to = receive_->blocks();
+    const bool is_v = collective_ == CountedCollective::allgatherv;
+    switch (manner) {
+    case Manner::blocking:
+        return is_v ? MPI_Allgatherv(send_address(), send_count(), type.send, receive_->address(),
+                                     to.items.data(), to.displacements.data(), type.receive, comm_)
+                    : MPI_Allgather(send_address(), send_count(), type.send, receive_->address(),
+                                    receive_->count(), type.receive, comm_);
+    case Manner::nonblocking:
+        return is_v ? MPI_Iallgatherv(send_address(), send_count(), type.send, receive_->address(),
+                                      to.items.data(), to.displacements.data(), type.receive, comm_,
+                                      request)
+                    : MPI_Iallgather(send_address(), send_count(), type.send, receive_->address(),
+                                     receive_->count(), type.receive, comm_, request);
+    case Manner::persistent:
+        return is_v ? allgatherv_init(send_address(), send_count(), type.send, receive_->address(),
+                                      to.items.data(), to.displacements.data(), type.receive, comm_,
+                                      request)
+                    : allgather_init(send_address(), send_count(), type.send, receive_->address(),
+                                     receive_->count(), type.receive, comm_, request);
+    }
+    return MPI_ERR_OTHER;
+}
+
 int Operation::call(Manner manner, MPI_Request* request)
 {
     Types type = types();
-    const Blocks& to = receive_->blocks();
-    const bool is_v = collective_ == CountedCollective::allgatherv;
-    int status = MPI_SUCCESS;
-    switch (manner) {
-    case Manner::blocking:
-        status = is_v
-                     ? MPI_Allgatherv(send_address(), send_count(), type.send, receive_->address(),
-                                      to.items.data(), to.displacements.data(), type.receive, comm_)
-                     : MPI_Allgather(send_address(), send_count(), type.send, receive_->address(),
-                                     receive_->count(), type.receive, comm_);
-        break;
-    case Manner::nonblocking:
-        status = is_v ? MPI_Iallgatherv(send_address(), send_count(), type.send,
-                                        receive_->address(), to.items.data(),
-                                        to.displacements.data(), type.receive, comm_, request)
-                      : MPI_Iallgather(send_address(), send_count(), type.send, receive_->address(),
-                                       receive_->count(), type.receive, comm_, request);
-        break;
-    case Manner::persistent:
-        status = is_v ? allgatherv_init(send_address(), send_count(), type.send,
-                                        receive_->address(), to.items.data(),
-                                        to.displacements.data(), type.receive, comm_, request)
-                      : allgather_init(send_address(), send_count(), type.send, receive_->address(),
-                                       receive_->count(), type.receive, comm_, request);
-        break;
-    }
+    const int status = has_large_counts_now() ? call_with_large_counts(manner, type, request)
+                                              : call(manner, type, request);
     if (frees_types_) {
         if (send_) MPI_Type_free(&type.send);
         MPI_Type_free(&type.receive);
@@ -131,7 +147,8 @@ std::string Operation::text(Manner manner) const
     const std::string shape = *shape_ == '\0' ? "" : std::string(" (") + shape_ + ")";
     return counted_name(counted(collective_, manner)) + shape + " of " + sizes +
            (is_equal ? " bytes a rank on " : " bytes on ") + std::to_string(sizes_.size()) +
-           " ranks, " + (send_ ? send_->text() : "in place") + " to " + receive_->text();
+           " ranks, " + (send_ ? send_->text() : "in place") + " to " + receive_->text() +
+           (has_large_counts_now() ? ", with large counts" : "");
 }
 
 }  // namespace hier_test::fuzz

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include "test/mpi/lib/large_counts.hpp"
 #include "test/mpi/lib/support.hpp"
 #include "typed_buffer.hpp"
 
@@ -53,6 +54,10 @@ private:
         MPI_Datatype send, receive;
     };
     Types types() const;
+    // Equal on all ranks: every second size goes through the calls with 64-bit counts, if there are any.
+    bool has_large_counts_now() const { return has_large_counts && mix(total_bytes()) % 2 == 0; }
+    int call(Manner manner, const Types& type, MPI_Request* request);
+    int call_with_large_counts(Manner manner, const Types& type, MPI_Request* request);
     Content content_of(int rank) const
     {
         return Pattern(rank, pattern_).bytes(sizes_[static_cast<std::size_t>(rank)]);
@@ -66,6 +71,7 @@ private:
     std::vector<std::size_t> sizes_;
     std::unique_ptr<TypedBuffer> receive_;
     std::unique_ptr<TypedBuffer> send_;
+    LargeArguments large_{};  // of the last call
     int pattern_ = 0;
     const char* shape_ = "";
     int asked_root_ = -1;
