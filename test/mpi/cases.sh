@@ -200,7 +200,12 @@ for shape in "2 0 default" "4 2 default" "3 1 all" "1 0 all"; do
     read -r ranks size set <<<"$shape"
     case_ "large-counts-$ranks-by-$size" set="$set" ranks="$ranks" node_size="$size" -- large_counts --expect hier --blocks 24
 done
-case_ large-counts-2-31 ranks=2 -- large_counts --expect hier --blocks 31
+case_ large-counts-parts ranks=3 node_size=2 mca="coll_hier_staging_window 64k" -- large_counts --expect hier --blocks 24
+case_ large-counts-fallback ranks=3 node_size=2 mca="coll_hier_min_bytes 1000000000000" \
+    -- large_counts --expect fallback --blocks 24
+case_ large-counts-fallback-2-31 set=all ranks=2 limit=300 mca="coll_hier_min_bytes 1000000000000" \
+    -- large_counts --expect fallback --blocks 31
+case_ large-counts-2-31 ranks=2 limit=300 -- large_counts --expect hier --blocks 31
 case_ large-counts-2-31-apart set=all ranks=2 node_size=1 limit=300 -- large_counts --expect hier --blocks 31
 
 # Mixed calls of four threads on two communicators. The pool of staging memory would pass for a leak.
