@@ -35,10 +35,8 @@ struct Handover {
 };
 
 struct Carriage {
-    std::vector<Handover>
-        handovers;          // by owner, and of an owner in the order of their first chunks
-    std::size_t chunk = 0;  // of what is handed over
-    std::size_t time = 0;   // in bytes that move meanwhile
+    std::vector<Handover> handovers;  // by owner, and of an owner in the order of their puts
+    std::size_t time = 0;             // in bytes that move meanwhile
 };
 
 // What all bytes of a result take of the node's memory at all ranks. 0: copy engines do not use it.
