@@ -11,6 +11,13 @@ namespace {
 
 std::size_t quotient(std::size_t bytes, std::size_t by) { return (bytes + by - 1) / by; }
 
+// What all bytes of a result take of the node's memory at all ranks. 0: copy engines do not use it.
+std::size_t time_in_memory(std::size_t bytes, std::size_t ranks, const SpreadCosts& costs)
+{
+    constexpr std::size_t busy_cores = 8;
+    return costs.by_cores ? bytes * ranks / busy_cores : 0;
+}
+
 class CarriagePlanner {
 public:
     CarriagePlanner(std::span<const int> ranks, std::vector<Extent>& kept, const SpreadCosts& costs)
@@ -144,12 +151,6 @@ private:
 };
 
 }  // namespace
-
-std::size_t time_in_memory(std::size_t bytes, std::size_t ranks, const SpreadCosts& costs)
-{
-    constexpr std::size_t busy_cores = 8;
-    return costs.by_cores ? bytes * ranks / busy_cores : 0;
-}
 
 Carriage carry_on_node(std::span<const int> ranks, std::vector<Extent>& kept,
                        const SpreadCosts& costs)

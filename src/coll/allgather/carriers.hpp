@@ -39,9 +39,6 @@ struct Carriage {
     std::size_t time = 0;             // in bytes that move meanwhile
 };
 
-// What all bytes of a result take of the node's memory at all ranks. 0: copy engines do not use it.
-std::size_t time_in_memory(std::size_t bytes, std::size_t ranks, const SpreadCosts& costs);
-
 // Hands over so much that all ranks of the only node end at about the same time, and takes from
 // `kept` what is handed over. `kept`: the shards, by rank. `costs`: with a unit. Changes nothing
 // where shards are about as large.
