@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "bar.hpp"
 #include "hip_sim.h"
 
 namespace hip_sim {
@@ -56,6 +57,7 @@ bool is_used() { return used && !forked_after_use; }
 
 void enter()
 {
+    refresh_bar();
     if (!used) forbid_use_in_child();
     if (forked_after_use) give_up("used in the child of a fork, after the parent had used it");
 }

@@ -53,6 +53,7 @@ Bytes get(const void* from, std::size_t bytes);
 // The tests, by file.
 void test_hidden_memory(void**);
 void test_memory_that_the_cpu_can_reach(void**);
+void test_memory_behind_a_large_bar(void**);
 void test_attributes(void**);
 void test_unknown_memory(void**);
 void test_an_address_that_comes_back(void**);

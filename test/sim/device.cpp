@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdio>
 
+#include <cstring>
+
+#include "bar.hpp"
 #include "calls.hpp"
 
 namespace hip_sim {
@@ -46,13 +49,26 @@ hipError_t hipSetDevice(int device)
     });
 }
 
-hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int)
+hipError_t hipDeviceGetAttribute(int* value, hipDeviceAttribute_t attribute, int device)
 {
     return counted(broken, [&] {
-        if (attribute != hipDeviceAttributeMultiprocessorCount)
+        if (device < 0 || device >= options().devices) return hipErrorInvalidDevice;
+        switch (static_cast<int>(attribute)) {
+        case hipDeviceAttributeMultiprocessorCount:
+            *value = 120;
+            return hipSuccess;
+        case hipDeviceAttributeIsLargeBar:
+            *value = options().has_large_bar ? 1 : 0;
+            return hipSuccess;
+        case hipDeviceAttributeHdpMemFlushCntl: {  // the value is a pointer
+            std::uint32_t* const at =
+                options().has_flush_register ? flush_register(device) : nullptr;
+            std::memcpy(value, &at, sizeof at);
+            return hipSuccess;
+        }
+        default:
             give_up("the attribute %d of devices is not simulated", static_cast<int>(attribute));
-        *value = 120;
-        return hipSuccess;
+        }
     });
 }
 

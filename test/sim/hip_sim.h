@@ -31,6 +31,9 @@ uint64_t hip_sim_kernels(void);
 /* The bytes that all copies have moved between device memory and host memory. */
 uint64_t hip_sim_host_bytes(void);
 
+/* How often this process has written a flush register behind stores (HIP_SIM_LARGE_BAR=1). */
+uint64_t hip_sim_flushes(void);
+
 /* The copy of this number stops half-way, and its stream with it, until another number is given. 0:
  * no copy stops. Overrides HIP_SIM_HANG_ASYNC. */
 void hip_sim_hang_copy_at(uint64_t copy);

@@ -35,6 +35,10 @@ Options read()
     o.delay_us = static_cast<unsigned>(number("HIP_SIM_DELAY_US", 50, 10000000));
     o.seed = static_cast<unsigned>(number("HIP_SIM_SEED", 1, 1000000) * 4096 + (rank & 4095));
     o.hidden = number("HIP_SIM_HIDDEN", 1, 1) != 0;
+    const auto bar = number("HIP_SIM_LARGE_BAR", 0, 3);
+    o.has_large_bar = bar != 0;
+    o.needs_flush = bar % 2 != 0;
+    o.has_flush_register = bar == 1;
     o.version = static_cast<int>(number("HIP_SIM_VERSION", HIP_VERSION, INT32_MAX));
     o.reaches_all = number("HIP_SIM_XNACK", 0, 1) != 0;
     o.has_no_cu_kind = number("HIP_SIM_NOCU", 0, 1) != 0;

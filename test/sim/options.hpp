@@ -6,6 +6,8 @@
 //                            between the parts of a copy
 //   HIP_SIM_SEED=n           the seed of these delays (1), together with OMPI_COMM_WORLD_RANK
 //   HIP_SIM_HIDDEN=0         the CPU can reach device memory
+//   HIP_SIM_LARGE_BAR=1      the CPU reads and writes device memory; copy engines see its stores after a
+//                            flush (bar.hpp). 2: at once, and there is no register; 3: there is none all the same
 //   HIP_SIM_NOCU=1           hipMemcpyAsync takes hipMemcpyDeviceToDeviceNoCU, as from ROCm 6.1 on; from
 //                            HIP_SIM_VERSION 7.15 on such a copy to a peer does nothing
 //   HIP_SIM_XNACK=1          unknown memory passes for device memory, as up to ROCm 5.6 where devices
@@ -28,6 +30,9 @@ struct Options {
     unsigned delay_us = 50;
     unsigned seed = 1;
     bool hidden = true;
+    bool has_large_bar = false;
+    bool needs_flush = false;
+    bool has_flush_register = false;
     bool has_no_cu_kind = false;
     bool reaches_all = false;
     int version = 0;

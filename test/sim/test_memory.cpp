@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <bit>
+#include <cstring>
 
 #include "checks.hpp"
 
@@ -52,6 +53,34 @@ void test_memory_that_the_cpu_can_reach(void**)
         auto* const memory = device_memory(bytes);
         put(memory, pattern(bytes, 2));
         require(static_cast<unsigned char>(memory[99]) == pattern(bytes, 2)[99]);
+    }));
+}
+
+void test_memory_behind_a_large_bar(void**)
+{
+    expect_no_reason(run_alone({{"HIP_SIM_LARGE_BAR", "1"}}, [] {
+        auto* const memory = device_memory(bytes);
+        put(memory, pattern(bytes, 3));
+        require(Bytes(reinterpret_cast<unsigned char*>(memory),
+                      reinterpret_cast<unsigned char*>(memory) + bytes) == pattern(bytes, 3));
+        const Bytes before = get(memory + 99, 5000), stored = pattern(5000, 4);
+        std::memcpy(memory + 99, stored.data(), stored.size());
+        require(get(memory + 99, 5000) == before);
+        put(memory, Bytes(9, 7));  // beside stores that are not visible yet
+        volatile std::uint32_t* flush = nullptr;
+        gives(hipDeviceGetAttribute(reinterpret_cast<int*>(&flush),
+                                    hipDeviceAttributeHdpMemFlushCntl, 1));
+        require(static_cast<unsigned char>(memory[8]) == 7);
+        *flush = 1;  // of another device
+        require(get(memory + 99, 5000) != stored);
+        gives(hipDeviceGetAttribute(reinterpret_cast<int*>(&flush),
+                                    hipDeviceAttributeHdpMemFlushCntl, 0));
+        *flush = 1;
+        require(get(memory + 99, 5000) == stored && get(memory, 9) == Bytes(9, 7));
+        put(memory, pattern(bytes, 5));
+        require(static_cast<unsigned char>(memory[99]) == pattern(bytes, 5)[99]);
+        gives(hipFree(memory));
+        require(signal_of([&] { *reinterpret_cast<volatile char*>(memory) = 1; }) == SIGSEGV);
     }));
 }
 

@@ -13,6 +13,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_hidden_memory),
         cmocka_unit_test(test_memory_that_the_cpu_can_reach),
+        cmocka_unit_test(test_memory_behind_a_large_bar),
         cmocka_unit_test(test_attributes),
         cmocka_unit_test(test_unknown_memory),
         cmocka_unit_test(test_an_address_that_comes_back),

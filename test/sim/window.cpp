@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bar.hpp"
 #include "options.hpp"
 
 namespace hip_sim {
@@ -64,14 +65,18 @@ bool open_window(int fd, std::size_t bytes, Use use, Window& window)
     if (alias == MAP_FAILED) return false;
 
     void* address = kept_address(pages, use);
-    const int access = options().hidden ? PROT_NONE : PROT_READ | PROT_WRITE;
+    const bool is_open = !options().hidden || (options().has_large_bar && use == Use::allocation);
+    const bool is_by_bar = is_open && options().needs_flush;
+    const int access = !is_open ? PROT_NONE : is_by_bar ? PROT_READ : PROT_READ | PROT_WRITE;
+    const int sharing = is_by_bar ? MAP_PRIVATE : MAP_SHARED;
     const int fixed = address != nullptr ? MAP_FIXED : 0;
-    void* base = mmap(address, pages, access, MAP_SHARED | fixed, fd, 0);
+    void* base = mmap(address, pages, access, sharing | fixed, fd, 0);
     if (base == MAP_FAILED) {
         if (address != nullptr) keep_address(address, pages, use);
         munmap(alias, pages);
         return false;
     }
+    if (is_by_bar) open_bar(static_cast<std::byte*>(base), static_cast<std::byte*>(alias), pages);
     window = {static_cast<std::byte*>(base), static_cast<std::byte*>(alias)};
     return true;
 }
@@ -79,6 +84,7 @@ bool open_window(int fd, std::size_t bytes, Use use, Window& window)
 void close_window(const Window& window, std::size_t bytes, Use use)
 {
     const std::size_t pages = whole_pages(bytes);
+    if (options().needs_flush) close_bar(window.base);
     munmap(window.alias, pages);
     keep_address(window.base, pages, use);
 }
