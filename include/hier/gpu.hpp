@@ -38,6 +38,13 @@ enum class RdmaFlush : std::uint8_t {
     by_read,     // the NIC has to read from that memory
 };
 
+// May the CPU load from a device's memory and store to it? What it stores, the device sees for sure
+// after a store to `flush`.
+struct CpuReach {
+    bool is_there = false;
+    volatile std::uint32_t* flush = nullptr;  // a register; null: there is none
+};
+
 // The contexts of a thread. The first one is current.
 struct Contexts {
     std::array<void*, 8> all{};
@@ -94,13 +101,14 @@ public:
     virtual RdmaFlush rdma_flush(int device) const = 0;
     // Only where the flush is by_runtime. Makes visible what has landed so far. Blocks for some us.
     virtual Status flush_rdma(int device) const = 0;
+    virtual CpuReach cpu_reach(int device) const = 0;
 };
 
 // The name of the function that a module exports. Its number changes with this interface. The
 // function returns nullptr if there is no device, and `reason` says why. If the runtime did not say
 // whether there is a device, `is_broken` is set, and a later call may have an answer. `log` takes
 // later messages.
-inline constexpr const char* entry_point = "hier_gpu_open_11";
+inline constexpr const char* entry_point = "hier_gpu_open_12";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);
 

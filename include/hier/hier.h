@@ -51,6 +51,8 @@ typedef struct hier_config {
     int gpu; /* HIER_GPU_*: runtime of device memory; auto: the one that the process uses */
     int gpu_peers; /* HIER_GPU_PEERS_*: may other ranks of the node write into this one's device memory? */
     int kernels; /* 0: hier launches no kernels. If any rank says so, none does */
+    int gpu_cpu_access; /* 1: the CPU moves small blocks of device memory where it reaches that. If any rank says
+                         * 0, none does */
     int gpu_direct; /* HIER_GPU_DIRECT_*: may the network read and write device memory itself? Ranks may
                      * differ in this */
     int timeout; /* seconds without movement while all ranks are in the call, and seconds that one copy on

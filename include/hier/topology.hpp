@@ -52,6 +52,7 @@ struct PeerRecord {
     std::int8_t has_kernels;  // 1: it may launch kernels
     std::uint64_t token;      // of the process, by chance
     std::uint64_t words;      // where the process lets others of its node try CMA
+    std::uint64_t by_cpu;     // the largest block of device memory that its CPU moves; 0: none
 };
 static_assert(std::has_unique_object_representations_v<PeerRecord>);
 // nullptr, or what is wrong with a record. No rank of this program sends such a one.

@@ -154,10 +154,10 @@ Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
 }  // namespace hier::gpu
 
 extern "C" __attribute__((visibility("default"))) hier::gpu::Runtime*
-hier_gpu_open_11(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
+hier_gpu_open_12(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
                  bool& is_broken);
 
-extern "C" hier::gpu::Runtime* hier_gpu_open_11(void (*log)(int level, const char* line),
+extern "C" hier::gpu::Runtime* hier_gpu_open_12(void (*log)(int level, const char* line),
                                                 char* reason, std::size_t reason_bytes,
                                                 bool& is_broken)
 {

@@ -39,6 +39,7 @@ public:
     void enter_contexts(const Contexts& contexts) const override { give_contexts(contexts); }
     RdmaFlush rdma_flush(int device) const override { return rdma_flush_of(device); }
     Status flush_rdma(int device) const override;
+    CpuReach cpu_reach(int device) const override { return cpu_reach_of(device); }
 
 private:
     int devices_;

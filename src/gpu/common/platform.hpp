@@ -101,4 +101,6 @@ hipError_t store_words(hipStream_t stream, std::span<const Word> words);
 RdmaFlush rdma_flush_of(int device);
 hipError_t flush_rdma_writes();  // of the current device
 
+CpuReach cpu_reach_of(int device);
+
 }  // namespace hier::gpu
