@@ -65,6 +65,7 @@ struct NodeNeeds {
     bool share_gpus = false;    // several ranks use the same GPU
     bool gpu_turns = false;     // such ranks get it in turns
     bool have_kernels = false;  // all ranks have, and gain by them
+    bool by_cpu = false;        // the CPU of each rank moves small blocks of device memory
     bool share_cores = false;   // the host has more ranks than cores
     bool has_cma = false;
     bool has_areas = true;  // cells, and published blocks
@@ -73,7 +74,10 @@ struct NodeNeeds {
     int max_roomy = 64;
     std::size_t max_bytes = 4 << 20;
 
-    bool publishes() const { return has_areas && (!have_devices || share_gpus || have_kernels); }
+    bool publishes() const
+    {
+        return has_areas && (!have_devices || share_gpus || have_kernels || by_cpu);
+    }
 };
 
 struct NodeLayout {

@@ -68,7 +68,7 @@ FanOutUse fan_out_of(const NodeNeeds& needs)
 }
 
 void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group,
-                      const NodeNeeds& needs)
+                      const NodeNeeds& needs, std::size_t max_by_cpu)
 {
     const PeerTables tables = open_tables(group);
     paths.device_cells = std::make_unique<DeviceCells>(context);
@@ -79,8 +79,10 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
     if (paths.publish)
         paths.device_publish = std::make_unique<DevicePublish>(
             context, *paths.publish,
-            needs.have_kernels ? std::make_unique<KernelExchange>(context) : nullptr);
+            needs.have_kernels ? std::make_unique<KernelExchange>(context) : nullptr, max_by_cpu);
     paths.name = (needs.have_kernels ? "kernels, copy engines, " : "copy engines, ") + paths.name;
+    if (paths.publish && max_by_cpu > 0)
+        paths.name = format("CPU for blocks of up to %zu bytes, ", max_by_cpu) + paths.name;
 }
 
 }  // namespace
@@ -96,7 +98,7 @@ NodePaths make_node_paths(NodeContext& context, const Group& group, const NodeRa
         return paths;
     }
     add_host_paths(paths, context, ranks, needs);
-    if (ranks.have_devices) add_device_paths(paths, context, group, needs);
+    if (ranks.have_devices) add_device_paths(paths, context, group, needs, ranks.max_by_cpu);
     return paths;
 }
 

@@ -28,6 +28,7 @@ struct NodeRanks {
     bool share_gpus = false;           // several ranks use the same GPU; only on a single node
     bool gpu_turns = false;            // such ranks get it in turns
     bool have_kernels = false;         // all ranks have, and gain by them; only on a single node
+    std::size_t max_by_cpu = 0;        // block of device memory that the CPU moves; the same
     bool share_cores = false;          // the host has more ranks than cores
     int numa = -1;                     // the NUMA node for this rank's cells; -1: anywhere
 };
@@ -37,7 +38,7 @@ struct NodePaths {
     std::unique_ptr<CmaPath> cma;
     std::unique_ptr<ShmCells> cells;
     std::unique_ptr<NodePublish> publish;
-    // In its place, if ranks share GPUs or have kernels.
+    // In its place, if ranks share GPUs, have kernels, or reach device memory by the CPU.
     std::unique_ptr<DevicePublish> device_publish;
     // These exist if any rank uses a GPU. A rank that is alone on its node has engines only.
     std::unique_ptr<DeviceCells> device_cells;

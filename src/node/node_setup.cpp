@@ -55,6 +55,7 @@ public:
                         .share_gpus = ranks_.share_gpus,
                         .gpu_turns = ranks_.gpu_turns,
                         .have_kernels = ranks_.have_kernels,
+                        .by_cpu = ranks_.max_by_cpu > 0,
                         .share_cores = ranks_.share_cores,
                         .has_areas = attempt.has_areas};
         std::unique_ptr<NodeSegment> segment;

@@ -26,7 +26,7 @@ std::vector<PeerRecord> introduce(const Group& team, const hier_config& config)
     const auto all =
         team.collect(Introduction{{config.chunk_bytes, config.eager_bytes, config.staging_window,
                                    config.ranks_per_node, config.inter, config.intra},
-                                  own_record(config.device)});
+                                  own_record(config.device, config.gpu_cpu_access != 0)});
     std::vector<PeerRecord> records;
     for (std::size_t r = 0; r < all.size(); r++) {
         records.push_back(all[r].record);

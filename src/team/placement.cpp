@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gpu/runtime.hpp"
+#include "node/device/cpu_access.hpp"
 #include "node/host/cma_trial.hpp"
 #include "topology/discovery.hpp"
 #include "topology/nearness.hpp"
@@ -26,7 +27,7 @@ std::string describe_nics(const NetworkTraits& network, const Position& rank)
 
 }  // namespace
 
-PeerRecord own_record(int device_of_thread)
+PeerRecord own_record(int device_of_thread, bool tries_cpu)
 {
     PeerRecord self = discover_self();
     const CmaTarget target = own_cma_target();
@@ -39,6 +40,8 @@ PeerRecord own_record(int device_of_thread)
     const int device = used >= 0 ? used : std::max(device_of_thread, 0);
     self.gpu_turns = runtime->gives_turns(device) ? 1 : 0;
     self.has_kernels = gpu::may_use_kernels() && runtime->has_kernels(device) ? 1 : 0;
+    if (tries_cpu && cpu_access(device).device == device)
+        self.by_cpu = cpu_access(device).max_block;
     self.gpu = position_of_pci(runtime->pci_address(device));
     return self;
 }

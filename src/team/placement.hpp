@@ -13,7 +13,8 @@ namespace hier {
 
 // The record of this process. Where a GPU runtime is loaded, the record has the GPU that the
 // process uses: that of its device memory, or `device_of_thread` if it has none so far.
-PeerRecord own_record(int device_of_thread);
+// `tries_cpu`: the CPU may move blocks of its memory.
+PeerRecord own_record(int device_of_thread, bool tries_cpu);
 
 // The NUMA node of a rank's GPU, or else of its cores. -1: not known.
 int numa_node(const PeerRecord& record);

@@ -260,12 +260,15 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     // On several nodes a published block saves messages, too.
     if (topology.nodes() == 1)
         rates.small_bytes = std::min<std::size_t>(rates.small_bytes, slowest.small_block);
-    // Only a node whose ranks have kernels or share GPUs publishes device memory.
+    // Only a node whose ranks have kernels, share GPUs or reach device memory by the CPU publishes it.
     if (has_devices && slowest.publish > 0 && topology.size() > 1) {
         if (gpus.have_kernels)
             suit_kernels(rates, topology.size(), gpus.share_gpus);
-        else
+        else if (gpus.share_gpus)
             suit_shared_gpus(rates, topology.size(), gpus.gpu_turns);
+        else
+            rates.small_bytes = 0;
+        rates.small_bytes = std::max(rates.small_bytes, gpus.max_by_cpu);
     }
     rates.nics = network_devices_of_a_node(records, topology);
     if (topology.nodes() > 1) {

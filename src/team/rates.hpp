@@ -53,6 +53,7 @@ struct TeamRates {
 // How the ranks of a node use their GPUs; the names are those of NodeRanks.
 struct NodeGpus {
     bool share_gpus = false, gpu_turns = false, have_kernels = false;
+    std::size_t max_by_cpu = 0;
 };
 TeamRates team_rates(std::span<const RateRecord> records, const Topology& topology,
                      const NodeGpus& gpus = {});

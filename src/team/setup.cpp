@@ -57,14 +57,17 @@ NodeRanks node_ranks(const Topology& topology, const Records& records, int rank)
     // On several nodes blocks come from the network too, and each would take copies of its own.
     ranks.share_gpus = topology.nodes() == 1 && share_gpus(members, records);
     ranks.have_kernels = topology.nodes() == 1 && members.size() <= gpu::Exchange::max_ranks;
+    std::uint64_t max_by_cpu = topology.nodes() == 1 ? SIZE_MAX : 0;
     for (const int member : members) {
         const PeerRecord& record = records[static_cast<std::size_t>(member)];
+        max_by_cpu = std::min(max_by_cpu, record.by_cpu);
         ranks.have_kernels = ranks.have_kernels && record.has_kernels != 0;
         ranks.processes.push_back({record.pid, record.token, record.words});
         ranks.have_devices = ranks.have_devices || record.devices > 0;
         ranks.gpu_turns = ranks.gpu_turns || record.gpu_turns != 0;
         ranks.share_cores = ranks.share_cores || shares_cores(records, record);
     }
+    ranks.max_by_cpu = max_by_cpu;
     // In turns a kernel would wait for a rank that has none. With 2 GPUs copy engines are as quick: on
     // H200 14 us for kernels and 14 for engines, in place 14 and 10 to 12. With 4 they take 15 and 20 us.
     ranks.have_kernels =
@@ -134,7 +137,7 @@ TeamRates measure(TeamSetup& setup, const Group& team, const PeerRecord& self,
     require_sound(team, records, "its rates");
     setup.tuning = agreed_tuning(records, team.rank());
     return team_rates(records, setup.topology,
-                      {node.share_gpus, node.gpu_turns, node.have_kernels});
+                      {node.share_gpus, node.gpu_turns, node.have_kernels, node.max_by_cpu});
 }
 
 std::string describe(const TeamSetup& setup, const Records& records, int rank,

@@ -39,6 +39,7 @@
 #   runtime    the runtime that is simulated: rocm or cuda [rocm]
 #   gdr        all or odd: UCX says on these ranks that it knows device memory; the CPU reaches this memory
 #   refuses    what the simulated CUDA cannot do (CUDA_SIM_REFUSES)
+#   bar        the CPU reaches device memory (HIP_SIM_LARGE_BAR)
 #   gpu_links  the value of CUDA_SIM_LINKS; direct: each pair of simulated CUDA devices has a link of its own
 #   devices    how many GPUs there are [16]. With fewer than ranks, ranks share GPUs.
 #   kernels    1: the GPU module finds kernels
@@ -308,6 +309,9 @@ fuzz gpu-gdr 4 ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on c
     -- gpu_fuzz --expect hier
 fuzz gpu-shared 4 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier
 fuzz gpu-kernels 3 ranks=3 gpu=20 devices=2 kernels=1 -- gpu_fuzz --expect hier
+fuzz gpu-cpu-access 4 ranks=3 gpu=100 bar=1 mca="coll_hier_gpu_cpu_access 1" -- gpu_fuzz --expect hier
+fuzz requests-gpu-cpu-access 2 ranks=3 gpu=100 bar=1 devices=2 kernels=1 mca="coll_hier_gpu_cpu_access 1" \
+    -- gpu_fuzz --expect hier --call nonblocking,persistent
 fuzz gpu-cuda 4 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
 fuzz gpu-cuda-gdr 4 ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- gpu_fuzz --expect hier
@@ -448,6 +452,26 @@ has_kernels && case_ gpu-kernels-5-by-0 ranks=5 gpu=20 kernels=1 mca="coll_hier_
     -- gpu --expect hier --meetings 1 --large 0
 has_kernels && case_ gpu-kernels-shared-4-by-0 ranks=4 gpu=20 devices=1 kernels=1 mca="coll_hier_verbose 1" \
     says="rails, kernels, copy engines" -- gpu --expect hier --meetings 12 --large 1
+# Small blocks by the CPU. Copies take so long that the trial finds the CPU quicker.
+by_cpu="coll_hier_gpu_cpu_access 1 coll_hier_min_bytes 1 coll_hier_verbose 1"
+case_ gpu-cpu-access-3-by-0 ranks=3 gpu=500 bar=1 mca="$by_cpu" says="CPU for blocks of up to [0-9]+ bytes, copy engines" \
+    -- gpu --expect hier --meetings 8 --large 1
+case_ gpu-cpu-access-kernels ranks=4 gpu=500 bar=1 devices=2 kernels=1 mca="$by_cpu" \
+    says="CPU for blocks of up to [0-9]+ bytes, kernels, copy engines" -- gpu --expect hier --meetings 8 --large 1
+case_ gpu-cpu-access-counters ranks=3 gpu=500 bar=1 mca="$by_cpu" -- gpu_counters --path published --bytes 1000
+case_ gpu-cpu-access-allgatherv ranks=3 gpu=100 bar=1 mca="$by_cpu" -- "${few[@]}"
+case_ gpu-cpu-access-lifetime ranks=3 gpu=100 bar=1 mca="$by_cpu" -- gpu_lifetime --expect hier
+case_ gpu-cpu-access-late ranks=3 gpu=100 bar=1 mca="$by_cpu" -- gpu_late --expect hier
+case_ gpu-cpu-access-on-two-nodes ranks=3 node_size=2 gpu=20 bar=1 mca="$by_cpu" never="CPU for blocks" \
+    -- gpu --expect hier --meetings 1 --large 0
+case_ gpu-cpu-access-off ranks=3 gpu=20 bar=1 mca="coll_hier_verbose 1" never="CPU for blocks|the CPU moves" \
+    -- gpu --expect hier --meetings 1 --large 0
+case_ gpu-cpu-access-of-one ranks=3 gpu=20 bar=1 odd=OMPI_MCA_coll_hier_gpu_cpu_access=1 mca="coll_hier_verbose 1" \
+    never="CPU for blocks" -- gpu --expect hier --meetings 1 --large 0
+case_ gpu-cpu-access-missed ranks=2 gpu=20 bar=3 mca="$by_cpu" says="CPU moves no blocks of its memory: copies miss what" \
+    -- gpu --expect hier --meetings 1 --large 0
+case_ gpu-cuda-cpu-access ranks=2 gpu=20 runtime=cuda mca="$by_cpu" says="CPU moves no blocks of its memory: it does not reach" \
+    -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-counters-copies ranks=3 gpu=20 mca="coll_hier_min_bytes 1" -- gpu_counters --path copies --mappings 2
 case_ gpu-counters-mapped ranks=3 gpu=20 mca="coll_hier_min_bytes 1" \
     -- gpu_counters --path copies --mappings 2 --memory mapped
@@ -694,7 +718,7 @@ case_ levels-notices-other-nodes directory=bench ranks=4 node_size=2 status=erro
 for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
     "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_nics 0" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
     "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan" "coll_hier_gpu_direct sideways" \
-    "coll_hier_kernels 2" "coll_hier_priority high" "coll_hier_eager_bytes 1e3" "coll_hier_ranks_per_node 2x" "coll_hier_depth 2k" \
+    "coll_hier_kernels 2" "coll_hier_gpu_cpu_access 2" "coll_hier_priority high" "coll_hier_eager_bytes 1e3" "coll_hier_ranks_per_node 2x" "coll_hier_depth 2k" \
     "coll_hier_chunk_bytes 9999999999g" "coll_hier_timeout_action never"; do
     read -r variable value <<<"$bad"
     case_ "refused-${variable#coll_hier_}-$value" fault="a variable out of range | bad values | refused with variable, value and range" \

@@ -14,6 +14,7 @@ struct Memory {
     bool has_kernels = false;
     std::size_t bytes = 3000;  // of a block
     int salt = 0;              // of the bytes
+    std::size_t max_by_cpu = 0;
 
     // Where the block of this place begins.
     std::size_t at(int place) const { return static_cast<std::size_t>(place) * (bytes + gap); }
@@ -36,8 +37,9 @@ public:
           transport_(make_node_transport(group_,
                                          {.processes = group_.collect(own_cma_target()),
                                           .have_devices = true,
-                                          .share_gpus = true,
-                                          .have_kernels = memory.has_kernels},
+                                          .share_gpus = memory.max_by_cpu == 0,
+                                          .have_kernels = memory.has_kernels,
+                                          .max_by_cpu = memory.max_by_cpu},
                                          HIER_INTRA_AUTO)),
           send_(allocate(memory.send_on_device, bytes_)),
           receive_(allocate(memory.receive_on_device, at(size_)))

@@ -8,8 +8,9 @@
 namespace hier {
 
 DevicePublish::DevicePublish(NodeContext& context, NodePublish& published,
-                             std::unique_ptr<KernelExchange> kernels)
-    : context_(context), published_(published), kernels_(std::move(kernels))
+                             std::unique_ptr<KernelExchange> kernels, std::size_t max_by_cpu)
+    : context_(context), published_(published), kernels_(std::move(kernels)),
+      max_by_cpu_(max_by_cpu)
 {
 }
 
@@ -20,6 +21,7 @@ Status DevicePublish::begin()
     own_.reset();
     has_landed_ = false;
     waiting_.reset();
+    reads_by_cpu_ = writes_by_cpu_ = false;
     way_ = kernels_ ? KernelExchange::Way::open : KernelExchange::Way::copies;
     return published_.begin();
 }
@@ -46,7 +48,13 @@ Status DevicePublish::reached(const std::optional<Started>& started)
 
 Status DevicePublish::put(const Transfer& transfer)
 {
-    if (!kernels_) return put_by_copies(transfer);
+    const bool is_for_cpu = transfer.slice.length <= max_by_cpu_;
+    if (is_for_cpu) {
+        way_ = KernelExchange::Way::copies;
+        reads_by_cpu_ = sent_.is_reached(context_.binding.region(transfer.from));
+        writes_by_cpu_ = received_.is_reached(context_.binding.receive);
+    }
+    if (is_for_cpu || !kernels_) return put_by_copies(transfer);
     waiting_ = transfer;
     kernels_->enter(transfer);
     return Status::in_progress;
@@ -69,7 +77,7 @@ Status DevicePublish::choose_way(Completions& completions)
 
 Status DevicePublish::put_by_copies(const Transfer& transfer)
 {
-    if (!is_of_device(context_.binding.region(transfer.from).memory))
+    if (reads_by_cpu_ || !is_of_device(context_.binding.region(transfer.from).memory))
         return published_.put(transfer);
     std::byte* bytes = nullptr;
     const Status status = published_.place(transfer.slice, bytes);
@@ -144,12 +152,28 @@ Status DevicePublish::copy_in()
     return start(in_, 0);
 }
 
-Status DevicePublish::copy_own_to_host()
+Status DevicePublish::copy_own_by_cpu()
 {
     NodePublish::Arrived block{};
     const Status status = published_.first(context_.rank(), block);
     if (status == Status::ok)
         std::memcpy(context_.binding.receive.base + block.offset, block.bytes, block.length);
+    return status;
+}
+
+// One flush is enough for all blocks, so a block counts as arrived when all have.
+Status DevicePublish::land_by_cpu(Completions& completions)
+{
+    if (has_landed_ && !own_) return Status::ok;
+    Status status = published_.progress(completions);
+    for (int peer = 0; peer < context_.size() && status == Status::ok; peer++) {
+        if (peer != context_.rank() && published_.arrived(peer) == 0) status = Status::in_progress;
+    }
+    if (status == Status::ok && own_) status = copy_own_by_cpu();
+    if (status != Status::ok) return status;
+    const Region& into = context_.binding.receive;
+    cpu_access(into.memory.device).flush(into.base);
+    has_landed_ = true;
     return status;
 }
 
@@ -196,7 +220,9 @@ Status DevicePublish::progress_copies(Completions& completions)
     if (failed(status) || context_.raised) return failed(status) ? status : Status::ok;
     if (!receives_on_device()) {
         status = published_.progress(completions);
-        if (own_ && !failed(status)) status = copy_own_to_host();
+        if (own_ && !failed(status)) status = copy_own_by_cpu();
+    } else if (writes_by_cpu_) {
+        status = land_by_cpu(completions);
     } else if (!has_landed_) {
         status = in_ ? reached(in_) : copy_in();
         has_landed_ = status == Status::ok;

@@ -15,6 +15,10 @@
 // With kernels the call goes by these, if all ranks have their buffers in device memory
 // (kernel_exchange.hpp).
 //
+// Where the CPU of each rank reaches device memory, it moves the smallest blocks itself, as it does
+// in host memory. A buffer that it does not reach takes the copies above: that is the rank's own
+// affair.
+//
 // Each rank puts one block in a call. On a node of G ranks a rank moves S bytes out of its device
 // and G*S in.
 #pragma once
@@ -25,6 +29,7 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
+#include "node/device/cpu_access.hpp"
 #include "node/device/kernel_exchange.hpp"
 #include "node/host/node_publish.hpp"
 #include "node/node_path.hpp"
@@ -33,9 +38,10 @@ namespace hier {
 
 class DevicePublish final : public NodePath {
 public:
-    // `kernels`: null if there are none.
+    // `kernels`: null if there are none. `max_by_cpu`: the largest block that the CPU moves, equal on
+    // all ranks.
     DevicePublish(NodeContext& context, NodePublish& published,
-                  std::unique_ptr<KernelExchange> kernels);
+                  std::unique_ptr<KernelExchange> kernels, std::size_t max_by_cpu);
 
     // CopyEngines has chosen the device of the call.
     Status begin() override;
@@ -69,11 +75,15 @@ private:
     void add_to_rows(const NodePublish::Arrived& block);
     Status end_put(Completions& completions);
     Status copy_in();
-    Status copy_own_to_host();
+    Status copy_own_by_cpu();
+    Status land_by_cpu(Completions& completions);
 
     NodeContext& context_;
     NodePublish& published_;
     std::unique_ptr<KernelExchange> kernels_;
+    const std::size_t max_by_cpu_;
+    ReachedBuffer sent_, received_;
+    bool reads_by_cpu_ = false, writes_by_cpu_ = false;  // device memory, in this call
     KernelExchange::Way way_ = KernelExchange::Way::copies;
     std::optional<Transfer> waiting_;  // the put, until the way of the call is known
     std::optional<Started> out_, in_;

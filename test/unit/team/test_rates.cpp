@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The rates of a team's machine, as the cost model gets them.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -126,11 +127,27 @@ void test_publishing_on_shared_gpus(void**)
         const Rates alone = team_rates(records, node).rates;
         assert_int_equal(alone.publish_space, 0);
         for (RateRecord& r : records) r.publish = 100000;
-        const Rates shared = team_rates(records, node).rates;
+        const Rates shared = team_rates(records, node, {.share_gpus = true}).rates;
         assert_true(shared.detour > 0 && shared.small_bytes == (ranks == 2   ? 0
                                                                 : ranks == 4 ? 8 << 10
                                                                              : 32 << 10));
-        assert_true(team_rates(records, node, {.gpu_turns = true}).rates.small_bytes >= 100000);
+        const NodeGpus turns = {.share_gpus = true, .gpu_turns = true};
+        assert_true(team_rates(records, node, turns).rates.small_bytes >= 100000);
+    }
+}
+
+// The CPU moves the smallest blocks. Larger ones go as without it.
+void test_publishing_by_the_cpu(void**)
+{
+    const std::vector<int> one_node(4, 0);
+    const Topology node(one_node);
+    std::vector<RateRecord> records(4, record("a", giga, true));
+    for (RateRecord& r : records) r.publish = 32 << 10;
+    assert_int_equal(team_rates(records, node, {.max_by_cpu = 1024}).rates.small_bytes, 1024);
+    for (const std::size_t most : {1 << 10, 16 << 10}) {
+        const NodeGpus gpus = {.share_gpus = true, .max_by_cpu = most};
+        assert_int_equal(team_rates(records, node, gpus).rates.small_bytes,
+                         std::max<std::size_t>(8 << 10, most));
     }
 }
 
@@ -237,6 +254,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_the_least_publish_counts),
         cmocka_unit_test(test_the_least_small_block_counts),
         cmocka_unit_test(test_publishing_on_shared_gpus),
+        cmocka_unit_test(test_publishing_by_the_cpu),
         cmocka_unit_test(test_publishing_by_kernels),
         cmocka_unit_test(test_devices_of_the_poorest_node),
         cmocka_unit_test(test_several_devices_a_rank),

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CPU moves small blocks of device memory. The simulated devices miss what it has stored until
+// it flushes.
+#include "node/device/cpu_access.hpp"
+#include "test/support/publisher.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+
+constexpr std::size_t max_by_cpu = 4096;
+constexpr Memory by_cpu = {.max_by_cpu = max_by_cpu};
+
+const char* run_with_bar(int ranks, const char* bar,
+                         const std::function<std::string(ForkedRank&)>& body,
+                         const char* modules = HIER_TEST_MODULES)
+{
+    const auto tried = [&](ForkedRank& self) -> std::string {
+        return cpu_access(self.rank()).max_block == 0 ? "the trial has failed" : body(self);
+    };
+    setenv("HIP_SIM_LARGE_BAR", bar, 1);
+    return run(ranks, "2000", tried, sharing_version, modules);
+}
+
+// What calls cost on this rank.
+struct Cost {
+    std::uint64_t copies = hip_sim_copies(), kernels = hip_sim_kernels(),
+                  flushes = hip_sim_flushes();
+};
+
+std::string of_one_call(Publisher& rank, std::uint64_t sequence, std::uint64_t copies,
+                        std::uint64_t flushes)
+{
+    const Cost before;
+    if (failed(rank.start(sequence, rank.total()))) return "cannot start";
+    if (rank.finish() != Status::ok) return "not finished";
+    const Cost after;
+    rank.transport().end();
+    if (after.copies != before.copies + copies)
+        return std::to_string(after.copies - before.copies) + " copies";
+    if (after.kernels != before.kernels) return "a kernel";
+    if (after.flushes != before.flushes + flushes)
+        return std::to_string(after.flushes - before.flushes) + " flushes";
+    return rank.fault(sequence);
+}
+
+void test_no_copy_and_one_flush(void**)
+{
+    for (const bool in_place : {false, true}) {
+        for (const char* modules : {HIER_TEST_MODULES, HIER_TEST_KERNELS}) {
+            expect_no_reason(run_with_bar(
+                3, "1",
+                [&](ForkedRank& self) -> std::string {
+                    Memory memory = by_cpu;
+                    memory.in_place = in_place;
+                    memory.has_kernels = modules == std::string(HIER_TEST_KERNELS);
+                    Publisher rank(self, self.rank(), memory);
+                    std::string wrong = calls(rank, 3);
+                    return wrong.empty() ? of_one_call(rank, 4, 0, 1) : wrong;
+                },
+                modules));
+        }
+    }
+}
+
+void test_no_register(void**)
+{
+    expect_no_reason(run_with_bar(2, "2", [](ForkedRank& self) -> std::string {
+        Publisher rank(self, self.rank(), by_cpu);
+        const std::string wrong = calls(rank, 3);
+        return wrong.empty() ? of_one_call(rank, 4, 0, 0) : wrong;
+    }));
+}
+
+void test_larger_blocks_go_by_copies(void**)
+{
+    for (const std::size_t bytes : {max_by_cpu, max_by_cpu + 1}) {
+        expect_no_reason(run_with_bar(2, "1", [&](ForkedRank& self) -> std::string {
+            Memory memory = by_cpu;
+            memory.bytes = bytes;
+            Publisher rank(self, self.rank(), memory);
+            const std::string wrong = calls(rank, 3);
+            const bool is_by_cpu = bytes == max_by_cpu;
+            return wrong.empty() ? of_one_call(rank, 4, is_by_cpu ? 0 : 2, is_by_cpu ? 1 : 0)
+                                 : wrong;
+        }));
+    }
+}
+
+// Each rank has another kind of memory, in every turn. With kernels the first calls tell of zones.
+void test_any_memory(void**)
+{
+    constexpr Memory kinds[] = {{true, true, false},   {false, true, false}, {true, false, false},
+                                {false, false, false}, {true, true, true},   {false, false, true}};
+    for (std::size_t turn = 0; turn < std::size(kinds); turn++) {
+        expect_no_reason(run_with_bar(4, "1", [&](ForkedRank& self) -> std::string {
+            Memory memory =
+                kinds[(turn + static_cast<std::size_t>(self.rank())) % std::size(kinds)];
+            memory.max_by_cpu = max_by_cpu;
+            memory.bytes = 3001;  // the blocks begin anywhere
+            Publisher rank(self, self.rank(), memory);
+            return calls(rank, 3);
+        }));
+    }
+}
+
+// The CPU does not reach memory that the application maps, nor that of a device without a trial.
+void test_memory_that_the_cpu_does_not_reach(void**)
+{
+    expect_no_reason(run_with_bar(2, "1", [](ForkedRank& self) -> std::string {
+        std::byte* const mapped = mapped_memory(1, self.rank());
+        ReachedBuffer buffer;
+        if (buffer.is_reached({mapped, 100, allocation_of(mapped)})) return "mapped memory";
+        std::byte* const plain = device_memory(100);
+        if (!buffer.is_reached({plain, 100, allocation_of(plain)})) return "not reached";
+        if (buffer.is_reached({plain, 101, allocation_of(plain)})) return "beyond the end";
+        gives_success(hipSetDevice(self.rank() + 2), "hipSetDevice");
+        std::byte* const other = device_memory(100);
+        return buffer.is_reached({other, 100, allocation_of(other)}) ? "without a trial" : "";
+    }));
+}
+
+// One rank publishes by copies, because its memory is another device's.
+void test_a_rank_that_copies(void**)
+{
+    expect_no_reason(run_with_bar(3, "1", [](ForkedRank& self) -> std::string {
+        if (self.rank() == 1) gives_success(hipSetDevice(5), "hipSetDevice");
+        Publisher rank(self, self.rank(), by_cpu);
+        const std::string wrong = calls(rank, 3);
+        const bool is_by_cpu = self.rank() != 1;
+        return wrong.empty() ? of_one_call(rank, 4, is_by_cpu ? 0 : 2, is_by_cpu ? 1 : 0) : wrong;
+    }));
+}
+
+void test_no_large_bar(void**)
+{
+    setenv("HIP_SIM_LARGE_BAR", "0", 1);
+    expect_no_reason(run(1, "20", [](ForkedRank&) -> std::string {
+        if (gpu::runtime()->cpu_reach(0).is_there) return "it claims to reach that memory";
+        if (cpu_access(0).max_block != 0) return "the CPU moves blocks";
+        return ForkedRank::is_logged("the CPU moves no blocks of its memory: it does not reach")
+                   ? ""
+                   : ForkedRank::log_lines();
+    }));
+}
+
+// The device needs a flush, and the runtime tells no register.
+void test_stores_that_are_missed(void**)
+{
+    setenv("HIP_SIM_LARGE_BAR", "3", 1);
+    expect_no_reason(run(1, "20", [](ForkedRank&) -> std::string {
+        if (cpu_access(0).max_block != 0) return "the CPU moves blocks";
+        return ForkedRank::is_logged("copies miss what it has stored") ? ""
+                                                                       : ForkedRank::log_lines();
+    }));
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_copy_and_one_flush),
+        cmocka_unit_test(test_no_register),
+        cmocka_unit_test(test_larger_blocks_go_by_copies),
+        cmocka_unit_test(test_any_memory),
+        cmocka_unit_test(test_memory_that_the_cpu_does_not_reach),
+        cmocka_unit_test(test_a_rank_that_copies),
+        cmocka_unit_test(test_no_large_bar),
+        cmocka_unit_test(test_stores_that_are_missed),
+    };
+    return hier::test::run_cases(argc, argv, "cpu_access", tests);
+}
