@@ -107,11 +107,14 @@ static void* run(void* argument)
 
 /* ---- in threads of the application */
 
-/* Signals are for the application's threads. */
+/* Signals are for the application's threads, but for faults: those are the thread's own, and may have a
+ * handler. */
 static bool start_thread(mca_coll_hier_setup_t* setup)
 {
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int error = pthread_create(&setup->thread, NULL, run, setup);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

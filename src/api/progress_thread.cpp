@@ -39,13 +39,16 @@ void pause_core()
     }
 }
 
-// Signals are for the application's threads.
+// Signals are for the application's threads, but for faults: those are the thread's own, and may have
+// a handler.
 class NoSignals {
 public:
     NoSignals()
     {
         sigset_t all;
         sigfillset(&all);
+        sigdelset(&all, SIGSEGV);
+        sigdelset(&all, SIGBUS);
         pthread_sigmask(SIG_SETMASK, &all, &before_);
     }
     ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
