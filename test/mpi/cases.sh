@@ -462,6 +462,10 @@ case_ gpu-cpu-access-counters ranks=3 gpu=500 bar=1 mca="$by_cpu" -- gpu_counter
 case_ gpu-cpu-access-allgatherv ranks=3 gpu=100 bar=1 mca="$by_cpu" -- "${few[@]}"
 case_ gpu-cpu-access-lifetime ranks=3 gpu=100 bar=1 mca="$by_cpu" -- gpu_lifetime --expect hier
 case_ gpu-cpu-access-late ranks=3 gpu=100 bar=1 mca="$by_cpu" -- gpu_late --expect hier
+case_ gpu-cpu-access-nonblocking ranks=3 gpu=100 bar=1 mca="$by_cpu" -- gpu_nonblocking --expect hier --large 1
+case_ gpu-cpu-access-progress ranks=3 gpu=100 bar=1 mca="$by_cpu coll_hier_progress_thread 1" \
+    -- gpu_nonblocking --expect hier --large 1
+case_ gpu-cpu-access-persistent ranks=3 gpu=20 bar=1 mca="$by_cpu" -- gpu_persistent --expect hier --starts 2
 case_ gpu-cpu-access-on-two-nodes ranks=3 node_size=2 gpu=20 bar=1 mca="$by_cpu" never="CPU for blocks" \
     -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-cpu-access-off ranks=3 gpu=20 bar=1 mca="coll_hier_verbose 1" never="CPU for blocks|the CPU moves" \

@@ -15,6 +15,7 @@ struct Memory {
     std::size_t bytes = 3000;  // of a block
     int salt = 0;              // of the bytes
     std::size_t max_by_cpu = 0;
+    bool is_mapped = false;  // by the application, if it is on a device
 
     // Where the block of this place begins.
     std::size_t at(int place) const { return static_cast<std::size_t>(place) * (bytes + gap); }
@@ -149,8 +150,9 @@ public:
     std::function<void()> before_put;
 
 private:
-    static std::byte* allocate(bool on_device, std::size_t length)
+    std::byte* allocate(bool on_device, std::size_t length) const
     {
+        if (on_device && memory_.is_mapped) return mapped_memory(1, rank_);
         return on_device ? device_memory(length) : new std::byte[length];
     }
 

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include "base/log.hpp"
 #include "gpu/runtime.hpp"
@@ -63,14 +65,14 @@ const char* compare(CpuAccess& access, std::byte* there, std::byte* here)
 }
 
 // Frees no memory, because that would wait for the application's kernels.
-const char* try_access(CpuAccess& access)
+const char* try_access(int device, CpuAccess& access)
 {
-    access.reach = gpu::runtime()->cpu_reach(access.device);
+    access.reach = gpu::runtime()->cpu_reach(device);
     if (!access.reach.is_there) return "it does not reach that memory";
-    const LentMemory::Block* const there = LentMemory::instance().take(access.device, largest);
+    const LentMemory::Block* const there = LentMemory::instance().take(device, largest);
     if (there == nullptr) return "no memory for a trial";
     bool is_pinned = false;
-    const auto here = StagingPool::instance().borrow_shared(access.device, largest, is_pinned);
+    const auto here = StagingPool::instance().borrow_shared(device, largest, is_pinned);
     const char* const fault = !here || !is_readable(there->base)
                                   ? "no memory for a trial"
                                   : compare(access, there->base, here.get());
@@ -93,24 +95,24 @@ void CpuAccess::flush(const std::byte* stored) const
 
 const CpuAccess& cpu_access(int device)
 {
-    static const CpuAccess tried = [&] {
-        CpuAccess access{device};
-        if (const char* const fault = try_access(access); fault != nullptr)
-            log(HIER_LOG_INFO, "device %d: the CPU moves no blocks of its memory: %s", device,
-                fault);
-        return access;
-    }();
-    return tried;
+    static std::mutex mutex;
+    static std::map<int, CpuAccess> tried;
+    const std::lock_guard lock(mutex);
+    const auto [at, is_new] = tried.try_emplace(device);
+    const char* const fault = is_new ? try_access(device, at->second) : nullptr;
+    if (fault != nullptr)
+        log(HIER_LOG_INFO, "device %d: the CPU moves no blocks of its memory: %s", device, fault);
+    return at->second;
 }
 
 bool ReachedBuffer::is_reached(const Region& buffer)
 {
     const Allocation& memory = buffer.memory;
     if (memory.kind != MemoryKind::device || !memory.is_exportable || memory.id == 0 ||
-        memory.device != cpu_access(memory.device).device ||
         buffer.base + buffer.length > memory.base + memory.length)
         return false;
-    if (memory != asked_) is_readable_ = is_readable(buffer.base);
+    if (memory != asked_)
+        is_readable_ = cpu_access(memory.device).max_block > 0 && is_readable(buffer.base);
     asked_ = memory;
     return is_readable_;
 }

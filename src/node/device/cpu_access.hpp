@@ -15,8 +15,8 @@
 
 namespace hier {
 
+// To the memory of one device.
 struct CpuAccess {
-    int device = -1;  // to the memory of this one
     gpu::CpuReach reach = {};
     std::size_t max_block = 0;  // that the CPU moves quicker than copies; 0: it moves none
 
@@ -24,7 +24,7 @@ struct CpuAccess {
     void flush(const std::byte* stored) const;
 };
 
-// The process tries one device: the first that this is called with.
+// By a trial, once in a process for each device.
 const CpuAccess& cpu_access(int device);
 
 // Does the CPU reach the buffers of calls? Asks the system once for each allocation, because the

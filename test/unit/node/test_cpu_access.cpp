@@ -105,7 +105,7 @@ void test_any_memory(void**)
     }
 }
 
-// The CPU does not reach memory that the application maps, nor that of a device without a trial.
+// The CPU does not reach memory that the application maps.
 void test_memory_that_the_cpu_does_not_reach(void**)
 {
     expect_no_reason(run_with_bar(2, "1", [](ForkedRank& self) -> std::string {
@@ -117,16 +117,18 @@ void test_memory_that_the_cpu_does_not_reach(void**)
         if (buffer.is_reached({plain, 101, allocation_of(plain)})) return "beyond the end";
         gives_success(hipSetDevice(self.rank() + 2), "hipSetDevice");
         std::byte* const other = device_memory(100);
-        return buffer.is_reached({other, 100, allocation_of(other)}) ? "without a trial" : "";
+        return buffer.is_reached({other, 100, allocation_of(other)}) ? "" : "another device";
     }));
 }
 
-// One rank publishes by copies, because its memory is another device's.
+// One rank publishes by copies, because the CPU does not reach its memory. One uses another device.
 void test_a_rank_that_copies(void**)
 {
     expect_no_reason(run_with_bar(3, "1", [](ForkedRank& self) -> std::string {
-        if (self.rank() == 1) gives_success(hipSetDevice(5), "hipSetDevice");
-        Publisher rank(self, self.rank(), by_cpu);
+        if (self.rank() == 2) gives_success(hipSetDevice(5), "hipSetDevice");
+        Memory memory = by_cpu;
+        memory.is_mapped = self.rank() == 1;
+        Publisher rank(self, self.rank(), memory);
         const std::string wrong = calls(rank, 3);
         const bool is_by_cpu = self.rank() != 1;
         return wrong.empty() ? of_one_call(rank, 4, is_by_cpu ? 0 : 2, is_by_cpu ? 1 : 0) : wrong;
