@@ -310,7 +310,7 @@ fuzz gpu-gdr 4 ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on c
 fuzz gpu-shared 4 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier
 fuzz gpu-kernels 3 ranks=3 gpu=20 devices=2 kernels=1 -- gpu_fuzz --expect hier
 fuzz gpu-cpu-access 4 ranks=3 gpu=100 bar=1 mca="coll_hier_gpu_cpu_access 1" -- gpu_fuzz --expect hier
-fuzz requests-gpu-cpu-access 2 ranks=3 gpu=100 bar=1 devices=2 kernels=1 mca="coll_hier_gpu_cpu_access 1" \
+fuzz requests-gpu-cpu-access 1 ranks=3 gpu=50 bar=1 devices=2 kernels=1 mca="coll_hier_gpu_cpu_access 1" \
     -- gpu_fuzz --expect hier --call nonblocking,persistent
 fuzz gpu-cuda 4 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
 fuzz gpu-cuda-gdr 4 ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
