@@ -161,10 +161,21 @@ void Executor::finish(std::uint32_t i)
     }
 }
 
+// Ranks that lead no bundle, say, do nothing on the rail. A look at a network costs some system calls,
+// and where ranks share cores others wait for the core meanwhile. So such a rank looks seldom, for
+// failures and for peers that need an answer.
+bool Executor::should_skip(Level level)
+{
+    constexpr unsigned passes_per_look = 16;
+    return level == Level::rail && run_.program->pairs(Level::rail).empty() &&
+           ++idle_rail_passes_ % passes_per_look != 0;
+}
+
 void Executor::progress_transports()
 {
-    for (Transport* t : run_.transports) {
-        if (t == nullptr) continue;
+    for (const Level level : {Level::node, Level::rail}) {
+        Transport* const t = run_.transport(level);
+        if (t == nullptr || should_skip(level)) continue;
         const Status status = t->progress(*this);
         if (failed(status)) failure_.raise(status);
     }

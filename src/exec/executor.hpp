@@ -77,6 +77,7 @@ private:
     void take(std::uint32_t op, Status status);
 
     void advance();
+    bool should_skip(Level level);
     void progress_transports();
     void poll(Level level);
     void issue_rail();
@@ -91,6 +92,7 @@ private:
     Failure failure_;
     Trace* trace_ = nullptr;  // most calls have none
     Status status_ = Status::ok;
+    unsigned idle_rail_passes_ = 0;
     bool rail_has_started_ = false;          // or nothing waits for its start
     std::vector<std::uint32_t> pending_;     // dependencies left, by op
     std::vector<std::uint32_t> node_queue_;  // copies and node puts that may run

@@ -219,6 +219,7 @@ Status FakeTransport::drain(int peer, std::uint32_t op)
 
 Status FakeTransport::progress(Completions& completions)
 {
+    passes++;
     if (!bound_) blame("progress outside of begin and end");
     if (strikes(Call::progress)) return Status::transport_error;
     if (!network_.chance(network_.weather().idle)) {

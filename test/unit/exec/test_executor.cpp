@@ -148,6 +148,37 @@ void test_dependency_on_an_op_done_at_once(void**)
     expect_no_reason(a_copy_after_an_announcement_runs_once());
 }
 
+// Such a rank waits for its node alone. Where ranks share cores, each look at the network costs the
+// others time. It still hears of a failure there.
+const char* a_rank_without_rail_work_looks_seldom()
+{
+    constexpr std::size_t passes = 320;
+    FakeNetwork network({}, std::nullopt);
+    FakeGroup node_group(2), rail_group(2);
+    FakeTransport node(network, node_group, Level::node, 0, 0);
+    FakeTransport rail(network, rail_group, Level::rail, 0, 0);
+    Plan plan;
+    Op op{};
+    op.kind = Op::Kind::await_announced;
+    op.level = Level::node;
+    op.peer = 1;
+    plan.append(op);
+    const Program program(std::move(plan), Topology(machine("2,2")), 0);
+    Executor executor(&node, &rail, {});
+    (void)executor.start(program, {.sequence = 1, .send = {}, .receive = {}});
+    for (std::size_t i = 0; i < passes; i++) (void)executor.progress();
+    if (node.passes != passes) return "it does not look at its node in every pass";
+    if (rail.passes == 0 || rail.passes > passes / 10) return "it looks at its rail too often";
+    rail_group.failure = Status::transport_error;
+    for (std::size_t i = 0; i < passes; i++) (void)executor.progress();
+    return node_group.failure == Status::ok ? "it does not see a failure on its rail" : nullptr;
+}
+
+void test_rank_without_rail_work(void**)
+{
+    expect_no_reason(a_rank_without_rail_work_looks_seldom());
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -159,6 +190,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_all_sizes),
         cmocka_unit_test(test_bounces),
         cmocka_unit_test(test_dependency_on_an_op_done_at_once),
+        cmocka_unit_test(test_rank_without_rail_work),
     };
     return hier::test::run_cases(argc, argv, "executor", tests);
 }
