@@ -88,7 +88,10 @@ AC_DEFUN([HIER_OMPI_HEADERS], [
           #include "ompi/mca/coll/base/coll_base_util.h"
           #include "ompi/mca/coll/coll.h"
           #include "opal/mca/base/mca_base_pvar.h"
-          #include "opal/runtime/opal_progress.h"]])
+          #include "opal/runtime/opal_progress.h"
+          #if OMPI_MAJOR_VERSION > 4
+          #include "opal/mca/pmix/pmix-internal.h"
+          #endif]])
 
     AC_MSG_CHECKING([for the internal headers of Open MPI $hier_ompi_version])
     hier_ompi_headers=no
@@ -106,11 +109,7 @@ AC_DEFUN([HIER_OMPI_HEADERS], [
     for hier_more in "" -lpmix "`"${PKG_CONFIG:-pkg-config}" --libs pmix 2>/dev/null`"; do
         AS_IF([test "$hier_pmix_libs" = no],
             [LIBS="$OMPI_LIBS $hier_more $hier_saved_LIBS"
-             AC_LINK_IFELSE([AC_LANG_PROGRAM([hier_ompi_includes
-#if OMPI_MAJOR_VERSION > 4
-#include "opal/mca/pmix/pmix-internal.h"
-#endif
-], [[
+             AC_LINK_IFELSE([AC_LANG_PROGRAM([hier_ompi_includes], [[
 #if OMPI_MAJOR_VERSION > 4
                       return PMIx_Commit();
 #endif

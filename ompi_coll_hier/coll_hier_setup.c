@@ -115,6 +115,8 @@ static bool start_thread(mca_coll_hier_setup_t* setup)
     sigfillset(&all);
     sigdelset(&all, SIGSEGV);
     sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int error = pthread_create(&setup->thread, NULL, run, setup);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -55,7 +55,7 @@ struct Binding {
     bool publish = false;    // a put on the node goes to all its ranks and waits for none of them
     std::size_t chunks = 1;  // of a shard between nodes; equal on all ranks
     std::size_t total = 0;   // bytes of the result
-    std::uint16_t hash = 0;  // of the blocks' lengths, if they differ
+    std::uint16_t hash = 0;  // of the blocks, if they differ
     // By index in the rail's group: the offset in `bounce` at which the puts of this peer begin.
     std::span<const std::size_t> bounce_places = {};
     BlockHomes homes = {};  // equal on all ranks

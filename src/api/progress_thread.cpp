@@ -49,6 +49,8 @@ public:
         sigfillset(&all);
         sigdelset(&all, SIGSEGV);
         sigdelset(&all, SIGBUS);
+        sigdelset(&all, SIGFPE);
+        sigdelset(&all, SIGILL);
         pthread_sigmask(SIG_SETMASK, &all, &before_);
     }
     ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

@@ -23,6 +23,7 @@ namespace hier {
 struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> ready;
     std::atomic<std::uint64_t> entered;    // the rank is in this call, and has ended the one before
+    std::array<std::uint64_t, 2> shapes;   // of the call that it has entered, by its number % 2
     std::atomic<std::uint64_t> heartbeat;  // a Signal
     std::atomic<std::uint64_t> stopped;    // not 0: has failed, and writes into no buffer any more
     // By Binding::sequence % 2: a rank may be a call ahead of one that puts nothing to it.
@@ -30,6 +31,13 @@ struct alignas(cache_line) NodeSlot {
     std::atomic<std::uint64_t> exchange;  // a Signal of KernelExchange
     ExchangeOffer exchange_offer;
 };
+
+// Tells the others of the node that this rank is in a call of this shape.
+inline void enter_call(NodeSlot& slot, std::uint64_t sequence, std::uint64_t shape)
+{
+    slot.shapes[sequence % 2] = shape;
+    slot.entered.store(sequence, std::memory_order_release);
+}
 
 class NodeSegment {
 public:

@@ -67,7 +67,7 @@ Status NodeTransport::announce(int)
     std::copy(binding.displacements.begin(), binding.displacements.end(),
               segment_->displacements(segment_->rank()).begin());
     slot.ready.store(binding.sequence, std::memory_order_release);
-    slot.entered.store(binding.sequence, std::memory_order_release);
+    enter_call(slot, binding.sequence, binding.shape());
     // With the fence in raise(): either a rank that fails sees that this rank is in the call, or
     // this rank sees the failure before it writes.
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -77,7 +77,7 @@ Status NodeTransport::announce(int)
 Status NodeTransport::enter(int)
 {
     NodeSlot& slot = segment_->slot(segment_->rank());
-    slot.entered.store(context_.binding.sequence, std::memory_order_release);
+    enter_call(slot, context_.binding.sequence, context_.binding.shape());
     return Status::ok;
 }
 
@@ -86,8 +86,18 @@ Status NodeTransport::entered(int peer)
 {
     const Status status = paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
     if (status != Status::in_progress) return status;
-    const std::uint64_t word = segment_->slot(peer).entered.load(std::memory_order_acquire);
-    return word < context_.binding.sequence ? Status::in_progress : Status::ok;
+    return entered_alike(peer);
+}
+
+// A peer may be a call ahead. What it said of this one is still there.
+Status NodeTransport::entered_alike(int peer)
+{
+    const NodeSlot& slot = segment_->slot(peer);
+    const Binding& binding = context_.binding;
+    if (slot.entered.load(std::memory_order_acquire) < binding.sequence) return Status::in_progress;
+    const std::uint64_t shape = slot.shapes[binding.sequence % 2];
+    return shape == binding.shape() ? Status::ok
+                                    : refuse_shape(binding.shape(), shape, "node", peer);
 }
 
 Status NodeTransport::announced(int peer)
@@ -95,9 +105,12 @@ Status NodeTransport::announced(int peer)
     const NodeSlot& slot = segment_->slot(peer);
     const Binding& binding = context_.binding;
     const std::uint64_t sequence = slot.ready.load(std::memory_order_acquire);
-    // A peer whose buffer is smaller may take this for a published call. Then it never announces.
-    if (sequence < binding.sequence)
-        return paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
+    // A peer whose blocks are smaller may take this for a published call. Then it never announces.
+    if (sequence < binding.sequence) {
+        const Status entered = paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
+        if (entered != Status::in_progress) return entered;
+        return failed(entered_alike(peer)) ? Status::mismatch : Status::in_progress;
+    }
     // The peer has ended this call, so it wanted nothing of this rank.
     const bool is_ahead = sequence > binding.sequence;
     const Status status = is_ahead ? Status::ok : take_offer(peer);

@@ -74,6 +74,8 @@ public:
 private:
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
+    // Has the peer said that it is in this call? mismatch: in another one.
+    Status entered_alike(int peer);
     bool is_displaced(int peer) const
     {
         return is_offer_taken(peer) && context_.offer(peer).is_displaced != 0;

@@ -148,7 +148,7 @@ void KernelExchange::enter(const Transfer& block)
     const std::uint64_t sequence = context_.binding.sequence;
     slot.exchange.store(Signal::encode(sequence, encode(zone_number_, can_)),
                         std::memory_order_release);
-    slot.entered.store(sequence, std::memory_order_release);
+    enter_call(slot, sequence, offer.shape);
 }
 
 // A peer that announces takes this call for one of another kind. What the two say of their buffers

@@ -129,6 +129,30 @@ void test_ranks_that_disagree(void**)
     }
 }
 
+// Each rank thinks that the other one sends all, so nobody sends anything. On the rail a rank that puts nothing
+// does not look at announcements.
+void test_ranks_that_send_nothing(void**)
+{
+    for (const int ranks_per_node : {0, 1}) {
+        for (const std::size_t bytes : {8u, 300001u}) {
+            if (ranks_per_node == 1 && bytes > 8) continue;
+            expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+                hier_config config = config_for_tests();
+                config.ranks_per_node = ranks_per_node;
+                config.eager_bytes = 2000;
+                TeamRank team(self, config);
+                std::string wrong;
+                std::vector<hier_block> blocks(2);
+                blocks[static_cast<std::size_t>(1 - self.rank())].bytes = bytes;
+                if (self.rank() == 1) blocks[1].offset = bytes;
+                const int code = team.call_blocks(blocks, wrong);
+                if (code == HIER_ERR_MISMATCH || code == HIER_ERR_PEER) return "";
+                return hier_strerror(code) + std::string(", ") + wrong;
+            }))));
+        }
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -136,6 +160,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_blocks_that_differ),
         cmocka_unit_test(test_ranks_that_disagree),
+        cmocka_unit_test(test_ranks_that_send_nothing),
     };
     return hier::test::run_cases(argc, argv, "team_blocks", tests);
 }
