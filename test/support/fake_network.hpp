@@ -183,7 +183,7 @@ public:
     void tell(std::uint32_t heartbeat) override;
     std::uint32_t heard() override;
     bool has_ended(int peer) override { return level_ == Level::node && peer == dead; }
-    int dead = -1;  // a test says so: a peer whose process has ended
+    int dead = -1;           // a test says so: a peer whose process has ended
     std::size_t passes = 0;  // calls of progress()
     bool have_parts_come() override { return std::exchange(parts_have_come, false); }
     bool parts_have_come = false;  // a test says so
