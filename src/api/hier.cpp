@@ -183,7 +183,9 @@ size_t hier_team_min_bytes(const hier_team* team, int collective)
 
 size_t hier_team_part_bytes(hier_team* team, int collective, size_t bytes)
 {
-    const std::lock_guard lock(team->team.mutex());
+    // Only such a team asks how its last calls travelled, which another thread may be changing.
+    std::unique_lock lock(team->team.mutex(), std::defer_lock);
+    if (team->team.bounces_devices()) lock.lock();
     return team->team.part_bytes(static_cast<std::size_t>(collective), bytes);
 }
 

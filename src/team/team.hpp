@@ -65,6 +65,7 @@ public:
 
     // From any thread.
     Status error() const { return broken_.load(std::memory_order_acquire); }
+    bool bounces_devices() const { return setup_.bounces_devices; }
     bool takes_device_memory() const { return setup_.node->takes_device_memory(); }
     // This host has more ranks than cores: a rank that waits should let others run.
     bool oversubscribed() const { return setup_.oversubscribed; }
