@@ -15,9 +15,8 @@ Status refuse_shape(std::uint64_t ours, std::uint64_t theirs, const char* level,
             there, level, peer);
     else
         log(HIER_LOG_ERROR,
-            "ranks disagree on the counts of a call: %zu bytes in all here and at %s rank %d, but "
-            "in "
-            "other blocks",
+            "ranks disagree on the counts of a call: %zu bytes in all here and at %s rank %d, "
+            "but in other blocks",
             here, level, peer);
     return Status::mismatch;
 }

@@ -189,8 +189,8 @@ private:
         });
     }
 
-    // Puts to a rank that passes them on, which may be on their way at a time. A core's puts are
-    // over when they return.
+    // Puts to a rank that passes them on, which may be on their way at a time. Most puts of a
+    // core are over when they return.
     std::size_t window() const { return shape_.spread.by_cores ? 1 : 2; }
 
     // Pushes what others carry to them, before all else.

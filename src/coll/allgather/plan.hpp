@@ -19,8 +19,8 @@ struct SpreadCosts {
     // On a single node.
     std::size_t put = 0;    // of a rank, for each of its puts
     std::size_t grain = 1;  // ranks hand over multiples of so many bytes
-    // Cores copy. Then a put is over when it returns, and a rank has to copy its own shard. Some 8
-    // of them use up the memory's rate.
+    // Cores copy. Then most puts are over when they return, and a rank has to copy its own shard. Some
+    // 8 cores use up the memory's rate.
     bool by_cores = false;
 };
 

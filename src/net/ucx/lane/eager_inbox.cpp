@@ -22,9 +22,9 @@ void EagerInbox::take_message(const MessageHead& head, const std::byte* data, st
     LanePeer& peer = lane_.peers[head.from];
     std::atomic_ref(peer.called).store(head.sequence, std::memory_order_release);
     if (head.sequence > current) return keep_early(head, data, bytes);
-    // Between calls an empty message says no more. (Some with nothing in their heads were seen to come.)
-    const bool is_alike = current == 0 || !binding.eager || head.shape == binding.shape();
-    if (bytes == 0 && is_alike) return;
+    // Empty messages may come between calls. (There, some with an empty head were seen.)
+    const bool tells_shape = lane_.is_bound && binding.eager;
+    if (bytes == 0 && (!tells_shape || head.shape == binding.shape())) return;
     const Region& into = binding.rail_target();
     const std::size_t place = binding.place_of(head.from);
     const bool is_bounce = binding.has_bounce();
