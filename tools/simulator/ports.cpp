@@ -72,31 +72,42 @@ Time Simulation::on_core(int number, double seconds)
     return core = std::max(now_, core) + taken;
 }
 
+Rank::Class Simulation::class_of(const Op& op) const
+{
+    if (machine_.is_host || op.kind != Op::Kind::copy) return Rank::others;
+    return op.to == Place::bounce     ? Rank::outward
+           : op.from == Place::bounce ? Rank::inward
+                                      : Rank::others;
+}
+
 void Simulation::enqueue_copy(int number, OpIndex i, int reads)
 {
     Rank& r = rank(number);
     const Time issue = machine_.is_host ? 0 : from_seconds(machine_.copy_issue);
     r.last_issue = std::max(now_, r.last_issue) + issue;
-    r.queue.push_back({i, r.last_issue, reads});
-    wake(number);
+    const Rank::Class queue = reads == Rank::nobody ? class_of(r.op(i)) : Rank::others;
+    r.queues[queue].copies.push_back({i, r.last_issue, reads});
+    wake(number, queue);
 }
 
-void Simulation::wake(int number)
+void Simulation::wake(int number, Rank::Class queue)
 {
     Rank& r = rank(number);
-    if (r.is_woken || !r.has_entered || r.free_streams == 0 || r.queue_head == r.queue.size()) {
+    Rank::CopyQueue& q = r.queues[queue];
+    if (q.is_woken || !r.has_entered || q.free_streams == 0 || q.head == q.copies.size()) {
         return;
     }
-    r.is_woken = true;
-    schedule(std::max(now_, r.queue[r.queue_head].issued), Kind::look, number);
+    q.is_woken = true;
+    schedule(std::max(now_, q.copies[q.head].issued), Kind::look, number, 0, queue);
 }
 
-void Simulation::look_at_queue(int number)
+void Simulation::look_at_queue(int number, Rank::Class queue)
 {
     Rank& r = rank(number);
-    r.is_woken = false;
-    const Rank::Copying next = r.queue[r.queue_head++];
-    r.free_streams--;
+    Rank::CopyQueue& q = r.queues[queue];
+    q.is_woken = false;
+    const Rank::Copying next = q.copies[q.head++];
+    q.free_streams--;
     const bool is_read = next.reads != Rank::nobody;
     const Op& op = is_read ? rank(next.reads).op(next.op) : r.op(next.op);
     const Time done = op.kind == Op::Kind::copy ? copy_end(number, op) : put_end(number, op);
@@ -105,7 +116,7 @@ void Simulation::look_at_queue(int number)
         r.core = end;
     }
     schedule(end, is_read ? Kind::read : Kind::copied, number, is_read ? next.reads : 0, next.op);
-    wake(number);
+    wake(number, queue);
 }
 
 // The end of a copy inside the rank's own memory, or to or from its bounce buffer.

@@ -62,11 +62,16 @@ public:
         Time issued;
         int reads = nobody;  // the rank whose put to all of the node `op` is
     };
-    std::vector<Copying> queue;  // copies, node puts, and publishes to be read
-    std::size_t queue_head = 0;
+    // Copies out of the bounce buffer and into it have streams of their own.
+    enum Class : std::uint8_t { inward, outward, others, classes };
+    struct CopyQueue {
+        std::vector<Copying> copies;  // and node puts, and publishes to be read
+        std::size_t head = 0;
+        int free_streams = 0;
+        bool is_woken = false;  // an event that looks at the queue is under way
+    };
+    CopyQueue queues[classes];
     Time last_issue = 0;
-    int free_streams = 0;
-    bool is_woken = false;                     // an event that looks at the queue is under way
     Time core = 0;                             // each of these is free from then on
     Time egress = 0, ingress = 0;              // the GPU's port, free from then on
     Time stage_egress = 0, stage_ingress = 0;  // to and from the bounce buffer

@@ -37,7 +37,8 @@ Simulation::Simulation(const hier::Topology& topology, const Machine& machine, S
     ranks_.reserve(ranks);
     for (int r = 0; r < static_cast<int>(ranks); r++) {
         ranks_.emplace_back(planner(r), r, machine.stripes);
-        ranks_.back().free_streams = machine.is_host ? 1 : machine.streams;
+        for (auto& queue : ranks_.back().queues) queue.free_streams = 1;
+        if (!machine.is_host) ranks_.back().queues[Rank::others].free_streams = machine.streams;
         remaining_ += ranks_.back().size();
     }
 }

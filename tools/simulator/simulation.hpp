@@ -28,7 +28,7 @@ private:
         sent,       // rank's op
         copied,     // rank's op, and it has arrived
         read,       // by rank: peer's op, which is for all of its node
-        look,       // at rank's queue of copies
+        look,       // at one of rank's queues of copies
     };
     struct Event {
         Time at;
@@ -63,8 +63,9 @@ private:
     void receive(const Event& event);
     Time on_core(int number, double seconds);
     void enqueue_copy(int number, OpIndex i, int reads = Rank::nobody);
-    void wake(int number);
-    void look_at_queue(int number);
+    Rank::Class class_of(const hier::Op& op) const;
+    void wake(int number, Rank::Class queue);
+    void look_at_queue(int number, Rank::Class queue);
     Time copy_end(int number, const hier::Op& op);
     Time put_end(int number, const hier::Op& op);
     // The NIC of rank `number`, for a put that this rank sends or gets.

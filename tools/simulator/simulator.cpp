@@ -41,8 +41,9 @@ void Simulation::handle(const Event& event)
         issue_rail(event.rank);
         break;
     case Kind::copied: {
-        rank(event.rank).free_streams++;
         const Op& op = rank(event.rank).op(event.op);
+        const Rank::Class queue = class_of(op);
+        rank(event.rank).queues[queue].free_streams++;
         finish(event.rank, event.op);
         issue_rail(event.rank);
         if (op.kind == Op::Kind::put && op.peer == Op::every_peer) {
@@ -55,17 +56,17 @@ void Simulation::handle(const Event& event)
             arrived(event.rank, op.peer, event.op);
             issue_rail(op.peer);
         }
-        wake(event.rank);
+        wake(event.rank, queue);
         break;
     }
     case Kind::read:
-        rank(event.rank).free_streams++;
+        rank(event.rank).queues[Rank::others].free_streams++;
         arrived(event.peer, event.rank, event.op);
         issue_rail(event.rank);
-        wake(event.rank);
+        wake(event.rank, Rank::others);
         break;
     case Kind::look:
-        look_at_queue(event.rank);
+        look_at_queue(event.rank, static_cast<Rank::Class>(event.op));
         break;
     }
 }
@@ -89,7 +90,8 @@ void Simulation::enter(int number)
     for (const auto& [from, op] : rank(number).early_messages) {
         take_message(number, from, op);
     }
-    wake(number);
+    for (int queue = 0; queue < Rank::classes; queue++)
+        wake(number, static_cast<Rank::Class>(queue));
     issue_rail(number);
 }
 

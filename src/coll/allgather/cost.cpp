@@ -10,24 +10,26 @@ namespace {
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 // A rank's queue of copies: the numbers of copies, and the bytes of all pushes and of all own
-// copies. Copies out of the bounce buffer and into it have c bytes each.
+// copies.
 struct Copies {
-    double pushes = 0, pushed = 0, own = 0, owned = 0, out = 0, in = 0;
+    double pushes = 0, pushed = 0, own = 0, owned = 0;
+    double staged = 0;  // to and from the bounce buffer: they only have to be issued
 };
 
 // The time of a queue that never rests: that of its streams, of its issue, or of the busiest port.
-// Copies out come first and have one port, so nothing else moves beside them.
-double queue_time(const Rates& r, const Copies& n, int members, double c)
+double queue_time(const Rates& r, const Copies& n, int members)
 {
-    const double stage = r.stage > 0 ? c / r.stage : 0;
-    const double in = r.stage > 0 ? n.in : 0;
-    const double streams = n.pushes * r.link_latency + n.pushed / r.link + n.own * r.link_latency +
-                           n.owned / r.own + in * (r.link_latency + stage);
-    const double issue = (n.pushes + n.own + in) * r.copy_issue;
+    const double streams =
+        n.pushes * r.link_latency + n.pushed / r.link + n.own * r.link_latency + n.owned / r.own;
+    const double issue = (n.pushes + n.own + (r.stage > 0 ? n.staged : 0)) * r.copy_issue;
     const double memory = r.node > 0 ? (n.pushed + n.owned) * members / r.node : 0;
-    const double out = std::max({(r.link_latency + stage) / r.streams, stage, r.copy_issue});
-    return (r.stage > 0 ? n.out * out : 0) +
-           std::max({streams / r.streams, issue, n.pushed / r.link, in * stage, memory});
+    return std::max({streams / r.streams, issue, n.pushed / r.link, memory});
+}
+
+// Copies of c bytes to the bounce buffer, or from it. Each direction has a stream of its own.
+double staging_time(const Rates& r, double copies, double c)
+{
+    return r.stage > 0 ? copies * std::max(r.copy_issue, r.link_latency + c / r.stage) : 0;
 }
 
 }  // namespace
@@ -120,12 +122,14 @@ Choice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     for (const RouteLoad::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
         const Copies own{.pushes = peers, .pushed = size * peers, .own = 1, .owned = size};
+        const double behind_first = std::max(node.entering - 1.0, 0.0);
         const Copies entering{.pushes = node.entering * peers,
                               .pushed = node.shards * size * peers,
-                              .in = std::max(node.entering - 1.0, 0.0)};
-        const double gather = r.copy_issue + queue_time(r, own, node.members, size);
+                              .staged = behind_first};
+        const double gather = r.copy_issue + queue_time(r, own, node.members);
         const double message = node.shards * size / std::max(node.entering, 1);
-        const double fan = queue_time(spreading, entering, node.members, message);
+        const double fan = std::max(queue_time(spreading, entering, node.members),
+                                    staging_time(r, behind_first, message));
         const bool is_beneath = r.engines && node.entering > 0;
         const double hidden =
             is_beneath ? std::min(rail, fan) * (node.entering - 1) / node.entering : 0;
@@ -199,8 +203,10 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
     const double out = r.stage > 0 ? r.copy_issue + r.link_latency + c / r.stage : 0;
     const double wire = c / r.nic;
     const double latency = r.nic_latency;
-    const double rail = eager && nodes_ > 1 ? eager_time(bytes, route, chunks)
-                                            : rail_time(bytes, route, chunk, depth);
+    const double staging = staging_time(r, std::max(1, busiest.in) * k, c);
+    const double rail =
+        std::max(staging, eager && nodes_ > 1 ? eager_time(bytes, route, chunks)
+                                              : rail_time(bytes, route, chunk, depth));
     const double last_arrival = std::max(out, eager ? 0 : latency) + rail + latency;
 
     // On several lanes several chunks land at the same time. That also holds for the last chunks.
@@ -228,15 +234,12 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
     return choice;
 }
 
-bool AllgatherCost::pushes_own_first() const
-{
-    return rates_.stage <= 0 && load(Route::direct).nodes.size() == 1;
-}
+bool AllgatherCost::pushes_own_first() const { return load(Route::direct).nodes.size() == 1; }
 
 // The time of `count` pushes of c bytes. In the last round some streams may have nothing to do.
 double AllgatherCost::pushing_time(const Rates& r, double count, int members, double c) const
 {
-    const double queue = queue_time(r, {.pushes = count, .pushed = count * c}, members, c);
+    const double queue = queue_time(r, {.pushes = count, .pushed = count * c}, members);
     if (!pushes_own_first()) return queue;
     return std::max(queue, std::ceil(count / r.streams) * (r.link_latency + c / r.link));
 }
@@ -250,13 +253,12 @@ double AllgatherCost::links_time(const Rates& r, const RouteLoad::Node& node, do
     const double start = r.copy_issue + r.link_latency;
     Copies copies{.pushes = cuts * peers, .pushed = size * peers, .own = cuts, .owned = size};
     if (pushes_own_first())
-        return start + queue_time(r, copies, node.members, c) +
+        return start + queue_time(r, copies, node.members) +
                pushing_time(r, entering * peers, node.members, c);
     copies.pushes += entering * peers;
     copies.pushed += entering * peers * c;
-    copies.out = nodes_ > 1 ? k : 0;
-    copies.in = entering;
-    return start + queue_time(r, copies, node.members, c);
+    copies.staged = nodes_ > 1 ? k + entering : 0;
+    return start + queue_time(r, copies, node.members);
 }
 
 }  // namespace hier

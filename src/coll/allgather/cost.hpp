@@ -14,15 +14,16 @@
 //
 //   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
 //   fan(c)    = Q(n (G-1) pushes) (+ l + c/stage out of the bounce buffer)
-//   rail      = max(NIC's bytes / b, o k (c/B + 2L) / D, (o + e) k p, M k t)
+//   rail      = max(NIC's bytes / b, o k (c/B + 2L) / D, (o + e) k p, M k t, staging)
+//   staging   = e k (l + c/stage)
 //   ring      : rail at least (N-1) (c/B + L)
 //   rail end  = L + rail + L + max(fan(c), L)
-//   node end  = i + l + Q((k + e k) (G-1) pushes, own copy, staging)
+//   node end  = i + l + Q((k + e k) (G-1) pushes, own copy)
 //   time      = max(rail end, node end)
 //
 // fan: n chunks land at once, one on each lane. ring: a chunk is handed on when all of it is there.
 // rail end: the announcement comes first, the last chunks come last. node end: the queue of copies
-// never rests.
+// never rests. staging: copies to the bounce buffer and those from it have a stream each.
 //
 // Eager calls. Nobody announces. Messages cost the cores at both ends q each, and up to 8 KiB this
 // time was seen to hide under nothing else.
@@ -39,9 +40,9 @@
 //
 // Copy engines spread one bundle while the next is on its way, which saves min(rail, Q) (f-1)/f.
 // With staging, the first bundle is copied out before it leaves, and the last one is copied in
-// behind the rail. Q has the other copies.
+// behind the rail. The others take their time beside the pushes.
 //
-// Where nodes are alike and nothing is staged, own pushes come first and fan-outs after them:
+// Where nodes are alike, own pushes come first and fan-outs after them:
 //
 //   node end  = i + l + Q((G-1) own pushes, own copy) + Q(e k (G-1) pushes)
 //   rail end  : at least 2L + c/B + i + Q(e k (G-1) pushes)                   from the first chunk on
@@ -50,11 +51,9 @@
 // Direct puts to uneven nodes: the NIC's bytes are those of the busiest NIC at each distance, added
 // up.
 //
-// Copy engines push the own shard uncut (AllgatherShape::own_whole). In three cases the shard is
-// cut:
+// Copy engines push the own shard uncut (AllgatherShape::own_whole). In two cases the shard is cut:
 //
 // - A core pushes. It serves the network in between.
-// - There is staging. Copies from the bounce buffer would wait for the push.
 // - Nodes are uneven. Ranks would meet at a port for as long as the push takes.
 //
 // Source: the pipelined hierarchical allgather's max(inter, intra) + last chunk (Traeff et al.;
@@ -101,8 +100,7 @@ private:
     double eager_time(std::size_t bytes, Route route, std::size_t chunks) const;
     int window(std::size_t bytes, Route route, std::size_t chunk) const;
     Choice granted(std::size_t bytes, Choice choice, const Constraints& constraints) const;
-    // Nodes are alike and nothing is staged: own pushes come first, then those of each chunk that
-    // lands.
+    // Nodes are alike: own pushes come first, then those of each chunk that lands.
     bool pushes_own_first() const;
     bool is_own_whole() const { return rates_.engines && pushes_own_first(); }
     double pushing_time(const Rates& rates, double count, int members, double c) const;

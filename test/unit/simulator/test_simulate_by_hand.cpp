@@ -72,6 +72,24 @@ const char* two_nodes_that_share_a_nic()
                         2 * m.nic_latency + 2 * mega / m.nic_rate + std::max(m.nic_latency, push)));
 }
 
+// The copy out of the bounce buffer does not wait for the push of the own shard.
+const char* two_staged_nodes()
+{
+    Options options = even(2, 2);
+    options.is_in_place = options.is_staged = true;
+    options.machine.stage_rate = 50e9;
+    options.machine.link_rate = 15e9;  // the push ends later than the shard arrives
+    const Machine& m = options.machine;
+    const double stage = m.link_latency + mega / m.stage_rate;
+    const double push = m.link_latency + mega / m.link_rate;
+    const double own_end = std::max(m.link_latency, m.copy_issue) + m.copy_issue + push;
+    const double arrival = m.copy_issue + stage + mega / m.nic_rate + m.nic_latency;
+    const double taken = arrival + m.copy_issue + stage;
+    if (own_end <= arrival) return "the case shows nothing";
+    return keep(differs("staged", seconds_of(options, mega, Route::direct, mega),
+                        std::max(taken + m.copy_issue, own_end) + push));
+}
+
 const char* a_ring_by_hand()
 {
     Options options = even(3, 1);
@@ -85,6 +103,7 @@ const char* a_ring_by_hand()
 void test_one_node(void**) { expect_no_reason(two_ranks_of_a_node()); }
 void test_two_nodes(void**) { expect_no_reason(two_nodes_of_a_rank()); }
 void test_shared_nic(void**) { expect_no_reason(two_nodes_that_share_a_nic()); }
+void test_staged(void**) { expect_no_reason(two_staged_nodes()); }
 void test_ring(void**) { expect_no_reason(a_ring_by_hand()); }
 
 // ---- a rank with several NICs
@@ -183,7 +202,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_ring),     cmocka_unit_test(test_shared_nic),
         cmocka_unit_test(test_lanes),    cmocka_unit_test(test_peers),
         cmocka_unit_test(test_order),    cmocka_unit_test(test_how_many),
-        cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_busy),     cmocka_unit_test(test_staged),
     };
     return hier::test::run_cases(argc, argv, "simulate_by_hand", tests);
 }
