@@ -403,9 +403,9 @@ case_ gpu-allgatherv-gdr ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_d
 case_ gpu-allgatherv-gdr-on-some set=all ranks=3 node_size=1 gpu=20 gdr=odd \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0 coll_hier_inter ring" -- "${few[@]}"
 case_ gpu-allgatherv-round ranks=4 gpu=20 mca="coll_hier_link_rate 0.001" -- "${few[@]}"
-case_ gpu-allgatherv-carriers ranks=4 gpu=20 mca="coll_hier_link_rate 0.001" \
+case_ gpu-allgatherv-balanced ranks=4 gpu=20 mca="coll_hier_link_rate 0.001" \
     -- gpu_allgatherv --expect hier --scales 7001 --spreads few --calls 20
-case_ gpu-cuda-allgatherv-carriers ranks=4 gpu=20 devices=2 kernels=1 runtime=cuda mca="coll_hier_link_rate 0.001" \
+case_ gpu-cuda-allgatherv-balanced ranks=4 gpu=20 devices=2 kernels=1 runtime=cuda mca="coll_hier_link_rate 0.001" \
     -- gpu_allgatherv --expect hier --scales 7001 --spreads few --calls 20
 case_ gpu-cuda-allgatherv-carried ranks=4 node_size=2 gpu=20 runtime=cuda mca="coll_hier_link_rate 0.001" -- "${few[@]}"
 case_ gpu-allgatherv-fallback ranks=3 gpu=20 mca="coll_hier_min_bytes 1000000000" \

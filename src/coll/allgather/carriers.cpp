@@ -11,18 +11,18 @@ namespace {
 
 std::size_t quotient(std::size_t bytes, std::size_t by) { return (bytes + by - 1) / by; }
 
-// What all bytes of a result take of the node's memory at all ranks. 0: copy engines do not use it.
-std::size_t time_in_memory(std::size_t bytes, std::size_t ranks, const SpreadCosts& costs)
+// What all bytes of a result take of the node's memory at all ranks.
+std::size_t time_in_memory(std::size_t bytes, std::size_t ranks)
 {
     constexpr std::size_t busy_cores = 8;
-    return costs.by_cores ? bytes * ranks / busy_cores : 0;
+    return bytes * ranks / busy_cores;
 }
 
 class CarriagePlanner {
 public:
     CarriagePlanner(std::span<const int> ranks, std::vector<Extent>& kept, const SpreadCosts& costs)
-        : ranks_(ranks), kept_(kept), costs_(costs), peers_(ranks.size() - 1),
-          loads_(peers_ + (costs.by_cores ? 1 : 0)), carried_(ranks.size()), puts_(ranks.size())
+        : ranks_(ranks), kept_(kept), costs_(costs), peers_(ranks.size() - 1), loads_(peers_ + 1),
+          carried_(ranks.size()), puts_(ranks.size())
     {
         for (const int rank : ranks) {
             const std::size_t bytes = shard(rank).length;
@@ -35,8 +35,7 @@ public:
     Carriage plan()
     {
         // What a rank has to receive, and what cores have to do.
-        level_ = all_ - least_;
-        if (costs_.by_cores) level_ = std::max({level_, all_, 2 * largest_});
+        level_ = std::max(all_, 2 * largest_);
         const std::size_t handed = largest_ - kept_of(largest_);
         if (handed < costs_.grain) return {};
         choose_part(handed);
@@ -45,7 +44,7 @@ public:
         deal();
         for (std::size_t i = 0; i < ranks_.size(); i++) note(time_of(i));
         note(all_ - least_);
-        note(time_in_memory(all_, ranks_.size(), costs_));
+        note(time_in_memory(all_, ranks_.size()));
         return std::move(out_);
     }
 
@@ -65,14 +64,13 @@ private:
     }
 
     // One for each carrier, unless that takes more for the starts of puts than for the bytes. The
-    // owner keeps one more for itself, but a core copies its own shard in that time.
+    // owner copies its own shard in the time of one more.
     void choose_part(std::size_t handed)
     {
-        const std::size_t parts = costs_.by_cores ? peers_ : peers_ + 1;
         const double root =
             std::sqrt(static_cast<double>(handed) * static_cast<double>(costs_.put) /
                       static_cast<double>(peers_ - 1));
-        const std::size_t part = std::max(static_cast<std::size_t>(root), quotient(handed, parts));
+        const std::size_t part = std::max(static_cast<std::size_t>(root), quotient(handed, peers_));
         part_ = quotient(part, costs_.grain) * costs_.grain;
     }
 
@@ -124,8 +122,7 @@ private:
         // Then the last carrier passes on its part, and the owner pushes what it has kept.
         const std::size_t scatter = done - kept.length + puts * costs_.put + costs_.start;
         note(scatter + spreading(largest));
-        note(scatter + peers_ * (kept.length + (kept.length > 0 ? costs_.put : 0)) +
-             (costs_.by_cores ? whole.length : 0));
+        note(scatter + peers_ * (kept.length + (kept.length > 0 ? costs_.put : 0)) + whole.length);
     }
 
     // Of a rank that hands over nothing.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks of a single node that pass on parts of large shards.
+// Ranks of a single node that pass on parts of large shards by their cores.
 //
 //     owner r0      scatter            pushes of all
 //     |########     ## --> r1          r1 -- ## --> r2, r3

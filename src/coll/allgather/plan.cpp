@@ -96,6 +96,8 @@ public:
         if (routing_.has_node_peers(rank_)) announce_on_node();
         if (routing_.is_ring()) {
             go_round();
+        } else if (routing_.is_balanced()) {
+            move_balanced();
         } else {
             move_shards();
         }
@@ -240,6 +242,53 @@ private:
         // Nobody passes on the last shard that comes from the left.
         if (routing_.ring_chunks(right) > 0)
             writer_.await_data(Level::node, left, before + routing_.ring_chunks(right));
+    }
+
+    // All ranks begin to push when they know that all parts have been handed over. A part and a
+    // signal are the first put of their pair.
+    void move_balanced()
+    {
+        Dependencies handed_over;
+        routing_.for_each_handover(rank_, [&](const Handover& h) {
+            if (h.owner != rank_) return;
+            handed_over.push_back(writer_.put(Level::node, h.carrier, h.part, true));
+        });
+        routing_.for_each_node_peer(rank_, [&](int peer) {
+            if (routing_.signals(rank_, peer)) writer_.signal(peer, handed_over);
+        });
+        copy_own_shard();
+        Dependencies balanced = handed_over;
+        for (const int owner : routing_.owners(rank_))
+            if (owner != rank_) balanced.push_back(writer_.await_data(Level::node, owner, 1));
+        take_turns(std::move(balanced));
+    }
+
+    void take_turns(Dependencies after)
+    {
+        const std::span<const int> turns = routing_.turns();
+        const std::size_t all = turns.size();
+        const auto me =
+            static_cast<std::size_t>(std::find(turns.begin(), turns.end(), rank_) - turns.begin());
+        for (std::size_t step = 1; step < all; step++) {
+            const int to = turns[(me + step) % all], from = turns[(me + all - step) % all];
+            push_in_turn(to, after);
+            const std::uint32_t puts = routing_.node_puts(from, rank_);
+            if (puts == 0) continue;
+            const std::uint32_t arrived = writer_.await_data(Level::node, from, puts);
+            // To wait costs a start.
+            const std::size_t in_time = routing_.bytes_in_turn(rank_, to) + shape_.spread.start;
+            if (in_time < routing_.bytes_in_turn(from, rank_)) after.push_back(arrived);
+        }
+    }
+
+    void push_in_turn(int peer, const Dependencies& after)
+    {
+        routing_.for_each_own_push(
+            rank_, [&](Extent chunk) { writer_.put(Level::node, peer, chunk, true, after); });
+        routing_.for_each_handover(rank_, [&](const Handover& h) {
+            if (h.carrier == rank_ && h.owner != peer)
+                writer_.put(Level::node, peer, h.part, false, after);
+        });
     }
 
     void carry_chunk(int owner, Extent chunk, std::uint32_t arrived)

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "coll/allgather/plan.hpp"
@@ -39,6 +41,34 @@ public:
     template <class F> void for_each_part_chunk(Extent part, F f) const
     {
         for_each_cut(part, part_chunk(part), f);
+    }
+    // The order in which ranks of the only node take turns. Empty: they do not.
+    std::span<const int> turns() const { return spread_.turns(); }
+    bool is_balanced() const { return !turns().empty(); }
+    // What a rank pushes to `peer` in its turn.
+    std::size_t bytes_in_turn(int rank, int peer) const
+    {
+        std::size_t bytes = kept(rank).length;
+        for_each_handover(rank, [&](const Handover& h) {
+            if (h.carrier == rank && h.owner != peer) bytes += h.part.length;
+        });
+        return bytes;
+    }
+    // Which of the node's ranks hand over parts, by team rank.
+    std::set<int> owners(int rank) const
+    {
+        std::set<int> all;
+        for_each_handover(rank, [&](const Handover& h) { all.insert(h.owner); });
+        return all;
+    }
+    // The ranks to which a rank hands over parts.
+    std::set<int> carriers_of(int owner) const
+    {
+        std::set<int> all;
+        for_each_handover(owner, [&](const Handover& h) {
+            if (h.owner == owner) all.insert(h.carrier);
+        });
+        return all;
     }
     // Do the shards of the only node go round a ring?
     bool is_ring() const { return spread_.ring_chunk() > 0; }
@@ -76,7 +106,14 @@ public:
             const bool is_by_carrier = h.carrier == rank && h.owner != peer;
             if (is_to_carrier || is_by_carrier) count += part_chunks(h.part);
         });
-        return count;
+        return count + (signals(rank, peer) ? 1 : 0);
+    }
+    // In a balanced call: does this rank tell `peer` that it has handed over its parts? Carriers know.
+    bool signals(int owner, int peer) const
+    {
+        if (!is_balanced()) return false;
+        const std::set<int> carriers = carriers_of(owner);
+        return !carriers.empty() && !carriers.contains(peer);
     }
     // The shards of a node. Shards that lie side by side are one slice.
     std::vector<Extent> bundle(int node) const;

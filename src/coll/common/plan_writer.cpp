@@ -35,6 +35,11 @@ std::uint32_t PlanWriter::put(Level level, int peer_rank, Extent chunk, bool is_
     return op;
 }
 
+std::uint32_t PlanWriter::signal(int peer, Dependencies after)
+{
+    return put(Level::node, peer, {buffers_.own.offset, 0}, true, std::move(after));
+}
+
 void PlanWriter::hold_puts(Level level, int peer, Dependencies until)
 {
     peer_of(level, peer).before = std::move(until);

@@ -69,9 +69,9 @@ Status ShmCells::progress(Completions& completions)
     return failed(failure_) ? failure_ : status;
 }
 
-gpu::Queue* ShmCells::engines_of(const Region& region)
+gpu::Queue* ShmCells::engines_of(const Region& region, std::size_t bytes)
 {
-    if (!is_of_device(region.memory) || failed(failure_)) return nullptr;
+    if (bytes == 0 || !is_of_device(region.memory) || failed(failure_)) return nullptr;
     const int device = region.memory.device;
     (void)context_.segment->register_with(device);
     gpu::Queue* engines = gpu::queue(device);
@@ -128,7 +128,7 @@ bool ShmCells::fill(std::size_t number, const Region& region, const Fragment& fr
     std::fill(cell.until.begin(), cell.until.end(), 0);
     const CellHeader header{fragment.target, fragment.length};
     std::memcpy(at, &header, sizeof header);
-    if (gpu::Queue* engines = engines_of(region)) {
+    if (gpu::Queue* engines = engines_of(region, fragment.length)) {
         const gpu::Copy copy{content_of(at), fragment.content, fragment.length, gpu::Copy::inside};
         const Status status = engines->start({&copy, 1}, {}, cell.filling.ticket);
         if (failed(status)) {
@@ -217,7 +217,7 @@ Status ShmCells::take_out(int peer, CellEntry entry, Work& work, std::size_t& co
     work.is_last = entry.is_last();
     const gpu::Copy copy{into.base + header.offset, content_of(cell), header.length,
                          gpu::Copy::inside};
-    if (gpu::Queue* engines = engines_of(into)) {
+    if (gpu::Queue* engines = engines_of(into, header.length)) {
         const Status status = engines->start({&copy, 1}, {}, work.ticket);
         if (!failed(status)) work.queue = engines;
         return failed(status) ? status : Status::ok;

@@ -107,8 +107,8 @@ private:
     bool end_receiving(int peer);
 
     // Returns the queue of the device that `region` belongs to. nullptr: the CPU copies, or there
-    // is a failure, which failure_ keeps.
-    gpu::Queue* engines_of(const Region& region);
+    // is nothing to copy, or there is a failure, which failure_ keeps.
+    gpu::Queue* engines_of(const Region& region, std::size_t bytes);
     bool is_done(Work& work);
 
     const NodeContext& context_;

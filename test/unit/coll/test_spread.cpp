@@ -51,9 +51,10 @@ void test_ring(void**)
 {
     const Topology node = nodes_of({4});
     const std::size_t gib = 1024 * mib;
-    assert_true(is_ring(node, {gib, 2 * gib, 3 * gib, 4 * gib}));
-    assert_true(is_ring(node, {0, 0, gib, 0}));
-    assert_false(is_ring(node, {0, 0, 8 * mib, 0}));  // too small for so many hops
+    assert_true(is_ring(node, {0, 0, 4 * gib, 0}));
+    assert_true(is_ring(nodes_of({8}), {0, 0, gib, 0, 0, 0, 0, 0}));
+    assert_false(is_ring(node, {gib, 2 * gib, 3 * gib, 4 * gib}));  // balanced
+    assert_false(is_ring(node, {0, 0, 8 * mib, 0}));                // too small for so many hops
     // What a block distribution gives to ranks differs by a little. Pushes to all are the fastest.
     assert_false(is_ring(node, {gib, gib, gib, gib}));
     assert_false(is_ring(node, {gib, gib + 1, gib + 1, gib}));
@@ -106,13 +107,14 @@ std::vector<std::size_t> growing(std::size_t ranks, std::size_t bytes)
     return lengths;
 }
 
-enum class Way { plain, carriers, ring };
+enum class Way { plain, balanced, carriers, ring };
 
 Way way_of(const std::vector<std::size_t>& lengths, const SpreadCosts& costs)
 {
     const Topology node = nodes_of({static_cast<int>(lengths.size())});
     const AllgatherSpread spread(node, shards_of(lengths), costs);
     return spread.ring_chunk() > 0        ? Way::ring
+           : !spread.turns().empty()      ? Way::balanced
            : !spread.handovers(0).empty() ? Way::carriers
                                           : Way::plain;
 }
@@ -128,9 +130,11 @@ void test_way_on_a_node(void**)
     constexpr SpreadCosts gpus{
         .unit = 4 * mib, .start = 6 * mib, .put = 200 * kib, .grain = 4096, .by_cores = false};
     assert_true(way_of(one_of(4, 4 * mib), gpus) == Way::plain);
-    assert_true(way_of(one_of(4, 16 * mib), gpus) == Way::carriers);
-    assert_true(way_of(one_of(4, 64 * mib), gpus) == Way::carriers);
+    assert_true(way_of(one_of(4, 64 * mib), gpus) == Way::balanced);
     assert_true(way_of(one_of(4, 4096 * mib), gpus) == Way::ring);
+    assert_true(way_of(growing(4, 4 * mib), gpus) == Way::plain);
+    assert_true(way_of(growing(4, 64 * mib), gpus) == Way::balanced);
+    assert_true(way_of(growing(8, 1024 * mib), gpus) == Way::balanced);
     for (const std::size_t ranks : {2u, 3u, 16u}) {
         const std::vector<std::size_t> equal(ranks, mib);
         assert_true(way_of(equal, cores) == Way::plain);
@@ -192,6 +196,36 @@ const char* carriers_share_the_work()
 
 void test_carriers(void**) { hier::test::expect_no_reason(carriers_share_the_work()); }
 
+const char* balanced_ranks_push_as_much()
+{
+    constexpr std::size_t grain = 4096;
+    constexpr SpreadCosts gpus{.unit = 4 * mib, .start = 6 * mib, .grain = grain};
+    const std::vector<std::vector<std::size_t>> calls = {
+        one_of(4, 64 * mib),
+        growing(4, 64 * mib),
+        growing(8, 256 * mib),
+        {90 * mib, 5 * mib + 1, 0, 70 * mib - 1, 3 * mib}};
+    for (const auto& lengths : calls) {
+        const Topology node = nodes_of({static_cast<int>(lengths.size())});
+        const AllgatherSpread spread(node, shards_of(lengths), gpus);
+        if (spread.turns().size() != lengths.size()) return "not balanced";
+        std::vector<std::size_t> pushed, all(lengths);
+        for (std::size_t r = 0; r < lengths.size(); r++)
+            pushed.push_back(spread.kept(static_cast<int>(r)).length);
+        for (const Handover& h : spread.handovers(0)) {
+            pushed[static_cast<std::size_t>(h.carrier)] += h.part.length;
+            all[static_cast<std::size_t>(h.owner)] -= h.part.length;
+        }
+        for (std::size_t r = 0; r < lengths.size(); r++)
+            if (all[r] != spread.kept(static_cast<int>(r)).length) return "bytes are lost";
+        const auto [least, most] = std::minmax_element(pushed.begin(), pushed.end());
+        if (*most - *least > lengths.size() * grain) return "ranks do not push as much";
+    }
+    return nullptr;
+}
+
+void test_balanced(void**) { hier::test::expect_no_reason(balanced_ranks_push_as_much()); }
+
 void test_nothing_is_spread(void**)
 {
     const auto shards = shards_of({100 * mib, 0, 0, 0});
@@ -206,11 +240,9 @@ void test_nothing_is_spread(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_handovers),
-        cmocka_unit_test(test_way_on_a_node),
-        cmocka_unit_test(test_carriers),
-        cmocka_unit_test(test_nothing_is_spread),
+        cmocka_unit_test(test_ring),          cmocka_unit_test(test_handovers),
+        cmocka_unit_test(test_way_on_a_node), cmocka_unit_test(test_carriers),
+        cmocka_unit_test(test_balanced),      cmocka_unit_test(test_nothing_is_spread),
     };
     return hier::test::run_cases(argc, argv, "spread", tests);
 }
