@@ -13,18 +13,15 @@ namespace hier {
 
 void EagerInbox::take_message(const MessageHead& head, const std::byte* data, std::size_t bytes)
 {
-    if (head.from >= lane_.peers.size()) return;
+    if (head.from >= lane_.peers.size()) return refuse_sender(head);
     if (head.is_word()) return take_word(head);
-    const Binding& binding = lane_.binding;
-    const std::uint64_t current = lane_.is_bound ? binding.sequence : 0;
-    if (head.sequence < current) return;  // a drain's
+    if (is_over(head.sequence)) return tell_of_late_data(head, bytes);
     // A rank that is in a later call has been in this one, too.
     LanePeer& peer = lane_.peers[head.from];
     std::atomic_ref(peer.called).store(head.sequence, std::memory_order_release);
-    if (head.sequence > current) return keep_early(head, data, bytes);
-    // Empty messages may come between calls. (There, some with an empty head were seen.)
-    const bool tells_shape = lane_.is_bound && binding.eager;
-    if (bytes == 0 && (!tells_shape || head.shape == binding.shape())) return;
+    const Binding& binding = lane_.binding;
+    if (!lane_.is_bound || head.sequence > binding.sequence) return keep_early(head, data, bytes);
+    if (bytes == 0 && (!binding.eager || head.shape == binding.shape())) return;
     const Region& into = binding.rail_target();
     const std::size_t place = binding.place_of(head.from);
     const bool is_bounce = binding.has_bounce();
@@ -38,6 +35,30 @@ void EagerInbox::take_message(const MessageHead& head, const std::byte* data, st
     std::memcpy(into.base + place + head.target(is_bounce), data, bytes);
     std::atomic_ref(peer.got).store(Signal::encode(head.sequence, head.count),
                                     std::memory_order_release);
+}
+
+// A rank may end a call without a look at the rail, if it exchanges nothing there. So the drain of a call
+// may come when that call, or a later one, has ended. So may the drain of the set-up (call 0).
+bool EagerInbox::is_over(std::uint64_t sequence) const
+{
+    const std::uint64_t last = lane_.binding.sequence;
+    return lane_.is_bound ? sequence < last : sequence <= last;
+}
+
+// A drain has no data. Data comes so late only if the call has failed here, and that has been told.
+void EagerInbox::tell_of_late_data(const MessageHead& head, std::size_t bytes)
+{
+    if (bytes == 0) return;
+    log(HIER_LOG_DEBUG, "%zu bytes of rail rank %u for call %llu, which is over, are dropped",
+        bytes, head.from, static_cast<unsigned long long>(head.sequence));
+}
+
+// No rank of this program sends that.
+void EagerInbox::refuse_sender(const MessageHead& head)
+{
+    log(HIER_LOG_ERROR, "a message names its sender as rail rank %u of %zu", head.from,
+        lane_.peers.size());
+    lane_.own_failure = Status::transport_error;
 }
 
 void EagerInbox::take_word(const MessageHead& head)

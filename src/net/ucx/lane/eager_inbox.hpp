@@ -6,7 +6,8 @@
 //   put        -- {call, count, bytes} -->  in this call: into the rail's target, then counted
 //                                           not yet in it: kept for begin()
 //   drain      -- {call, 0} ------------->  where UCX has kept something back, and over TCP after
-//                                           large calls: taken only when what went before has gone
+//                                           large calls and after the set-up, which is call 0:
+//                                           taken only when what went before has gone
 //   connect    -- {hello}, {welcome} ---->  see wireup.hpp
 //   leave      -- {goodbye} ------------->  over TCP: the sender's lane sends no more
 //
@@ -42,6 +43,9 @@ private:
         std::vector<std::byte> data;
     };
     void take_message(const MessageHead& head, const std::byte* data, std::size_t bytes) override;
+    bool is_over(std::uint64_t sequence) const;
+    void tell_of_late_data(const MessageHead& head, std::size_t bytes);
+    void refuse_sender(const MessageHead& head);
     void take_word(const MessageHead& head);
     void keep_early(const MessageHead& head, const std::byte* data, std::size_t bytes);
 

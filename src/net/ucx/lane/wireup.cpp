@@ -197,6 +197,8 @@ void Wireup::await_greetings(void (*keep_alive)())
     }
 }
 
+// The drain behind it is a message of call 0. The peer waits for the word alone, so the drain may come later,
+// even after the peer's first calls.
 void Wireup::send_greetings()
 {
     constexpr std::uint64_t greeting = Signal::encode(0, 1);
