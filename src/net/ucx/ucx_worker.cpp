@@ -179,12 +179,17 @@ void UcxWorker::make_worker()
     ucp_worker_release_address(worker, address);
 }
 
-// Messages are short and eager (UCP_AM_SEND_FLAG_EAGER): the data is here.
+// Messages are short and eager (UCP_AM_SEND_FLAG_EAGER): the data is here. A message to a lane that is gone
+// is dropped (wireup.hpp).
 ucs_status_t UcxWorker::on_message(void* worker, const void* head, std::size_t head_bytes,
                                    void* data, std::size_t bytes, const ucp_am_recv_param_t* param)
 {
-    if (head_bytes != sizeof(MessageHead) || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0)
+    if (head_bytes != sizeof(MessageHead) || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+        log(HIER_LOG_ERROR,
+            "a message that no rank of this program sends is dropped: its head has %zu bytes",
+            head_bytes);
         return UCS_OK;
+    }
     MessageHead known;
     std::memcpy(&known, head, sizeof known);
     auto& sinks = static_cast<UcxWorker*>(worker)->sinks_;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <vector>
 
+#include "base/log.hpp"
 #include "net/ucx/lane/in_flight.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -80,6 +81,16 @@ public:
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
         while (!peer.has_greeted && std::chrono::steady_clock::now() < end) progress();
         return peer.has_greeted;
+    }
+    void send_head_of(std::size_t bytes)
+    {
+        static const std::byte head[2 * sizeof(MessageHead)]{};
+        ucp_request_param_t param{};
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+        param.flags = UCP_AM_SEND_FLAG_EAGER;
+        const auto request = ucp_am_send_nbx(sender_.state.peers[0].endpoint, MessageSink::id, head,
+                                             bytes, nullptr, 0, &param);
+        if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
     }
     const LanePeer& peer() const { return receiver_.state.peers[0]; }
     Status failure() const { return receiver_.state.own_failure; }
@@ -198,6 +209,24 @@ void test_no_such_sender(void**)
     assert_true(pair.is_untouched());
 }
 
+int errors = 0;
+
+void test_no_such_head(void**)
+{
+    set_log(HIER_LOG_ERROR, [](int, const char*) { errors++; });
+    Pair pair;
+    pair.begin(1);
+    assert_true(pair.deliver());
+    for (const std::size_t bytes : {std::size_t{8}, sizeof(MessageHead) + 8}) {
+        errors = 0;
+        pair.send_head_of(bytes);
+        assert_true(pair.deliver());
+        assert_int_equal(errors, 1);
+    }
+    set_log(HIER_LOG_ERROR, nullptr);
+    assert_true(pair.is_untouched());
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -209,6 +238,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_message_of_a_call_that_is_over),
         cmocka_unit_test(test_another_shape),
         cmocka_unit_test(test_no_such_sender),
+        cmocka_unit_test(test_no_such_head),
     };
     return hier::test::run_cases(argc, argv, "eager_inbox", tests);
 }
