@@ -22,18 +22,29 @@ struct mca_coll_hier_component_t {
     hier_config config;
     const char* providers;
     int stages_others; /* 0: leave the other collectives alone, also on device memory */
-
-    unsigned long long allgather_calls;     /* served here */
-    unsigned long long allgather_fallbacks; /* handed to the fallback module */
-    unsigned long long allgatherv_calls, allgatherv_fallbacks;
-    unsigned long long iallgather_calls, iallgather_fallbacks;
-    unsigned long long iallgatherv_calls, iallgatherv_fallbacks;
-    unsigned long long allgather_init_calls, allgather_init_fallbacks; /* starts */
-    unsigned long long allgatherv_init_calls, allgatherv_init_fallbacks;
-    unsigned long long fallback_bytes; /* of the results of all fallbacks */
 };
 typedef struct mca_coll_hier_component_t mca_coll_hier_component_t;
 OMPI_DECLSPEC extern mca_coll_hier_component_t mca_coll_hier_component;
+
+/* What tools may ask for: the calls of each collective that a team served, and those that it did not. */
+typedef enum {
+    MCA_COLL_HIER_COUNT_ALLGATHER,
+    MCA_COLL_HIER_COUNT_ALLGATHERV,
+    MCA_COLL_HIER_COUNT_IALLGATHER,
+    MCA_COLL_HIER_COUNT_IALLGATHERV,
+    MCA_COLL_HIER_COUNT_ALLGATHER_INIT, /* starts */
+    MCA_COLL_HIER_COUNT_ALLGATHERV_INIT,
+    MCA_COLL_HIER_COUNTED
+} mca_coll_hier_counted_t;
+
+/* Some communicators count here. Threads with communicators of their own would else write to the same
+ * line of memory in each call. */
+typedef struct {
+    _Alignas(128) unsigned long long calls[MCA_COLL_HIER_COUNTED];
+    unsigned long long fallbacks[MCA_COLL_HIER_COUNTED];
+    unsigned long long fallback_bytes; /* of the results of all fallbacks */
+} mca_coll_hier_counts_t;
+mca_coll_hier_counts_t* mca_coll_hier_counts_of_next_module(void);
 
 typedef enum {
     MCA_COLL_HIER_FRESH,    /* no call yet that is worth a team */
@@ -105,6 +116,7 @@ struct mca_coll_hier_module_t {
 #undef MCA_COLL_HIER_PREVIOUS
 #endif
     mca_coll_hier_previous_t others[MCA_COLL_HIER_OTHER_COUNT];
+    mca_coll_hier_counts_t* counts;
     mca_coll_hier_state_t state;
     /* The team serves calls from min_bytes to max_bytes, of all ranks together. */
     size_t min_bytes[HIER_COLLECTIVES];

@@ -14,14 +14,11 @@ static int run_fallback(const mca_coll_hier_call_t* call, const mca_coll_hier_bu
 }
 
 static const mca_coll_hier_collective_t allgather = {HIER_ALLGATHER, "MPI_Allgather", run_fallback,
-                                                     &mca_coll_hier_component.allgather_calls,
-                                                     &mca_coll_hier_component.allgather_fallbacks};
-static const mca_coll_hier_collective_t iallgather = {
-    HIER_ALLGATHER, "MPI_Iallgather", NULL, &mca_coll_hier_component.iallgather_calls,
-    &mca_coll_hier_component.iallgather_fallbacks};
-static const mca_coll_hier_collective_t allgather_init = {
-    HIER_ALLGATHER, "MPI_Allgather_init", NULL, &mca_coll_hier_component.allgather_init_calls,
-    &mca_coll_hier_component.allgather_init_fallbacks};
+                                                     MCA_COLL_HIER_COUNT_ALLGATHER};
+static const mca_coll_hier_collective_t iallgather = {HIER_ALLGATHER, "MPI_Iallgather", NULL,
+                                                      MCA_COLL_HIER_COUNT_IALLGATHER};
+static const mca_coll_hier_collective_t allgather_init = {HIER_ALLGATHER, "MPI_Allgather_init",
+                                                          NULL, MCA_COLL_HIER_COUNT_ALLGATHER_INIT};
 
 static void set_count(mca_coll_hier_call_t* call, size_t count)
 {
@@ -43,7 +40,7 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
     set_count(&call, (size_t)rcount);
     if (0 == call.total) {
         /* On all ranks: nothing to do. Some modules stumble over a count of empty elements. */
-        mca_coll_hier_count(&call, allgather.calls);
+        mca_coll_hier_count_served(&call);
         return OMPI_SUCCESS;
     }
     mca_coll_hier_find_memory(&call);

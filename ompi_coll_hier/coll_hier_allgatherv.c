@@ -11,15 +11,12 @@
 #include "ompi/datatype/ompi_datatype.h"
 
 /* The mirrors of coll_hier_others.c, or the fallback module where there are none, take the arguments as they are. */
-static const mca_coll_hier_collective_t allgatherv = {
-    HIER_ALLGATHER, "MPI_Allgatherv", NULL, &mca_coll_hier_component.allgatherv_calls,
-    &mca_coll_hier_component.allgatherv_fallbacks};
-static const mca_coll_hier_collective_t iallgatherv = {
-    HIER_ALLGATHER, "MPI_Iallgatherv", NULL, &mca_coll_hier_component.iallgatherv_calls,
-    &mca_coll_hier_component.iallgatherv_fallbacks};
+static const mca_coll_hier_collective_t allgatherv = {HIER_ALLGATHER, "MPI_Allgatherv", NULL,
+                                                      MCA_COLL_HIER_COUNT_ALLGATHERV};
+static const mca_coll_hier_collective_t iallgatherv = {HIER_ALLGATHER, "MPI_Iallgatherv", NULL,
+                                                       MCA_COLL_HIER_COUNT_IALLGATHERV};
 static const mca_coll_hier_collective_t allgatherv_init = {
-    HIER_ALLGATHER, "MPI_Allgatherv_init", NULL, &mca_coll_hier_component.allgatherv_init_calls,
-    &mca_coll_hier_component.allgatherv_init_fallbacks};
+    HIER_ALLGATHER, "MPI_Allgatherv_init", NULL, MCA_COLL_HIER_COUNT_ALLGATHERV_INIT};
 
 /* Memory for the blocks of all ranks. shards->packed is NULL if there is none. */
 static void allocate_blocks(mca_coll_hier_shards_t* shards, size_t size)
@@ -88,7 +85,7 @@ int mca_coll_hier_allgatherv(const void* sbuf, hier_count_t scount, struct ompi_
     call.collective = &allgatherv;
     find_blocks(&call, &hier->shards, rcounts, displacements);
     if (0 == call.total) { /* on all ranks: nothing to do */
-        mca_coll_hier_count(&call, allgatherv.calls);
+        mca_coll_hier_count_served(&call);
         return OMPI_SUCCESS;
     }
     mca_coll_hier_find_memory(&call);

@@ -16,7 +16,7 @@ typedef struct {
     /* Calls the fallback module's function, for mca_coll_hier_by_fallback. */
     int (*fallback)(const mca_coll_hier_call_t* call, const mca_coll_hier_buffer_t* send,
                     const mca_coll_hier_buffer_t* receive);
-    unsigned long long *calls, *fallbacks; /* counters: served here, and handed on */
+    mca_coll_hier_counted_t counted;
 } mca_coll_hier_collective_t;
 
 /* A rank's block of the result. */
@@ -49,16 +49,20 @@ void mca_coll_hier_describe(mca_coll_hier_call_t* call, const void* sbuf, size_t
                             mca_coll_base_module_t* module);
 /* Finds out once where the buffers are, and fills in `own`. */
 void mca_coll_hier_find_memory(mca_coll_hier_call_t* call);
-/* Counts a call of more than one rank. Threads may count on several communicators at once. */
-static inline void mca_coll_hier_count(const mca_coll_hier_call_t* call,
-                                       unsigned long long* counter)
+/* They count calls of more than one rank. Threads may count on several communicators at once. */
+static inline void mca_coll_hier_count_served(const mca_coll_hier_call_t* call)
 {
     if (1 < ompi_comm_size(call->comm)) {
-        __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
-        if (counter == call->collective->fallbacks) {
-            __atomic_fetch_add(&mca_coll_hier_component.fallback_bytes, call->total,
-                               __ATOMIC_RELAXED);
-        }
+        __atomic_fetch_add(&call->module->counts->calls[call->collective->counted], 1,
+                           __ATOMIC_RELAXED);
+    }
+}
+static inline void mca_coll_hier_count_fallback(const mca_coll_hier_call_t* call)
+{
+    if (1 < ompi_comm_size(call->comm)) {
+        mca_coll_hier_counts_t* counts = call->module->counts;
+        __atomic_fetch_add(&counts->fallbacks[call->collective->counted], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&counts->fallback_bytes, call->total, __ATOMIC_RELAXED);
     }
 }
 mca_coll_hier_block_t mca_coll_hier_block_of(const mca_coll_hier_call_t* call, int rank);

@@ -108,7 +108,7 @@ bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc)
 {
     switch (mca_coll_hier_choose(call)) {
     case MCA_COLL_HIER_BY_TEAM:
-        mca_coll_hier_count(call, call->collective->calls);
+        mca_coll_hier_count_served(call);
         call->team = call->module->team;
         *rc = mca_coll_hier_by_team(call);
         return true;
@@ -118,6 +118,6 @@ bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc)
     case MCA_COLL_HIER_BY_FALLBACK:
         break;
     }
-    mca_coll_hier_count(call, call->collective->fallbacks);
+    mca_coll_hier_count_fallback(call);
     return false;
 }

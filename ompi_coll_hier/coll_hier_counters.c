@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The performance variables: what the component counts itself, and what the core counts. */
 #include <ctype.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,6 +55,30 @@ static const struct {
     {"teams", "Teams that set-ups have made", HIER_STATISTIC_TEAMS},
 };
 
+/* Communicators take turns. */
+static mca_coll_hier_counts_t all_counts[16];
+
+mca_coll_hier_counts_t* mca_coll_hier_counts_of_next_module(void)
+{
+    static unsigned modules;
+    const unsigned next = __atomic_fetch_add(&modules, 1, __ATOMIC_RELAXED);
+    return &all_counts[next % (sizeof all_counts / sizeof all_counts[0])];
+}
+
+/* The context of a variable is the place of the number in mca_coll_hier_counts_t. */
+static int read_own_count(const struct mca_base_pvar_t* variable, void* value, void* object)
+{
+    (void)object;
+    const size_t at = (size_t)(uintptr_t)variable->ctx;
+    unsigned long long sum = 0;
+    for (size_t i = 0; i < sizeof all_counts / sizeof all_counts[0]; i++) {
+        const char* const base = (const char*)&all_counts[i];
+        sum += __atomic_load_n((const unsigned long long*)(base + at), __ATOMIC_RELAXED);
+    }
+    *(unsigned long long*)value = sum;
+    return OMPI_SUCCESS;
+}
+
 /* The context of a variable is the core's statistic. */
 static unsigned long long value_of(const struct mca_base_pvar_t* variable)
 {
@@ -84,41 +109,41 @@ static int register_number(const char* name, const char* help, int class,
     return 0 > rc ? rc : OMPI_SUCCESS;
 }
 
-static int register_calls(const char* name, const char* what, const char* help,
-                          unsigned long long* value)
+static int register_calls(const char* name, const char* what, const char* help, size_t at)
 {
     char full_name[64], full_help[128];
     snprintf(full_name, sizeof full_name, "%s_%s", name, what);
     snprintf(full_help, sizeof full_help, "%s of MPI_%c%s that %s",
              NULL == strstr(name, "_init") ? "Calls" : "Starts", toupper((unsigned char)name[0]),
              name + 1, help);
-    return register_number(full_name, full_help, MCA_BASE_PVAR_CLASS_COUNTER, NULL, NULL, value);
+    return register_number(full_name, full_help, MCA_BASE_PVAR_CLASS_COUNTER, read_own_count, NULL,
+                           (void*)(uintptr_t)at);
 }
 
 /* Who served the calls of each collective. */
 static int register_servers(void)
 {
-    const struct {
+    static const struct {
         const char* name;
         const char* else_by; /* who serves the calls that no team serves */
-        unsigned long long *calls, *fallbacks;
-    } collectives[] = {
-        {"allgather", "the fallback module", &self->allgather_calls, &self->allgather_fallbacks},
-        {"allgatherv", "the fallback module", &self->allgatherv_calls, &self->allgatherv_fallbacks},
-        {"iallgather", "plain messages", &self->iallgather_calls, &self->iallgather_fallbacks},
-        {"iallgatherv", "plain messages", &self->iallgatherv_calls, &self->iallgatherv_fallbacks},
-        {"allgather_init", "plain messages", &self->allgather_init_calls,
-         &self->allgather_init_fallbacks},
-        {"allgatherv_init", "plain messages", &self->allgatherv_init_calls,
-         &self->allgatherv_init_fallbacks},
+    } collectives[MCA_COLL_HIER_COUNTED] = {
+        [MCA_COLL_HIER_COUNT_ALLGATHER] = {"allgather", "the fallback module"},
+        [MCA_COLL_HIER_COUNT_ALLGATHERV] = {"allgatherv", "the fallback module"},
+        [MCA_COLL_HIER_COUNT_IALLGATHER] = {"iallgather", "plain messages"},
+        [MCA_COLL_HIER_COUNT_IALLGATHERV] = {"iallgatherv", "plain messages"},
+        [MCA_COLL_HIER_COUNT_ALLGATHER_INIT] = {"allgather_init", "plain messages"},
+        [MCA_COLL_HIER_COUNT_ALLGATHERV_INIT] = {"allgatherv_init", "plain messages"},
     };
     int rc = OMPI_SUCCESS;
-    for (size_t i = 0; i < sizeof collectives / sizeof collectives[0] && OMPI_SUCCESS == rc; i++) {
+    for (size_t i = 0; i < MCA_COLL_HIER_COUNTED && OMPI_SUCCESS == rc; i++) {
+        const size_t before = i * sizeof(unsigned long long);
         char help[64];
         snprintf(help, sizeof help, "coll/hier left to %s", collectives[i].else_by);
-        rc = register_calls(collectives[i].name, "calls", "coll/hier served", collectives[i].calls);
+        rc = register_calls(collectives[i].name, "calls", "coll/hier served",
+                            offsetof(mca_coll_hier_counts_t, calls) + before);
         if (OMPI_SUCCESS == rc) {
-            rc = register_calls(collectives[i].name, "fallbacks", help, collectives[i].fallbacks);
+            rc = register_calls(collectives[i].name, "fallbacks", help,
+                                offsetof(mca_coll_hier_counts_t, fallbacks) + before);
         }
     }
     return rc;
@@ -160,7 +185,8 @@ int mca_coll_hier_register_counters(void)
     int rc = register_servers();
     if (OMPI_SUCCESS == rc) {
         rc = register_number("fallback_bytes", "Bytes of results of calls that no team served",
-                             MCA_BASE_PVAR_CLASS_AGGREGATE, NULL, NULL, &self->fallback_bytes);
+                             MCA_BASE_PVAR_CLASS_AGGREGATE, read_own_count, NULL,
+                             (void*)offsetof(mca_coll_hier_counts_t, fallback_bytes));
     }
     for (int path = 0; path < HIER_PATHS && OMPI_SUCCESS == rc; path++) {
         rc = register_path(path);

@@ -63,6 +63,7 @@ mca_coll_base_module_t* mca_coll_hier_comm_query(struct ompi_communicator_t* com
     if (NULL == module) {
         return NULL;
     }
+    module->counts = mca_coll_hier_counts_of_next_module();
     module->super.coll_module_enable = hier_enable;
     module->super.coll_module_disable = hier_disable;
     module->super.coll_allgather = mca_coll_hier_allgather;

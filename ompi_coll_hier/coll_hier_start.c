@@ -108,7 +108,7 @@ void mca_coll_hier_start(mca_coll_hier_request_t* request)
     bool is_over = true;
     if (0 == call->total) { /* on all ranks: nothing to do */
         request->state = MCA_COLL_HIER_ENDED;
-        mca_coll_hier_count(call, call->collective->calls);
+        mca_coll_hier_count_served(call);
     } else {
         is_over = is_prepared(request) ? start_prepared(request) : start_unprepared(request);
     }

@@ -69,7 +69,7 @@ static void begin(mca_coll_hier_request_t* request)
     const mca_coll_hier_call_t* call = &request->call;
     switch (choose(request)) {
     case MCA_COLL_HIER_BY_TEAM:
-        mca_coll_hier_count(call, call->collective->calls);
+        mca_coll_hier_count_served(call);
         request->state = MCA_COLL_HIER_WITH_TEAM;
         if (request->run.is_prepared) {
             mca_coll_hier_start_run_again(&request->run);
@@ -78,7 +78,7 @@ static void begin(mca_coll_hier_request_t* request)
         }
         break;
     case MCA_COLL_HIER_BY_FALLBACK:
-        mca_coll_hier_count(call, call->collective->fallbacks);
+        mca_coll_hier_count_fallback(call);
         request->state = MCA_COLL_HIER_WITH_MESSAGES;
         mca_coll_hier_start_messages(&request->messages, call, request->tag);
         break;
