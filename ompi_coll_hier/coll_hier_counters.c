@@ -52,6 +52,7 @@ static const struct {
      HIER_STATISTIC_MAPPING_MISSES},
     {"staging_hits", "Uses of staging memory that was kept", HIER_STATISTIC_STAGING_HITS},
     {"staging_misses", "Uses of staging memory that had to be made", HIER_STATISTIC_STAGING_MISSES},
+    {"fan_outs", "Blocks that a kernel on the GPU pushed to peers", HIER_STATISTIC_FAN_OUTS},
     {"teams", "Teams that set-ups have made", HIER_STATISTIC_TEAMS},
 };
 

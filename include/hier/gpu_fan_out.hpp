@@ -10,6 +10,12 @@
 // For n places a kernel reads S bytes and stores n*S. It waits for nobody. It has one thread block
 // for each 32 KiB of S, at most 64.
 //
+// The block may have come from the network, from a bounce buffer or from a peer. Whoever launches the
+// kernel has seen before that the bytes are there: by the end of a copy, by a peer's signal, or by a
+// signal of the network and, where the device needs one, the flush behind it. On CUDA all of them
+// write through the device's L2 cache, and a kernel that starts has nothing of them in L1. On ROCm the
+// kernel begins with a fence that drops what its caches have.
+//
 // Source: the kernels of NCCL and MSCCL++ that store straight into the peers' buffers.
 //
 // This header is compiled for devices too, so it includes nothing but types of the language.

@@ -31,6 +31,7 @@ enum {
     HIER_STATISTIC_MAPPING_MISSES, /* the GPU's runtime was asked to map it */
     HIER_STATISTIC_STAGING_HITS,   /* kept staging memory was lent */
     HIER_STATISTIC_STAGING_MISSES, /* staging memory was made */
+    HIER_STATISTIC_FAN_OUTS,       /* blocks that a kernel has pushed to peers */
     HIER_STATISTIC_TEAMS,          /* made */
     HIER_STATISTIC_SETUP_TIME,     /* ns in hier_team_create, also where no team was made */
     HIER_STATISTICS

@@ -64,7 +64,7 @@ struct NodeNeeds {
     bool have_devices = false;  // any rank uses a GPU runtime
     bool share_gpus = false;    // several ranks use the same GPU
     bool gpu_turns = false;     // such ranks get it in turns
-    bool have_kernels = false;  // all ranks have, and gain by them
+    bool have_kernels = false;  // all ranks have, and gain by those that wait
     bool by_cpu = false;        // the CPU of each rank moves small blocks of device memory
     bool share_cores = false;   // the host has more ranks than cores
     bool has_cma = false;

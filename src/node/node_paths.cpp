@@ -60,27 +60,28 @@ PeerTables open_tables(const Group& group)
     return tables;
 }
 
-FanOutUse fan_out_of(const NodeNeeds& needs)
+std::string name_of_devices(const NodeRanks& ranks)
 {
-    return !needs.have_kernels ? FanOutUse::never
-           : needs.share_gpus  ? FanOutUse::all_blocks
-                               : FanOutUse::middle_blocks;
+    return ranks.have_kernels                  ? "kernels, copy engines, "
+           : ranks.fan_out != FanOutUse::never ? "kernels for chunks, copy engines, "
+                                               : "copy engines, ";
 }
 
 void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group,
-                      const NodeNeeds& needs, std::size_t max_by_cpu)
+                      const NodeRanks& ranks)
 {
+    const std::size_t max_by_cpu = ranks.max_by_cpu;
     const PeerTables tables = open_tables(group);
     paths.device_cells = std::make_unique<DeviceCells>(context);
     paths.offer =
         std::make_unique<ReceiveOffer>(context, *paths.device_cells, tables, paths.cma != nullptr);
     paths.buffers = std::make_unique<PeerBuffers>(context, *paths.device_cells, tables);
-    paths.engines = std::make_unique<CopyEngines>(context, paths.buffers.get(), fan_out_of(needs));
+    paths.engines = std::make_unique<CopyEngines>(context, paths.buffers.get(), ranks.fan_out);
     if (paths.publish)
         paths.device_publish = std::make_unique<DevicePublish>(
             context, *paths.publish,
-            needs.have_kernels ? std::make_unique<KernelExchange>(context) : nullptr, max_by_cpu);
-    paths.name = (needs.have_kernels ? "kernels, copy engines, " : "copy engines, ") + paths.name;
+            ranks.have_kernels ? std::make_unique<KernelExchange>(context) : nullptr, max_by_cpu);
+    paths.name = name_of_devices(ranks) + paths.name;
     if (paths.publish && max_by_cpu > 0)
         paths.name = format("CPU for blocks of up to %zu bytes, ", max_by_cpu) + paths.name;
 }
@@ -98,7 +99,7 @@ NodePaths make_node_paths(NodeContext& context, const Group& group, const NodeRa
         return paths;
     }
     add_host_paths(paths, context, ranks, needs);
-    if (ranks.have_devices) add_device_paths(paths, context, group, needs, ranks.max_by_cpu);
+    if (ranks.have_devices) add_device_paths(paths, context, group, ranks);
     return paths;
 }
 

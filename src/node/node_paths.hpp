@@ -28,9 +28,10 @@ struct NodeRanks {
     bool share_gpus = false;           // several ranks use the same GPU; only on a single node
     bool gpu_turns = false;            // such ranks get it in turns
     bool have_kernels = false;         // all ranks have, and gain by them; only on a single node
-    std::size_t max_by_cpu = 0;        // block of device memory that the CPU moves; the same
-    bool share_cores = false;          // the host has more ranks than cores
-    int numa = -1;                     // the NUMA node for this rank's cells; -1: anywhere
+    FanOutUse fan_out = FanOutUse::never;  // on several nodes too
+    std::size_t max_by_cpu = 0;            // block of device memory that the CPU moves; the same
+    bool share_cores = false;              // the host has more ranks than cores
+    int numa = -1;                         // the NUMA node for this rank's cells; -1: anywhere
 };
 
 // A null pointer stands for a path that the node does not have.

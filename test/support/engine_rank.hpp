@@ -48,7 +48,7 @@ public:
                                          {.processes = group_.collect(own_cma_target()),
                                           .have_devices = true,
                                           .share_gpus = fan_out == FanOutUse::all_blocks,
-                                          .have_kernels = fan_out != FanOutUse::never},
+                                          .fan_out = fan_out},
                                          HIER_INTRA_AUTO)),
           send_(device_memory(2 * shard)),
           receive_(device_memory(shard * static_cast<std::size_t>(self.size()), pool))

@@ -49,6 +49,9 @@ extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f);
 
 extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f)
 {
+#if defined(__HIP__)
+    __threadfence_system();  // the block may come from a NIC or a peer, and caches may be older
+#endif
     if (f.is_narrow != 0)
         copy_pieces<uint32_t>(f);
     else

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/statistics.hpp"
 #include "gpu/runtime.hpp"
 
 namespace hier {
@@ -110,49 +111,88 @@ void CopyEngines::start(Completions& completions)
 {
     auto& items = gathered_.items;
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.op < b.op; });
+    for (const Item& item : items) completions.started(item.op);
+    Status status = start_blocks();
+    if (!failed(status) && !items.empty()) status = start_copies();
+    if (!failed(keep_hung(status))) return;
+    failure_ = status;  // progress() reports it
+    items.clear();
+}
+
+// Starts the blocks that kernels move, and leaves the other items. Neighbours in the plan's order are
+// one block. Kernels go first: the blocks are small, and a launch takes the CPU little time.
+Status CopyEngines::start_blocks()
+{
+    auto& items = gathered_.items;
+    if (fan_out_ == FanOutUse::never) return Status::ok;
+    auto left = items.begin();
+    for (auto begin = items.begin(); begin != items.end();) {
+        const auto end = std::find_if(begin + 1, items.end(), [&](const Item& item) {
+            return !is_same_block(begin->copy, item.copy);
+        });
+        bool is_started = false;
+        const Status status = start_block({begin, end}, is_started);
+        if (failed(status)) return status;
+        if (!is_started) left = std::copy(begin, end, left);
+        begin = end;
+    }
+    items.erase(left, items.end());
+    return Status::ok;
+}
+
+Status CopyEngines::start_block(std::span<const Item> block, bool& is_started)
+{
+    if (!may_fan_out(block)) return Status::ok;
     copies_.clear();
-    signals_.clear_words();
-    bool has_peers = false;
-    for (const Item& item : items) {
-        copies_.push_back(item.copy);
-        completions.started(item.op);
-        has_peers = has_peers || item.peer >= 0;
-    }
-    gathered_.signalled_by_device = has_peers && signals_.are_stored_by_device();
-    for (const Item& item : items) {
-        if (gathered_.signalled_by_device && item.peer >= 0)
-            signals_.add(item.peer, item.copy.lane);
-    }
+    for (const Item& item : block) copies_.push_back(item.copy);
+    gpu::FanOut arguments;
+    if (!as_fan_out(copies_, fan_out_, arguments) || !context_.queue->has_kernels())
+        return Status::ok;
+    Batch batch = spare_batch();
+    batch.items.assign(block.begin(), block.end());
+    set_words(batch);
+    batches_.reserve(batches_.size() + 1);
+    const Status status = context_.queue->fan_out(arguments, signals_.words(), batch.ticket);
+    if (failed(status)) return status;
+    batches_.push_back(std::move(batch));
+    Statistics::instance().add(HIER_STATISTIC_FAN_OUTS);
+    is_started = ran_kernel_ = true;
+    return Status::ok;
+}
+
+Status CopyEngines::start_copies()
+{
+    copies_.clear();
+    for (const Item& item : gathered_.items) copies_.push_back(item.copy);
+    set_words(gathered_);
     batches_.reserve(batches_.size() + 1);  // so that no copy that has been started is lost
-    const Status status = keep_hung(start_copies(gathered_.ticket));
-    if (failed(status)) {  // progress() reports it
-        failure_ = status;
-        items.clear();
-        return;
-    }
+    const Status status = context_.queue->start(copies_, signals_.words(), gathered_.ticket);
+    if (failed(status)) return status;
     batches_.push_back(std::move(gathered_));
     gathered_ = spare_batch();
+    return Status::ok;
+}
+
+// The words that the device stores behind the batch. What a device signals to a peer runs in one
+// stream, in the order of these calls. So its counts only grow.
+void CopyEngines::set_words(Batch& batch)
+{
+    const auto has_peer = [](const Item& item) { return item.peer >= 0; };
+    signals_.clear_words();
+    batch.signalled_by_device = std::any_of(batch.items.begin(), batch.items.end(), has_peer) &&
+                                signals_.are_stored_by_device();
+    for (const Item& item : batch.items) {
+        if (batch.signalled_by_device && item.peer >= 0) signals_.add(item.peer, item.copy.lane);
+    }
 }
 
 // The peers' buffers are mapped for the queue's device.
-bool CopyEngines::may_fan_out() const
+bool CopyEngines::may_fan_out(std::span<const Item> block) const
 {
-    const auto& items = gathered_.items;
     const auto has_peer = [](const Item& item) { return item.peer >= 0; };
     return (fan_out_ == FanOutUse::all_blocks || !context_.binding.in_background) &&
-           std::any_of(items.begin(), items.end(), has_peer) &&
-           std::all_of(items.begin(), items.end(), [](const Item& i) { return i.is_in_reach; });
-}
-
-Status CopyEngines::start_copies(std::uint64_t& ticket)
-{
-    gpu::FanOut arguments;
-    if (may_fan_out() && as_fan_out(copies_, fan_out_, arguments) &&
-        context_.queue->has_kernels()) {
-        ran_kernel_ = true;
-        return context_.queue->fan_out(arguments, signals_.words(), ticket);
-    }
-    return context_.queue->start(copies_, signals_.words(), ticket);
+           std::any_of(block.begin(), block.end(), has_peer) &&
+           std::all_of(block.begin(), block.end(), [](const Item& i) { return i.is_in_reach; });
 }
 
 Status CopyEngines::keep_hung(Status status)

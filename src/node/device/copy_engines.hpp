@@ -6,12 +6,19 @@
 // may use a kernel for the copy inside a device. Where that is quicker, a block goes to all peers by a
 // kernel of hier's (fan_out.hpp).
 //
+//     gathered    a>1 a>2 a>3 | b>1 b>2 b>3 | c>1      block > peer, in the plan's order
+//     started     kernel a      kernel b      copies
+//
+// A receiver counts the puts of a peer and does not know which have come. So kernels and copies may
+// end in any order.
+//
 // All copies that can run go to the device in one call and in the plan's staggered order. So no two
 // ranks push into the same third one at a time. For that, copies wait for a bounded time until all
 // peers are in the call.
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <vector>
 
 #include "hier/gpu.hpp"
@@ -45,7 +52,7 @@ public:
     void raise() override { gathered_.items.clear(); }
     // Has a copy exceeded its bound? It may go on for ever.
     bool has_hung() const { return has_hung_; }
-    // Has a kernel moved the block in this call?
+    // Has a kernel moved a block in this call?
     bool ran_kernel() const { return ran_kernel_; }
 
 private:
@@ -68,8 +75,11 @@ private:
     // Should the gathered copies wait for peers that are about to enter the call?
     bool should_hold() const;
     void start(Completions& completions);
-    bool may_fan_out() const;
-    Status start_copies(std::uint64_t& ticket);
+    bool may_fan_out(std::span<const Item> block) const;
+    Status start_blocks();
+    Status start_block(std::span<const Item> block, bool& is_started);
+    Status start_copies();
+    void set_words(Batch& batch);
     Status keep_hung(Status status);
     void report(Completions& completions);
 

@@ -9,7 +9,23 @@ namespace {
 
 using gpu::FanOut;
 
+constexpr std::size_t max_chunk = 512 << 10;
 constexpr std::size_t max_middle = 16 << 20;  // to all places together
+
+bool is_small_enough(std::size_t bytes, std::size_t places, FanOutUse use)
+{
+    switch (use) {
+    case FanOutUse::never:
+        return false;
+    case FanOutUse::chunks:
+        return bytes <= max_chunk && bytes <= max_middle / places;
+    case FanOutUse::middle_blocks:
+        return bytes <= max_middle / places;
+    case FanOutUse::all_blocks:
+        return true;
+    }
+    return false;
+}
 
 bool are_aligned(std::span<const gpu::Copy> copies, std::size_t to)
 {
@@ -25,13 +41,11 @@ bool are_aligned(std::span<const gpu::Copy> copies, std::size_t to)
 
 bool as_fan_out(std::span<const gpu::Copy> copies, FanOutUse use, FanOut& arguments)
 {
-    if (use == FanOutUse::never || copies.size() < 2 || copies.size() > FanOut::max_places)
-        return false;
+    if (copies.size() < 2 || copies.size() > FanOut::max_places) return false;
     const gpu::Copy& first = copies.front();
-    if (use == FanOutUse::middle_blocks && first.bytes > max_middle / copies.size()) return false;
+    if (!is_small_enough(first.bytes, copies.size(), use)) return false;
     const bool is_one_block = std::all_of(copies.begin(), copies.end(), [&](const gpu::Copy& copy) {
-        return copy.from == first.from && copy.bytes == first.bytes && copy.rows == 1 &&
-               copy.lane >= gpu::Copy::inside;
+        return is_same_block(first, copy) && copy.lane >= gpu::Copy::inside;
     });
     if (!is_one_block || !are_aligned(copies, FanOut::narrow)) return false;
     arguments = {};

@@ -5,6 +5,7 @@
 //   --path      how the calls go, or "fallback"
 //   --first     how the first call of a communicator goes, if that is another way
 //   --mappings  how often the first call maps memory of a peer
+//   --fan-outs  how many blocks of a call a kernel pushes at least, on average; 0: none in all
 #pragma once
 
 #include "test/mpi/lib/support.hpp"
@@ -28,6 +29,7 @@ public:
             variables_.bind(of(path, "bytes"), MPI_T_PVAR_CLASS_AGGREGATE);
         }
         variables_.bind("fallback_bytes", MPI_T_PVAR_CLASS_AGGREGATE);
+        variables_.bind("fan_outs", MPI_T_PVAR_CLASS_COUNTER);
         variables_.bind("teams", MPI_T_PVAR_CLASS_COUNTER);
         variables_.bind("setup_usec", MPI_T_PVAR_CLASS_TIMER);
         for (const char* cache : {"program", "key", "mapping", "staging"}) {
@@ -53,6 +55,7 @@ public:
             MPI_Comm_free(&comm);
             check_counts(round + 1);
         }
+        check_fan_outs();
     }
 
 private:
@@ -107,6 +110,16 @@ private:
         expect("key_hits", keys * (calls - 1));
         const bool has_keys = path_ == "direct" || path_ == "ring" || path_ == "bundles";
         session_.check((keys > 0) == has_keys, "coll_hier_key_misses is %llu", keys);
+    }
+
+    // Peers that come late get copies of their own.
+    void check_fan_outs()
+    {
+        const auto least = static_cast<unsigned long long>(session_.number("fan-outs", 0));
+        const unsigned long long value = variables_.read("fan_outs");
+        const unsigned long long wanted = least * rounds * calls;
+        session_.check(least > 0 ? value >= wanted : value == 0,
+                       "coll_hier_fan_outs is %llu, and %llu were wanted", value, wanted);
     }
 
     void check_setup(int done, double elapsed)

@@ -7,7 +7,8 @@ using namespace hier_test;
 
 int main(int argc, char** argv)
 {
-    Session session(argc, argv, "gpu_counters", {"bytes", "path", "first", "mappings", "memory"});
+    Session session(argc, argv, "gpu_counters",
+                    {"bytes", "path", "first", "mappings", "fan-outs", "memory"});
     const auto bytes = static_cast<std::size_t>(session.number("bytes", 1 << 20));
     int devices = 0;
     require_hip(hipGetDeviceCount(&devices), "hipGetDeviceCount");
