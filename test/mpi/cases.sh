@@ -489,22 +489,23 @@ case_ gpu-counters-kernels ranks=3 gpu=20 kernels=1 mca="coll_hier_min_bytes 1" 
     -- gpu_counters --path kernels --first published --bytes 1000 --mappings 2
 # On several nodes a kernel pushes each chunk that has arrived: 16 in a call. A rank's own block has 8 chunks more at most.
 chunks="coll_hier_inter direct coll_hier_chunk_bytes 65536 coll_hier_eager_bytes 0 coll_hier_min_bytes 1 coll_hier_verbose 1"
-for runtime in rocm cuda; do
-    where=(ranks=9 node_size=3 gpu=20 runtime="$runtime" kernels=1 says="kernels for chunks, copy engines")
-    case_ "gpu-chunks-by-kernels-$runtime" "${where[@]}" gdr=all mca="$chunks coll_hier_gpu_direct on" \
-        -- gpu_counters --path direct --bytes 524288 --mappings 2 --fan-outs 9
-done
-case_ gpu-chunks-by-kernels-bounced ranks=9 node_size=3 gpu=20 kernels=1 mca="$chunks" says="kernels for chunks, copy engines" \
-    -- gpu_counters --path direct --bytes 524288 --mappings 2 --fan-outs 9
-case_ gpu-large-chunks ranks=6 node_size=3 gpu=20 kernels=1 \
-    mca="coll_hier_inter direct coll_hier_chunk_bytes 600000 coll_hier_min_bytes 1" \
-    -- gpu_counters --path direct --bytes 1200000 --mappings 2
-case_ gpu-chunks-on-shared-gpus ranks=6 node_size=3 gpu=20 devices=2 kernels=1 mca="$chunks" never="kernels for chunks" \
-    -- gpu_counters --path direct --bytes 524288 --mappings 2
-case_ gpu-chunks-of-two ranks=4 node_size=2 gpu=20 kernels=1 mca="$chunks" never="kernels for chunks" \
-    -- gpu_counters --path direct --bytes 524288 --mappings 1
-case_ gpu-chunks-without-kernels ranks=6 node_size=3 gpu=20 kernels=1 mca="$chunks coll_hier_kernels 0" never="kernels for chunks" \
-    -- gpu_counters --path direct --bytes 524288 --mappings 2
+if [[ -z $gpus ]]; then
+    for runtime in rocm cuda; do
+        where=(ranks=9 node_size=3 gpu=20 runtime="$runtime" kernels=1 says="kernels for chunks, copy engines")
+        case_ "gpu-chunks-by-kernels-$runtime" "${where[@]}" gdr=all mca="$chunks coll_hier_gpu_direct on" \
+            -- gpu_counters --path direct --bytes 524288 --mappings 2 --fan-outs 9
+        case_ "gpu-chunks-by-kernels-$runtime-bounced" "${where[@]}" mca="$chunks" \
+            -- gpu_counters --path direct --bytes 524288 --mappings 2 --fan-outs 9
+    done
+    case_ gpu-chunks-too-large ranks=6 node_size=3 gpu=20 kernels=1 mca="${chunks/65536/600000}" \
+        says="kernels for chunks, copy engines" -- gpu_counters --path direct --bytes 1200000 --mappings 2
+    case_ gpu-chunks-on-shared-gpus ranks=6 node_size=3 gpu=20 devices=2 kernels=1 mca="$chunks" never="kernels for chunks" \
+        -- gpu_counters --path direct --bytes 524288 --mappings 2
+    case_ gpu-chunks-of-two ranks=4 node_size=2 gpu=20 kernels=1 mca="$chunks" never="kernels for chunks" \
+        -- gpu_counters --path direct --bytes 524288 --mappings 1
+    case_ gpu-chunks-without-kernels ranks=6 node_size=3 gpu=20 kernels=1 mca="$chunks coll_hier_kernels 0" \
+        never="kernels for chunks" -- gpu_counters --path direct --bytes 524288 --mappings 2
+fi
 case_ gpu-kernels-datatypes ranks=3 gpu=2 devices=1 kernels=1 -- gpu_datatypes --expect hier --one-node 1
 case_ gpu-kernels-late ranks=3 gpu=20 devices=1 kernels=1 -- gpu_late --expect hier
 case_ gpu-kernels-lifetime ranks=3 gpu=20 devices=2 kernels=1 -- gpu_lifetime --expect hier
