@@ -133,6 +133,7 @@ RateRecord slowest_of(std::span<const RateRecord> records)
         slowest.stages = std::max(slowest.stages, r.stages);
         slowest.publish = std::min(slowest.publish, r.publish);
         slowest.small_block = std::min(slowest.small_block, r.small_block);
+        slowest.fan_out = std::min(slowest.fan_out, r.fan_out);
         if (r.nic < slowest.nic) {
             slowest.nic = r.nic;
             slowest.nic_is = r.nic_is;
@@ -174,6 +175,7 @@ Rates rates_of(const RateRecord& slowest, bool has_devices)
     rates.streams = has_devices ? device_streams : 1;
     rates.own = has_devices ? device_memory : rates.link;
     rates.engines = has_devices;
+    rates.fan_out = has_devices && slowest.fan_out != RateRecord::alone ? slowest.fan_out : 0;
     rates.stage = has_devices && slowest.stages != 0 ? device_stage : 0;
     return rates;
 }

@@ -47,6 +47,7 @@ hier::Rates rates_of(const Machine& m)
     rates.link_latency = m.link_latency;
     rates.copy_issue = m.is_host ? 0 : m.copy_issue;
     rates.streams = m.is_host ? 1 : m.streams;
+    rates.fan_out = m.is_host ? 0 : m.fan_out;
     rates.node = m.is_host ? m.memory_rate : 0;
     rates.own = m.is_host ? m.core_rate : m.copy_rate;
     rates.stage = m.stage_rate;

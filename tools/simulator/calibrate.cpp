@@ -26,8 +26,9 @@ std::string parse_line(const std::string& line, Measurement& measurement)
     }
     measurement.seconds = *microseconds * 1e-6;
     measurement.machine = options;
-    std::vector<std::string> arguments{"--layout", layout,  "--bytes",      bytes,
-                                       "--route",  "model", "--algorithms", "hier"};
+    std::vector<std::string> arguments{"--layout",  layout,  "--bytes",      bytes,
+                                       "--route",   "model", "--algorithms", "hier",
+                                       "--fan-out", "0"};  // copies alone were measured
     std::istringstream words(options);
     for (std::string word; words >> word;) {
         arguments.push_back(word);

@@ -31,8 +31,11 @@ struct Machine {
     double link_latency = 2e-6;
     double copy_issue = 0.5e-6;  // in a batch, as hier issues copies on CUDA
     int streams = 2;             // a batch behaves like two: starts hide behind bytes
-    double copy_rate = 2e12;     // inside a GPU's memory
-    double stage_rate = 0;       // between device and bounce buffer, each direction; 0: not staged
+    // A kernel pushes blocks of up to so many bytes to all other ranks of a node. It takes one issue
+    // and one latency for all of them. Kernels of a rank follow one another. 0: there are none.
+    std::size_t fan_out = 0;
+    double copy_rate = 2e12;  // inside a GPU's memory
+    double stage_rate = 0;    // between device and bounce buffer, each direction; 0: not staged
 
     // Host memory. A push takes the core of its rank and the memory of the node.
     double core_rate = 8e9;

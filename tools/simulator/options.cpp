@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "bench/lib/options/quantity.hpp"
+#include "node/device/fan_out.hpp"
 
 namespace bench::simulator {
 namespace {
@@ -153,6 +154,11 @@ const std::vector<Row>& rows()
         {"--copy-rate", bandwidth, rate(&Machine::copy_rate)},
         {"--streams", whole,
          count([](Options& o) -> int& { return o.machine.streams; }, 1, 1 << 16)},
+        {"--fan-out", "a size (512k), or 0",
+         [](Options& o, std::string_view v) {
+             o.fan_out = v == "0" ? std::optional<std::size_t>(0) : parse_size(v);
+             return o.fan_out.has_value();
+         }},
         {"--staged", "", flag(&Options::is_staged)},
         {"--stage-rate", bandwidth,
          number([](Options& o) -> double& { return o.stage_rate; }, parse_rate)},
@@ -237,6 +243,8 @@ std::string parse_options(const std::vector<std::string>& arguments, Options& op
     constexpr double cpu_latency = 1e-6;  // a system call and a flag
     machine.link_latency =
         options.link_latency.value_or(machine.is_host ? cpu_latency : Machine().link_latency);
+    const bool has_kernels = !machine.is_host && options.ranks_of().size() > 1;
+    machine.fan_out = options.fan_out.value_or(has_kernels ? hier::max_chunk_by_kernel : 0);
     machine.stage_rate = options.is_staged && !machine.is_host ? options.stage_rate : 0;
     return "";
 }
@@ -255,6 +263,7 @@ Runs the plans of an allgather in virtual time, and other algorithms on the same
   --link-rate RATE     of a GPU's port [393GB]     --link-latency TIME of a copy [2us; host 1us]
   --copy-issue TIME    between two copies [0.5us]  --streams N         copies at a time [2]
   --copy-rate RATE     inside a GPU [2000GB]
+  --fan-out SIZE       blocks of up to this go to all of a node by one kernel; 0: none [512k; one node 0]
   --staged             the network reaches host memory only; --stage-rate RATE [50GB]
   --host               host memory: --core-rate RATE [8GB], --memory-rate RATE of a node [40GB]
   --eager SIZE         messages of up to this wait for nobody [32k]; each takes

@@ -21,6 +21,8 @@ struct Options {
     std::vector<std::size_t> sizes{1 << 20};
     Machine machine;
     std::optional<double> link_latency;
+    std::optional<std::size_t>
+        fan_out;  // none: as the product, whose kernels push on several nodes
     bool is_staged = false;
     double stage_rate = 50e9;
     bool is_in_place = false;

@@ -71,6 +71,17 @@ public:
         bool is_woken = false;  // an event that looks at the queue is under way
     };
     CopyQueue queues[classes];
+    // A block that one kernel pushes. Its puts became runnable at the same time.
+    struct Kernel {
+        Time runnable, issued;
+        std::vector<OpIndex> puts;
+    };
+    struct KernelQueue {
+        std::vector<Kernel> kernels;
+        std::size_t head = 0;
+        bool is_running = false, is_woken = false;
+    };
+    KernelQueue kernels;
     Time last_issue = 0;
     Time core = 0;                             // each of these is free from then on
     Time egress = 0, ingress = 0;              // the GPU's port, free from then on

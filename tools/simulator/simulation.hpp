@@ -28,7 +28,9 @@ private:
         sent,       // rank's op
         copied,     // rank's op, and it has arrived
         read,       // by rank: peer's op, which is for all of its node
+        stored,     // by rank's kernel, and it has arrived
         look,       // at one of rank's queues of copies
+        launch,     // of rank's next kernel
     };
     struct Event {
         Time at;
@@ -57,6 +59,7 @@ private:
     void arrived(int from, int to, OpIndex i);
     void take_message(int number, int from, OpIndex i);
     void issue_rail(int number);
+    void pushed(int number, OpIndex i);
 
     // ports.cpp
     void send(int number, OpIndex i);
@@ -66,6 +69,13 @@ private:
     Rank::Class class_of(const hier::Op& op) const;
     void wake(int number, Rank::Class queue);
     void look_at_queue(int number, Rank::Class queue);
+    // fan_out.cpp
+    bool may_fan_out(int number, const hier::Op& op) const;
+    void enqueue_push(int number, OpIndex i);
+    void wake_kernels(int number);
+    void launch_kernel(int number);
+    Time kernel_end(int number, const Rank::Kernel& kernel);
+    void end_kernel(int number);
     Time copy_end(int number, const hier::Op& op);
     Time put_end(int number, const hier::Op& op);
     // The NIC of rank `number`, for a put that this rank sends or gets.

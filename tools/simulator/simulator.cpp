@@ -53,8 +53,7 @@ void Simulation::handle(const Event& event)
                 }
             }
         } else if (op.kind == Op::Kind::put) {
-            arrived(event.rank, op.peer, event.op);
-            issue_rail(op.peer);
+            pushed(event.rank, event.op);
         }
         wake(event.rank, queue);
         break;
@@ -67,6 +66,12 @@ void Simulation::handle(const Event& event)
         break;
     case Kind::look:
         look_at_queue(event.rank, static_cast<Rank::Class>(event.op));
+        break;
+    case Kind::launch:
+        launch_kernel(event.rank);
+        break;
+    case Kind::stored:
+        end_kernel(event.rank);
         break;
     }
 }
@@ -92,6 +97,7 @@ void Simulation::enter(int number)
     }
     for (int queue = 0; queue < Rank::classes; queue++)
         wake(number, static_cast<Rank::Class>(queue));
+    wake_kernels(number);
     issue_rail(number);
 }
 
@@ -113,7 +119,7 @@ void Simulation::run_op(int number, OpIndex i)
         break;
     case Op::Kind::put:
         if (op.level == Level::node) {
-            enqueue_copy(number, i);
+            enqueue_push(number, i);
         } else {
             rank(number).mark_runnable(i);
         }
@@ -195,6 +201,14 @@ void Simulation::arrived(int from, int to, OpIndex i)
            receiver.op(c.awaits[c.next_await]).count <= c.complete()) {
         finish(d.receiver, c.awaits[c.next_await++]);
     }
+}
+
+// A put of this rank has arrived on its node.
+void Simulation::pushed(int number, OpIndex i)
+{
+    const int peer = rank(number).op(i).peer;
+    arrived(number, peer, i);
+    issue_rail(peer);
 }
 
 // The rank's core takes a message from the network.

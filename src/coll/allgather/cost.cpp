@@ -14,16 +14,37 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 struct Copies {
     double pushes = 0, pushed = 0, own = 0, owned = 0;
     double staged = 0;  // to and from the bounce buffer: they only have to be issued
+    double kernels = 0,
+           fanned = 0;  // blocks that go to all of a node at one start, and their bytes
 };
+
+bool is_fanned(const Rates& r, double peers, double bytes)
+{
+    return peers >= 2 && bytes <= static_cast<double>(r.fan_out);
+}
+
+// Blocks of so many bytes that go to all peers on the node.
+void add_pushes(Copies& copies, const Rates& r, double blocks, double peers, double bytes)
+{
+    if (is_fanned(r, peers, bytes)) {
+        copies.kernels += blocks;
+        copies.fanned += blocks * peers * bytes;
+    } else {
+        copies.pushes += blocks * peers;
+        copies.pushed += blocks * peers * bytes;
+    }
+}
 
 // The time of a queue that never rests: that of its streams, of its issue, or of the busiest port.
 double queue_time(const Rates& r, const Copies& n, int members)
 {
     const double streams =
         n.pushes * r.link_latency + n.pushed / r.link + n.own * r.link_latency + n.owned / r.own;
-    const double issue = (n.pushes + n.own + (r.stage > 0 ? n.staged : 0)) * r.copy_issue;
+    const double kernels = n.kernels * r.link_latency + n.fanned / r.link;
+    const double issue =
+        (n.pushes + n.kernels + n.own + (r.stage > 0 ? n.staged : 0)) * r.copy_issue;
     const double memory = r.node > 0 ? (n.pushed + n.owned) * members / r.node : 0;
-    return std::max({streams / r.streams, issue, n.pushed / r.link, memory});
+    return std::max({streams / r.streams, kernels, issue, (n.pushed + n.fanned) / r.link, memory});
 }
 
 // Copies of c bytes to the bounce buffer, or from it. Each direction has a stream of its own.
@@ -121,13 +142,13 @@ Choice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     double handshake = 0;  // the part that gathering does not hide
     for (const RouteLoad::Node& node : busiest.nodes) {
         const double peers = node.members - 1;
-        const Copies own{.pushes = peers, .pushed = size * peers, .own = 1, .owned = size};
+        Copies own{.own = 1, .owned = size};
+        add_pushes(own, r, 1, peers, size);
         const double behind_first = std::max(node.entering - 1.0, 0.0);
-        const Copies entering{.pushes = node.entering * peers,
-                              .pushed = node.shards * size * peers,
-                              .staged = behind_first};
-        const double gather = r.copy_issue + queue_time(r, own, node.members);
         const double message = node.shards * size / std::max(node.entering, 1);
+        Copies entering{.staged = behind_first};
+        add_pushes(entering, r, node.entering, peers, message);
+        const double gather = r.copy_issue + queue_time(r, own, node.members);
         const double fan = std::max(queue_time(spreading, entering, node.members),
                                     staging_time(r, behind_first, message));
         const bool is_beneath = r.engines && node.entering > 0;
@@ -222,12 +243,10 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
     for (const RouteLoad::Node& node : busiest.nodes) {
         choice.links = std::max(choice.links, links_time(r, node, size, c));
         if (node.entering == 0) continue;
-        const double peers = node.members - 1;
-        const double fan =
-            std::max(out, r.copy_issue) + pushing_time(r, at_once * peers, node.members, c);
+        const double fan = std::max(out, r.copy_issue) + pushing_time(r, at_once, node.members, c);
         choice.network = std::max(choice.network, last_arrival + fan);
         if (!pushes_own_first()) continue;
-        const double fans = pushing_time(r, node.entering * k * peers, node.members, c);
+        const double fans = pushing_time(r, node.entering * k, node.members, c);
         choice.network = std::max(choice.network, first_arrival + r.copy_issue + fans);
     }
     choice.seconds = r.overhead + std::max(choice.network, choice.links);
@@ -236,12 +255,15 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
 
 bool AllgatherCost::pushes_own_first() const { return load(Route::direct).nodes.size() == 1; }
 
-// The time of `count` pushes of c bytes. In the last round some streams may have nothing to do.
-double AllgatherCost::pushing_time(const Rates& r, double count, int members, double c) const
+// The time in which so many blocks of c bytes go to all of the node. In the last round some streams
+// may have nothing to do.
+double AllgatherCost::pushing_time(const Rates& r, double blocks, int members, double c) const
 {
-    const double queue = queue_time(r, {.pushes = count, .pushed = count * c}, members);
+    Copies copies;
+    add_pushes(copies, r, blocks, members - 1, c);
+    const double queue = queue_time(r, copies, members);
     if (!pushes_own_first()) return queue;
-    return std::max(queue, std::ceil(count / r.streams) * (r.link_latency + c / r.link));
+    return std::max(queue, std::ceil(copies.pushes / r.streams) * (r.link_latency + c / r.link));
 }
 
 // The time of all copies of a rank, in chunks of c bytes.
@@ -251,12 +273,12 @@ double AllgatherCost::links_time(const Rates& r, const RouteLoad::Node& node, do
     const double k = std::ceil(size / c), cuts = is_own_whole() ? 1 : k;
     const double peers = node.members - 1, entering = node.entering * k;
     const double start = r.copy_issue + r.link_latency;
-    Copies copies{.pushes = cuts * peers, .pushed = size * peers, .own = cuts, .owned = size};
+    Copies copies{.own = cuts, .owned = size};
+    add_pushes(copies, r, cuts, peers, size / cuts);
     if (pushes_own_first())
         return start + queue_time(r, copies, node.members) +
-               pushing_time(r, entering * peers, node.members, c);
-    copies.pushes += entering * peers;
-    copies.pushed += entering * peers * c;
+               pushing_time(r, entering, node.members, c);
+    add_pushes(copies, r, entering, peers, c);
     copies.staged = nodes_ > 1 ? k + entering : 0;
     return start + queue_time(r, copies, node.members);
 }

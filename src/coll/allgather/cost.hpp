@@ -48,6 +48,11 @@
 //   rail end  : at least 2L + c/B + i + Q(e k (G-1) pushes)                   from the first chunk on
 //   Q(n equal pushes) : at least ceil(n / streams) (l + c/rate)
 //
+// Where a kernel pushes a block of up to Rates::fan_out bytes to all of a node, the G-1 pushes are one
+// copy of (G-1) c bytes, and such copies follow one another. Engines have the other copies:
+//
+//   Q(copies) = max(Q(those of engines), sum of (l + (G-1) c / rate), bytes of a port / its rate)
+//
 // Direct puts to uneven nodes: the NIC's bytes are those of the busiest NIC at each distance, added
 // up.
 //
@@ -103,7 +108,7 @@ private:
     // Nodes are alike: own pushes come first, then those of each chunk that lands.
     bool pushes_own_first() const;
     bool is_own_whole() const { return rates_.engines && pushes_own_first(); }
-    double pushing_time(const Rates& rates, double count, int members, double c) const;
+    double pushing_time(const Rates& rates, double blocks, int members, double c) const;
     double links_time(const Rates& rates, const RouteLoad::Node& node, double size, double c) const;
     double largest_chunk(Route route) const;
     bool fits_publish(std::size_t bytes, Route route, std::size_t chunk) const;

@@ -26,6 +26,9 @@ struct Rates {
     // is.
     double publish_latency = 0;
     std::size_t publish_space = 0, publish_block = 0;
+    // Blocks of up to so many bytes go to all other ranks of a node at one start, if there are at
+    // least two of them. Such pushes follow one another. 0: none does.
+    std::size_t fan_out = 0;
     double copy_issue = 0;
     int streams = 1;
     double node = 0;            // all pushes of a node together; 0: only `link` limits them

@@ -35,6 +35,7 @@
 namespace hier {
 
 enum class FanOutUse : std::uint8_t { never, chunks, middle_blocks, all_blocks };
+inline constexpr std::size_t max_chunk_by_kernel = 512 << 10;
 
 // Do both copy the same block?
 inline bool is_same_block(const gpu::Copy& a, const gpu::Copy& b)

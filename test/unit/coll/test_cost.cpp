@@ -58,6 +58,11 @@ std::vector<Case> cases()
     all.back().machine.nics = 2;
     all.push_back(device("staged", 25e9, 2));
     all.back().machine.stage_rate = 50e9;
+    all.push_back(device("kernels", 50e9, 2));
+    all.back().machine.fan_out = 512 * kilo;
+    all.push_back(device("kernels, staged", 25e9, 2));
+    all.back().machine.stage_rate = 50e9;
+    all.back().machine.fan_out = 512 * kilo;
     return all;
 }
 

@@ -169,6 +169,23 @@ void test_publishing_by_kernels(void**)
     }
 }
 
+// Kernels push chunks if they do so on all nodes. A rank that is alone on its node pushes nothing.
+void test_pushing_by_kernels(void**)
+{
+    constexpr std::uint64_t most = 512 << 10, alone = RateRecord::alone;
+    std::vector<RateRecord> records(4, record("a", giga, true));
+    const auto fan_out = [&](std::vector<std::uint64_t> of_ranks) {
+        for (std::size_t r = 0; r < of_ranks.size(); r++) records[r].fan_out = of_ranks[r];
+        return team_rates(records, two_nodes()).rates.fan_out;
+    };
+    assert_int_equal(fan_out({most, most, most, most}), most);
+    assert_int_equal(fan_out({most, most, most, alone}), most);
+    assert_int_equal(fan_out({most, most, most, 0}), 0);
+    assert_int_equal(fan_out({alone, alone, alone, alone}), 0);
+    records[0].uses_device = 0;
+    assert_int_equal(fan_out({most, most, most, most}), 0);
+}
+
 void test_devices_of_the_poorest_node(void**)
 {
     std::vector<RateRecord> records{record("a", giga), record("b", giga), record("a", giga),
@@ -256,6 +273,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_publishing_on_shared_gpus),
         cmocka_unit_test(test_publishing_by_the_cpu),
         cmocka_unit_test(test_publishing_by_kernels),
+        cmocka_unit_test(test_pushing_by_kernels),
         cmocka_unit_test(test_devices_of_the_poorest_node),
         cmocka_unit_test(test_several_devices_a_rank),
         cmocka_unit_test(test_gpus_only_where_all_use_them),
