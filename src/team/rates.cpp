@@ -282,6 +282,8 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     }
     team.text += format("%s at %.4g GB/s (%s)", has_devices ? "copy engines" : "cores",
                         rates.link / giga, to_string(slowest.link_is));
+    if (rates.fan_out > 0)
+        team.text += format(", chunks of up to %zu KiB by kernels", rates.fan_out >> 10);
     return team;
 }
 

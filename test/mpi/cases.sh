@@ -491,7 +491,7 @@ case_ gpu-counters-kernels ranks=3 gpu=20 kernels=1 mca="coll_hier_min_bytes 1" 
 chunks="coll_hier_inter direct coll_hier_chunk_bytes 65536 coll_hier_eager_bytes 0 coll_hier_min_bytes 1 coll_hier_verbose 1"
 if [[ -z $gpus ]]; then
     for runtime in rocm cuda; do
-        where=(ranks=9 node_size=3 gpu=20 runtime="$runtime" kernels=1 says="kernels for chunks, copy engines")
+        where=(ranks=9 node_size=3 gpu=20 runtime="$runtime" kernels=1 says="kernels for chunks, .* KiB by kernels")
         case_ "gpu-chunks-by-kernels-$runtime" "${where[@]}" gdr=all mca="$chunks coll_hier_gpu_direct on" \
             -- gpu_counters --path direct --bytes 524288 --mappings 2 --fan-outs 60
         case_ "gpu-chunks-by-kernels-$runtime-bounced" "${where[@]}" mca="$chunks" \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The cost model's choice of route and chunk against the best that the simulator finds.
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -193,6 +194,30 @@ const char* whole_own_shards_are_never_slower()
 
 void test_whole_own_shards(void**) { expect_no_reason(whole_own_shards_are_never_slower()); }
 
+// ---- chunks that kernels push
+
+const char* kernels_are_predicted()
+{
+    for (const int nodes : {2, 4, 16}) {
+        Options options;
+        options.layout = std::vector<int>(static_cast<std::size_t>(nodes), 8);
+        options.machine.fan_out = 512 * kilo;
+        const auto topology = make_topology(options.layout);
+        const AllgatherCost cost(topology, rates_of(options.machine));
+        for (const std::size_t bytes : {64 * kilo, 256 * kilo, 512 * kilo}) {
+            const Choice choice = cost.predict(bytes, Route::direct, bytes, 4);
+            const double seconds = run_hier(topology, options, bytes, choice).seconds;
+            if (std::abs(choice.seconds / seconds - 1) > 0.15)
+                return keep(std::to_string(nodes) + " nodes, " + std::to_string(bytes) +
+                            " bytes: predicted " + std::to_string(choice.seconds * 1e6) +
+                            " us, simulated " + std::to_string(seconds * 1e6));
+        }
+    }
+    return nullptr;
+}
+
+void test_kernels(void**) { expect_no_reason(kernels_are_predicted()); }
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -201,6 +226,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_own_shards_are_whole_where_engines_copy),
         cmocka_unit_test(test_whole_own_shards),
+        cmocka_unit_test(test_kernels),
     };
     return hier::test::run_cases(argc, argv, "cost", tests);
 }
