@@ -224,7 +224,7 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
     const double out = r.stage > 0 ? r.copy_issue + r.link_latency + c / r.stage : 0;
     const double wire = c / r.nic;
     const double latency = r.nic_latency;
-    const double staging = staging_time(r, std::max(1, busiest.in) * k, c);
+    const double staging = staging_time(r, std::max(1, busiest.in) * k - 1, c);
     const double rail =
         std::max(staging, eager && nodes_ > 1 ? eager_time(bytes, route, chunks)
                                               : rail_time(bytes, route, chunk, depth));

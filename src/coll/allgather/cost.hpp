@@ -15,7 +15,7 @@
 //   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
 //   fan(c)    = Q(n (G-1) pushes) (+ l + c/stage out of the bounce buffer)
 //   rail      = max(NIC's bytes / b, o k (c/B + 2L) / D, (o + e) k p, M k t, staging)
-//   staging   = e k (l + c/stage)
+//   staging   = (e k - 1) (l + c/stage)
 //   ring      : rail at least (N-1) (c/B + L)
 //   rail end  = L + rail + L + max(fan(c), L)
 //   node end  = i + l + Q((k + e k) (G-1) pushes, own copy)
@@ -23,7 +23,8 @@
 //
 // fan: n chunks land at once, one on each lane. ring: a chunk is handed on when all of it is there.
 // rail end: the announcement comes first, the last chunks come last. node end: the queue of copies
-// never rests. staging: copies to the bounce buffer and those from it have a stream each.
+// never rests. staging: copies to the bounce buffer and those from it have a stream each; the last
+// one from it is a part of fan.
 //
 // Eager calls. Nobody announces. Messages cost the cores at both ends q each, and up to 8 KiB this
 // time was seen to hide under nothing else.
