@@ -53,13 +53,13 @@ public:
         const std::size_t starts = sizes_.largest / ring_chunk_ * costs_.start;
         return (costs_.by_cores ? bytes : bytes / 4 * 5) + starts + std::max(tail(), copied());
     }
-    // The handovers of the busiest owner or carrier, and then equal pushes, which wait for them. The
-    // more is carried, the less even the turns are.
+    // The handovers of the busiest owner or carrier, and then equal pushes. These wait for the copies
+    // and then for the owners' signals. The more is carried, the less even the turns are.
     std::size_t balanced() const
     {
         const std::size_t handed =
             std::max(sizes_.largest - sizes_.average, sizes_.average - sizes_.least);
-        return handed / 5 * 7 + costs_.start + peers_ * (sizes_.average + costs_.put);
+        return handed / 5 * 7 + 2 * costs_.start + peers_ * (sizes_.average + costs_.put);
     }
 
 private:
