@@ -70,7 +70,8 @@ struct Op {
         await_entered,
         // Writes the slice into the buffer that `peer` announced, and then counts it there. Done
         // when the source may be reused. In a published call: lets every_peer of the node read the
-        // slice. On the node level a slice may be empty. Such a put is a signal.
+        // slice. On the node level a slice may be empty. Such a put only tells the peer that its
+        // dependencies are done.
         put,
         drain,       // until all that went to `peer` before lands without our help
         await_data,  // until `count` puts of `peer` have arrived

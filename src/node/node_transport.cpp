@@ -162,7 +162,7 @@ Status NodeTransport::put(const Transfer& home)
     if (is_published())
         return paths_.device_publish ? paths_.device_publish->put(home) : paths_.publish->put(home);
     if (!segment_) return Status::bad_argument;
-    if (home.slice.length == 0 && paths_.cells) return signal(home);
+    if (home.slice.length == 0 && paths_.cells) return empty_put(home);
     const Transfer transfer = placed(home, true);
     const bool is_from_device =
         paths_.engines && is_of_device(context_.binding.region(transfer.from).memory);
@@ -197,8 +197,9 @@ Status NodeTransport::put(const Transfer& home)
     return paths_.cells->put(transfer);
 }
 
-// Without bytes there is no place in the peer's buffer either.
-Status NodeTransport::signal(Transfer transfer)
+// It has no place in the peer's buffer, and does not decide about the path of other puts. There are
+// cells wherever plans have such puts.
+Status NodeTransport::empty_put(Transfer transfer)
 {
     transfer.slice.target = 0;
     return paths_.cells->put(transfer);

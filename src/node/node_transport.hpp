@@ -72,7 +72,7 @@ public:
     }
 
 private:
-    Status signal(Transfer transfer);
+    Status empty_put(Transfer transfer);
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
     // Has the peer said that it is in this call? mismatch: in another one.

@@ -15,7 +15,7 @@
 //   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
 //   fan(c)    = Q(n (G-1) pushes) (+ l + c/stage out of the bounce buffer)
 //   rail      = max(NIC's bytes / b, o k (c/B + 2L) / D, (o + e) k p, M k t, staging)
-//   staging   = (e k - 1) (l + c/stage)
+//   staging   = (e k - 1) max(i, l + c/stage), with one shard at least
 //   ring      : rail at least (N-1) (c/B + L)
 //   rail end  = L + rail + L + max(fan(c), L)
 //   node end  = i + l + Q((k + e k) (G-1) pushes, own copy)

@@ -244,8 +244,8 @@ private:
             writer_.await_data(Level::node, left, before + routing_.ring_chunks(right));
     }
 
-    // All ranks begin to push when they know that all parts have been handed over. A part and a
-    // signal are the first put of their pair.
+    // All ranks begin to push when they know that all parts have been handed over. A part, or an empty
+    // put in its place, is the first put of its pair.
     void move_balanced()
     {
         Dependencies handed_over;
@@ -254,8 +254,9 @@ private:
             handed_over.push_back(writer_.put(Level::node, h.carrier, h.part, true));
         });
         routing_.for_each_node_peer(rank_, [&](int peer) {
-            if (routing_.signals(rank_, peer)) writer_.signal(peer, handed_over);
+            if (routing_.tells(rank_, peer)) writer_.empty_put(peer, handed_over);
         });
+        handed_over_ = handed_over;
         copy_own_shard();
         Dependencies balanced = handed_over;
         for (const int owner : routing_.owners(rank_))

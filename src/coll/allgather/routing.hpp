@@ -106,10 +106,11 @@ public:
             const bool is_by_carrier = h.carrier == rank && h.owner != peer;
             if (is_to_carrier || is_by_carrier) count += part_chunks(h.part);
         });
-        return count + (signals(rank, peer) ? 1 : 0);
+        return count + (tells(rank, peer) ? 1 : 0);
     }
-    // In a balanced call: does this rank tell `peer` that it has handed over its parts? Carriers know.
-    bool signals(int owner, int peer) const
+    // In a balanced call: does this rank tell `peer` by an empty put that it has handed over its parts?
+    // Carriers know.
+    bool tells(int owner, int peer) const
     {
         if (!is_balanced()) return false;
         const std::set<int> carriers = carriers_of(owner);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace hier {
@@ -88,17 +89,19 @@ std::size_t index_of_largest(const std::vector<std::size_t>& all)
     return static_cast<std::size_t>(std::max_element(all.begin(), all.end()) - all.begin());
 }
 
-// Carriers of large parts stand behind the owner.
+// Carriers stand behind the owner, those of the largest parts first.
 std::vector<int> turns_of(std::span<const int> ranks, std::vector<Handover> handovers)
 {
     std::stable_sort(handovers.begin(), handovers.end(), [](const Handover& a, const Handover& b) {
         return a.part.length > b.part.length;
     });
     std::vector<int> turns;
+    std::map<int, std::ptrdiff_t> behind;  // the carriers that stand behind an owner
     const auto place_of = [&](int rank) { return std::find(turns.begin(), turns.end(), rank); };
     for (const Handover& h : handovers) {
         if (place_of(h.owner) == turns.end()) turns.push_back(h.owner);
-        if (place_of(h.carrier) == turns.end()) turns.insert(place_of(h.owner) + 1, h.carrier);
+        if (place_of(h.carrier) == turns.end())
+            turns.insert(place_of(h.owner) + ++behind[h.owner], h.carrier);
     }
     for (const int rank : ranks)
         if (place_of(rank) == turns.end()) turns.push_back(rank);

@@ -35,7 +35,7 @@ std::uint32_t PlanWriter::put(Level level, int peer_rank, Extent chunk, bool is_
     return op;
 }
 
-std::uint32_t PlanWriter::signal(int peer, Dependencies after)
+std::uint32_t PlanWriter::empty_put(int peer, Dependencies after)
 {
     return put(Level::node, peer, {buffers_.own.offset, 0}, true, std::move(after));
 }

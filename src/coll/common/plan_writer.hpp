@@ -38,7 +38,7 @@ public:
     // The next put to this peer. `is_own`: the chunk is a part of the rank's own block.
     std::uint32_t put(Level level, int peer, Extent chunk, bool is_own, Dependencies after = {});
     // The next put to this peer of the node has no bytes. It says that `after` is done.
-    std::uint32_t signal(int peer, Dependencies after);
+    std::uint32_t empty_put(int peer, Dependencies after);
     // Later puts to this peer wait for these operations. They no longer wait for those of an
     // earlier hold_puts().
     void hold_puts(Level level, int peer, Dependencies until);

@@ -186,7 +186,7 @@ ucs_status_t UcxWorker::on_message(void* worker, const void* head, std::size_t h
 {
     if (head_bytes != sizeof(MessageHead) || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
         log(HIER_LOG_ERROR,
-            "a message that no rank of this program sends is dropped: its head has %zu bytes",
+            "a message that no rank of this program sends is dropped (its head has %zu bytes)",
             head_bytes);
         return UCS_OK;
     }

@@ -160,17 +160,35 @@ Status CopyEngines::start_block(std::span<const Item> block, bool& is_started)
     return Status::ok;
 }
 
+// A batch signals to all its peers when its last copy is done. So large copies go one by one. A peer
+// may wait for one of them, to pass it on.
 Status CopyEngines::start_copies()
 {
-    copies_.clear();
-    for (const Item& item : gathered_.items) copies_.push_back(item.copy);
-    set_words(gathered_);
-    batches_.reserve(batches_.size() + 1);  // so that no copy that has been started is lost
-    const Status status = context_.queue->start(copies_, signals_.words(), gathered_.ticket);
-    if (failed(status)) return status;
-    batches_.push_back(std::move(gathered_));
-    gathered_ = spare_batch();
+    constexpr std::size_t large = 8 << 20;
+    const auto& items = gathered_.items;
+    for (auto begin = items.begin(); begin != items.end();) {
+        std::size_t bytes = 0;
+        auto end = begin;
+        while (end != items.end() && bytes < large) bytes += (end++)->copy.bytes;
+        const Status status = start_batch({begin, end});
+        if (failed(status)) return status;
+        begin = end;
+    }
+    gathered_.items.clear();
     return Status::ok;
+}
+
+Status CopyEngines::start_batch(std::span<const Item> items)
+{
+    copies_.clear();
+    for (const Item& item : items) copies_.push_back(item.copy);
+    Batch batch = spare_batch();
+    batch.items.assign(items.begin(), items.end());
+    set_words(batch);
+    batches_.reserve(batches_.size() + 1);  // so that no copy that has been started is lost
+    const Status status = context_.queue->start(copies_, signals_.words(), batch.ticket);
+    if (!failed(status)) batches_.push_back(std::move(batch));
+    return status;
 }
 
 // The words that the device stores behind the batch. What a device signals to a peer runs in one

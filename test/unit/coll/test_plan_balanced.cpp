@@ -90,10 +90,10 @@ void test_turns(void**)
 }
 
 // An owner tells the others when its parts have gone.
-void test_signals(void**)
+void test_empty_puts(void**)
 {
     const Plan plan = plan_of(3, shards_of(growing));
-    int signals = 0;
+    int told = 0;
     for (const Op& op : plan.ops) {
         if (op.kind != Op::Kind::put || op.slice.length > 0) continue;
         assert_int_not_equal(op.peer, carrier_of[3]);
@@ -101,9 +101,9 @@ void test_signals(void**)
         assert_true(std::any_of(before.begin(), before.end(), [&](std::uint32_t d) {
             return plan.ops[d].kind == Op::Kind::put && plan.ops[d].peer == carrier_of[3];
         }));
-        signals++;
+        told++;
     }
-    assert_int_equal(signals, 2);
+    assert_int_equal(told, 2);
 }
 
 // A carrier that stands before the owner has nothing for it, and would be ahead.
@@ -133,7 +133,7 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_empty_puts),
         cmocka_unit_test(test_nobody_is_ahead),
     };
     return hier::test::run_cases(argc, argv, "plan_balanced", tests);

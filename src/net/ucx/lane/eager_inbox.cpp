@@ -37,8 +37,8 @@ void EagerInbox::take_message(const MessageHead& head, const std::byte* data, st
                                     std::memory_order_release);
 }
 
-// A rank may end a call without a look at the rail, if it exchanges nothing there. So the drain of a call
-// may come when that call, or a later one, has ended. So may the drain of the set-up (call 0).
+// A rank ends a call when it has its data, so a drain behind the data may come later. A rank that
+// exchanges nothing on the rail seldom looks there. The drain of the set-up (call 0) may come then.
 bool EagerInbox::is_over(std::uint64_t sequence) const
 {
     const std::uint64_t last = lane_.binding.sequence;
@@ -58,7 +58,7 @@ void EagerInbox::refuse_sender(const MessageHead& head)
 {
     log(HIER_LOG_ERROR, "a message names its sender as rail rank %u of %zu", head.from,
         lane_.peers.size());
-    lane_.own_failure = Status::transport_error;
+    if (!failed(lane_.own_failure)) lane_.own_failure = Status::transport_error;
 }
 
 void EagerInbox::take_word(const MessageHead& head)
