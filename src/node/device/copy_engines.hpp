@@ -79,6 +79,7 @@ private:
     Status start_blocks();
     Status start_block(std::span<const Item> block, bool& is_started);
     Status start_copies();
+    static bool goes_alone(std::span<const Item> items);
     Status start_batch(std::span<const Item> items);
     void set_words(Batch& batch);
     Status keep_hung(Status status);

@@ -260,6 +260,50 @@ void test_copy_that_is_not_started(void**)
     }));
 }
 
+// The calls of HIP for three puts of so many bytes, or 0.
+std::uint64_t calls_for_puts(Rank& rank, const ForkedRank& self, std::uint64_t sequence,
+                             std::size_t bytes, bool to_one_peer)
+{
+    rank.counter = {};
+    if (failed(rank.begin(sequence)) || failed(rank.transport().announce(Op::every_peer))) return 0;
+    for (int peer = 0; peer < self.size(); peer++)
+        if (peer != self.rank() && !rank.wait_for_peer(peer)) return 0;
+    for (std::uint32_t op = 0; op < 3; op++) {
+        const int distance = to_one_peer ? 1 : 1 + static_cast<int>(op % 2);
+        (void)rank.transport().put({(self.rank() + distance) % self.size(),
+                                    {0, rank.at(self.rank()), bytes},
+                                    Place::send,
+                                    Place::receive,
+                                    op + 1,
+                                    op});
+    }
+    const std::uint64_t before = hip_sim_calls();
+    rank.submit();
+    const std::uint64_t calls = hip_sim_calls() - before;
+    const bool is_done = await([&] { return !rank.turn() || rank.counter.done == 3; });
+    rank.meet();
+    rank.transport().end();
+    return is_done && !failed(rank.status) && !failed(rank.counter.worst) ? calls : 0;
+}
+
+// A peer may pass on one of them while the next one is on its way. So each has signals of its own.
+void test_large_puts_of_a_pair_signal_alone(void**)
+{
+    constexpr std::size_t large = 8 << 20;
+    expect_no_reason(run(3, "20", [](ForkedRank& self) -> std::string {
+        Rank rank(self, false, large);
+        (void)calls_for_puts(rank, self, 1, large, true);  // opens streams
+        const auto alone = calls_for_puts(rank, self, 2, large, true);
+        const auto small = calls_for_puts(rank, self, 3, large - 1, true);
+        (void)calls_for_puts(rank, self, 4, large, false);
+        const auto to_two = calls_for_puts(rank, self, 5, large, false);
+        const auto small_to_two = calls_for_puts(rank, self, 6, large - 1, false);
+        if (alone == 0 || small == 0 || to_two == 0 || small_to_two == 0) return "no end";
+        if (alone <= small) return "large puts are started together";
+        return to_two != small_to_two ? "puts to several peers are started one by one" : "";
+    }));
+}
+
 // The device of pinned memory is the one that was current at its allocation, often the first.
 void test_the_device_that_is_used(void**)
 {
@@ -292,6 +336,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_copy_that_does_not_end),
         cmocka_unit_test(test_cells_of_a_copy_that_does_not_end),
         cmocka_unit_test(test_copy_that_is_not_started),
+        cmocka_unit_test(test_large_puts_of_a_pair_signal_alone),
         cmocka_unit_test(test_the_device_that_is_used),
     };
     return hier::test::run_cases(argc, argv, "copy_engines", tests);
