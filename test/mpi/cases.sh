@@ -304,7 +304,10 @@ fuzz requests-threads 10 ranks=2 -- fuzz --expect hier --threads 3 --call nonblo
 fuzz requests-gpu 2 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier --call nonblocking,persistent
 fuzz requests-gpu-shared 2 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier --call nonblocking,persistent
 fuzz requests-gpu-cuda 2 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier --call nonblocking,persistent
-fuzz gpu 9 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier
+fuzz gpu 7 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier
+fuzz gpu-balanced 1 ranks=4 gpu=20 mca="coll_hier_link_rate 0.001" -- gpu_fuzz --expect hier --call allgatherv,iallgatherv,allgatherv_init
+fuzz gpu-cuda-balanced 1 ranks=5 gpu=20 runtime=cuda mca="coll_hier_link_rate 0.001" \
+    -- gpu_fuzz --expect hier --call allgatherv,iallgatherv,allgatherv_init
 fuzz gpu-gdr 4 ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" \
     -- gpu_fuzz --expect hier
 fuzz gpu-shared 4 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier
