@@ -580,6 +580,9 @@ for victim in 0 2; do
 done
 case_ gpu-faults-typed ranks=2 gpu=5 mca="coll_hier_timeout 5" -- gpu_faults --victim 1 --typed 1 "${some[@]}"
 case_ gpu-failing-copies-typed ranks=2 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --typed 1 --async 1 --last 10
+case_ gpu-faults-balanced ranks=4 gpu=5 mca="coll_hier_timeout 5 coll_hier_link_rate 0.001" -- gpu_faults --victim 1 --uneven 1 "${some[@]}"
+case_ gpu-failing-copies-balanced ranks=4 gpu=50 mca="coll_hier_timeout 5 coll_hier_link_rate 0.001" \
+    -- gpu_faults --uneven 1 --async 1 --last 10
 case_ gpu-faults-shm ranks=3 gpu=5 mca="coll_hier_timeout 5 coll_hier_intra shm" -- gpu_faults --victim 1 "${some[@]}"
 case_ gpu-failing-copies-3-by-0 fault="a device copy fails after its start | each of the first ones, in turn | an error on every rank, or right results" \
     ranks=3 gpu=50 mca="coll_hier_timeout 5" -- gpu_faults --async 1 --last 15

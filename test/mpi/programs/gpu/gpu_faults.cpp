@@ -6,6 +6,7 @@
 //   --first n    the first n [1]
 //   --step s     every s-th n [1]
 //   --last n     the last n
+//   --uneven 1   MPI_Allgatherv of bytes, of which rank 1 has twelve times as many as the others
 //   --typed 1    only derived datatypes, with so many bytes that they are packed in device memory
 //   --harmless 1 hier must get around every failure, so that no call fails
 //   --async 1    the n-th copy fails when it is done; the device's queue is lost, so each n has a device of its own
@@ -16,6 +17,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +41,28 @@ const auto fail_at = simulated<decltype(hip_sim_fail_at)>("hip_sim_fail_at");
 const auto copies = simulated<decltype(hip_sim_copies)>("hip_sim_copies");
 const auto fail_copy_at = simulated<decltype(hip_sim_fail_copy_at)>("hip_sim_fail_copy_at");
 
+// Blocks begin at equal distances.
+class Uneven {
+public:
+    Uneven(int ranks, int most)
+    {
+        for (int rank = 0; rank < ranks; rank++) {
+            counts_.push_back(rank == 1 ? most : most / 12);
+            displacements_.push_back(rank * most);
+        }
+    }
+    int bytes(int rank) const { return counts_[static_cast<std::size_t>(rank)]; }
+    std::ptrdiff_t at(int rank) const { return displacements_[static_cast<std::size_t>(rank)]; }
+    int gather(const void* send, void* receive, MPI_Comm comm) const
+    {
+        return MPI_Allgatherv(send, bytes(rank_of(comm)), MPI_BYTE, receive, counts_.data(),
+                              displacements_.data(), MPI_BYTE, comm);
+    }
+
+private:
+    std::vector<int> counts_, displacements_;
+};
+
 // One allgather, with memory of its own.
 struct Step {
     Step(const Layout& layout_in, int items_in, Kind send_kind, Kind receive_kind, bool in_place_in,
@@ -59,8 +84,20 @@ struct Step {
         }
         return sum;
     }
+    // Before the first run.
+    void make_uneven(MPI_Comm comm)
+    {
+        uneven.emplace(size_of(comm), items);
+        const int me = rank_of(comm);
+        const Bytes mine = Pattern(me, call).bytes(static_cast<std::size_t>(uneven->bytes(me)));
+        Bytes all(in_place ? receiving.span() : sending.span(), poison);
+        std::copy(mine.begin(), mine.end(), all.begin() + (in_place ? uneven->at(me) : 0));
+        (in_place ? receive : send).write(0, all);
+    }
     int run(MPI_Comm comm) const
     {
+        if (uneven)
+            return uneven->gather(in_place ? MPI_IN_PLACE : send.data(), receive.data(), comm);
         return MPI_Allgather(in_place ? MPI_IN_PLACE : sending.origin(send.data()), items,
                              layout.type, receiving.origin(receive.data()), items, layout.type,
                              comm);
@@ -69,6 +106,12 @@ struct Step {
     {
         Bytes wanted(receiving.span(), poison);
         for (int block = 0; block < ranks; ++block) {
+            if (uneven) {
+                const auto bytes = static_cast<std::size_t>(uneven->bytes(block));
+                const Bytes theirs = Pattern(block, call).bytes(bytes);
+                std::copy(theirs.begin(), theirs.end(), wanted.begin() + uneven->at(block));
+                continue;
+            }
             receiving.scatter(block, Pattern(block, call).bytes(bytes()), wanted.data());
         }
         return difference(receive.read(0, wanted.size()), wanted);
@@ -82,6 +125,7 @@ struct Step {
     Placement receiving;
     Memory send;
     Memory receive;
+    std::optional<Uneven> uneven;
 };
 
 class Faults {
@@ -89,7 +133,7 @@ public:
     explicit Faults(Session& session)
         : session_(session), is_victim_(session.rank() == session.number("victim", 0)),
           is_async_(session.number("async", 0) != 0), is_typed_(session.number("typed", 0) != 0),
-          byte_(Layout::basic(MPI_BYTE, 1)),
+          is_uneven_(session.number("uneven", 0) != 0), byte_(Layout::basic(MPI_BYTE, 1)),
           gaps_(Layout::vector(4, 2, 5, Layout::basic(MPI_INT, sizeof(int)))),
           wide_(Layout::vector(4, 512, 640, Layout::basic(MPI_INT, sizeof(int))))
     {
@@ -110,7 +154,13 @@ public:
                              bool in_place) {
             steps.emplace_back(layout, items, send, receive, in_place, ++call_, comm);
         };
-        if (is_typed_) {
+        if (is_uneven_) {
+            add(byte_, 300001, Kind::device, Kind::device, false);
+            add(byte_, 140097, Kind::pool, Kind::pool, true);
+            add(byte_, 370001, session_.rank() % 2 == 0 ? Kind::pageable : Kind::managed,
+                Kind::mapped, false);
+            for (Step& step : steps) step.make_uneven(comm);
+        } else if (is_typed_) {
             add(wide_, 16, Kind::device, Kind::device, false);
             add(wide_, 16, Kind::pool, Kind::mapped, true);
         } else {
@@ -179,6 +229,7 @@ private:
     bool is_victim_;
     bool is_async_;
     bool is_typed_;
+    bool is_uneven_;
     Layout byte_;
     Layout gaps_;
     Layout wide_;
@@ -192,7 +243,7 @@ private:
 int main(int argc, char** argv)
 {
     Session session(argc, argv, "gpu_faults",
-                    {"victim", "async", "typed", "first", "step", "last", "harmless"});
+                    {"victim", "async", "typed", "uneven", "first", "step", "last", "harmless"});
     const auto last = static_cast<std::uint64_t>(session.number("last", 100000));
     const auto step = static_cast<std::uint64_t>(session.number("step", 1));
     Faults faults(session);
