@@ -105,13 +105,13 @@ private:
     std::unique_ptr<std::remove_pointer_t<ucp_context_h>, ContextCleanup> context_;
     std::vector<ucp_ep_h> broken_;  // with room for every connection
     std::atomic<bool> has_broken_{false};
+    std::map<std::uint64_t, MessageSink*> sinks_;  // messages may come as long as the worker lives
+    std::uint64_t last_sink_ = 0;
     std::unique_ptr<std::remove_pointer_t<ucp_worker_h>, WorkerDestroy>
         worker_;  // destroys its connections
     std::vector<std::byte> address_;
     std::map<std::vector<std::byte>, ucp_ep_h> connections_;
     std::map<int, std::unique_ptr<FlushProbe>> probes_;  // by device
-    std::map<std::uint64_t, MessageSink*> sinks_;
-    std::uint64_t last_sink_ = 0;
 };
 
 // While it lives UCX logs nothing of this level or a graver one, on any thread: for calls that may
