@@ -244,8 +244,8 @@ private:
             writer_.await_data(Level::node, left, before + routing_.ring_chunks(right));
     }
 
-    // All ranks begin to push when they know that all parts have been handed over. A part, or an empty
-    // put in its place, is the first put of its pair.
+    // All ranks begin to push when they know that all parts have been handed over. A part, or an
+    // empty put in its place, is the first put of its pair.
     void move_balanced()
     {
         Dependencies handed_over;

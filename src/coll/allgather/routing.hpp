@@ -61,15 +61,6 @@ public:
         for_each_handover(rank, [&](const Handover& h) { all.insert(h.owner); });
         return all;
     }
-    // The ranks to which a rank hands over parts.
-    std::set<int> carriers_of(int owner) const
-    {
-        std::set<int> all;
-        for_each_handover(owner, [&](const Handover& h) {
-            if (h.owner == owner) all.insert(h.carrier);
-        });
-        return all;
-    }
     // Do the shards of the only node go round a ring?
     bool is_ring() const { return spread_.ring_chunk() > 0; }
     int right_of(int rank) const { return in_ring(rank, 1); }
@@ -108,13 +99,18 @@ public:
         });
         return count + (tells(rank, peer) ? 1 : 0);
     }
-    // In a balanced call: does this rank tell `peer` by an empty put that it has handed over its parts?
-    // Carriers know.
-    bool tells(int owner, int peer) const
+    // In a balanced call: does this rank tell `peer` by an empty put that it has handed over its
+    // parts? Carriers know.
+    bool tells(int rank, int peer) const
     {
         if (!is_balanced()) return false;
-        const std::set<int> carriers = carriers_of(owner);
-        return !carriers.empty() && !carriers.contains(peer);
+        bool is_owner = false, is_to_carrier = false;
+        for_each_handover(rank, [&](const Handover& h) {
+            if (h.owner != rank) return;
+            is_owner = true;
+            is_to_carrier = is_to_carrier || h.carrier == peer;
+        });
+        return is_owner && !is_to_carrier;
     }
     // The shards of a node. Shards that lie side by side are one slice.
     std::vector<Extent> bundle(int node) const;

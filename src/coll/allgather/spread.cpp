@@ -36,8 +36,8 @@ public:
     }
     std::size_t ring_chunk() const { return ring_chunk_; }
 
-    // The rank with the largest shard pushes it to all others. If ranks push shards that differ, they
-    // meet at their receivers. That was seen to cost up to a fifth.
+    // The rank with the largest shard pushes it to all others. If ranks push shards that differ,
+    // they meet at their receivers. That was seen to cost up to a fifth.
     std::size_t plain() const
     {
         const std::size_t time = peers_ * (sizes_.largest + costs_.put) + copied();
@@ -54,8 +54,8 @@ public:
         const std::size_t starts = sizes_.largest / ring_chunk_ * costs_.start;
         return (costs_.by_cores ? bytes : bytes / 8 * 9) + starts + std::max(tail(), copied());
     }
-    // The handovers of the busiest owner or carrier, and then equal pushes. These wait for the copies
-    // and then for the owners' signals. The more is carried, the less even the turns are.
+    // The handovers of the busiest owner or carrier, and then equal pushes. These wait for the
+    // handovers and then for what owners tell. The more is carried, the less even the turns are.
     std::size_t balanced() const
     {
         const std::size_t handed =

@@ -29,11 +29,12 @@
 //     carriers                    S to 2 S              2       one large shard, up to some MiB
 //     ring                        S                     P-1     larger ones
 //
-// Where two copy engines meet at a receiver, both lose more than half of their rate. So balanced
-// ranks take turns: all begin when all parts have been handed over, and in step s a rank pushes to
-// the one s places behind it. A carrier has less for the owner of what it carries. So it stands
-// behind the owner, whose turn then comes last. Where the carrier is ahead all the same, it waits for
-// what it gets in the same step.
+// Two copy engines that meet at a receiver get half the rate each, and ranks that are out of step meet
+// again and again. So balanced ranks take turns: all begin when all parts have been handed over, and
+// in step s a rank pushes to the one s places behind it. A carrier has less for the owner of what it
+// carries. So it stands behind the owner, whose turn then comes last. Where the carrier would be ahead
+// all the same, it waits for what it gets in the same step. (Engines that signal at the end of a batch
+// make it wait for all that the sender pushes.)
 //
 //     turns r3 r0 r2 r1    r0 carries for r3, r1 for r2
 //     step 1               r3 > r0, r0 > r2, r2 > r1, r1 > r3
