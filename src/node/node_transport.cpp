@@ -84,17 +84,24 @@ Status NodeTransport::enter(int)
 // A rank that publishes needs no entry word: its first block proves that it is in the call.
 Status NodeTransport::entered(int peer)
 {
-    const Status status = paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
-    if (status != Status::in_progress) return status;
-    return entered_alike(peer);
+    const Status published = has_published(peer);
+    return published == Status::in_progress ? entered_alike(peer) : published;
 }
 
-// A peer may be a call ahead. What it said of this one is still there.
+Status NodeTransport::has_published(int peer) const
+{
+    return paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
+}
+
+// A peer may be a call ahead. What it said of this one is still there, as a block or as an entry word.
+// It wrote its block before the next entry word, so one that came meanwhile is seen now.
 Status NodeTransport::entered_alike(int peer)
 {
     const NodeSlot& slot = segment_->slot(peer);
     const Binding& binding = context_.binding;
     if (slot.entered.load(std::memory_order_acquire) < binding.sequence) return Status::in_progress;
+    const Status published = has_published(peer);
+    if (published != Status::in_progress) return published;
     const std::uint64_t shape = slot.shapes[binding.sequence % 2];
     return shape == binding.shape() ? Status::ok
                                     : refuse_shape(binding.shape(), shape, "node", peer);
@@ -107,8 +114,8 @@ Status NodeTransport::announced(int peer)
     const std::uint64_t sequence = slot.ready.load(std::memory_order_acquire);
     // A peer whose blocks are smaller may take this for a published call. Then it never announces.
     if (sequence < binding.sequence) {
-        const Status entered = paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
-        if (entered != Status::in_progress) return entered;
+        const Status published = has_published(peer);
+        if (published != Status::in_progress) return published;
         return failed(entered_alike(peer)) ? Status::mismatch : Status::in_progress;
     }
     // The peer has ended this call, so it wanted nothing of this rank.

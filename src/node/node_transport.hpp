@@ -75,7 +75,9 @@ private:
     Status empty_put(Transfer transfer);
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
-    // Has the peer said that it is in this call? mismatch: in another one.
+    // Is there a block of the peer, of this call? mismatch: of another one.
+    Status has_published(int peer) const;
+    // The same of the entry word, or of a block that came before it.
     Status entered_alike(int peer);
     bool is_displaced(int peer) const
     {

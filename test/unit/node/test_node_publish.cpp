@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Small calls inside a node, between processes. No rank waits for another one, and no block is
 // overwritten before all ranks have read it.
+#include <sched.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -42,7 +47,7 @@ public:
     }
     NodeTransport& transport() { return *transport_; }
 
-    Status begin(std::uint64_t call, std::size_t blocks, std::size_t size)
+    Status begin(std::uint64_t call, std::size_t blocks, std::size_t size, bool publish = true)
     {
         call_ = call;
         blocks_ = blocks;
@@ -54,7 +59,7 @@ public:
         const Region all{receive_.data(), receive_.size()};
         Binding binding{call, all, all};
         binding.total = receive_.size();
-        binding.publish = true;
+        binding.publish = publish;
         return transport_->begin(binding);
     }
 
@@ -72,22 +77,25 @@ public:
     // Returns "" or a fault. A block must be there as soon as it is counted.
     std::string take_all()
     {
-        Status status = Status::ok;
+        std::string fault;
         std::vector<std::uint32_t> seen(static_cast<std::size_t>(self_.size()));
         const bool have_all = await([&] {
-            status = transport_->progress(ignore_);
+            Status status = transport_->progress(ignore_);
             bool all = true;
             for (int peer = 0; peer < self_.size(); peer++) {
                 if (peer == self_.rank()) continue;
                 std::uint32_t& known = seen[static_cast<std::size_t>(peer)];
                 for (; known < transport_->arrived(peer); known++)
-                    if (!is_right(peer, known)) status = Status::mismatch;
-                all = all && known == blocks_ && transport_->entered(peer) == Status::ok;
+                    if (!is_right(peer, known)) fault = "a wrong byte";
+                const Status entered = transport_->entered(peer);
+                if (failed(entered)) status = entered;
+                all = all && known == blocks_ && entered == Status::ok;
             }
-            return all || failed(status);
+            if (failed(status)) fault = to_string(status);
+            return all || !fault.empty();
         });
-        if (failed(status)) return "call " + std::to_string(call_) + ": a wrong byte";
-        return have_all ? "" : "call " + std::to_string(call_) + ": not all blocks come";
+        if (!have_all) fault = "not all blocks come";
+        return fault.empty() ? "" : "call " + std::to_string(call_) + ": " + fault;
     }
 
     std::string run(std::uint64_t call, std::size_t blocks, std::size_t size)
@@ -236,6 +244,64 @@ void test_a_slow_reader(void**)
     }))));
 }
 
+// Interrupts this process again and again, for longer than a call takes.
+class Interruptions {
+public:
+    Interruptions()
+    {
+        struct sigaction action {};
+        action.sa_handler = [](int) { usleep(200); };
+        action.sa_flags = SA_RESTART;
+        sigaction(SIGALRM, &action, nullptr);
+        set_interval(300);
+    }
+    Interruptions(const Interruptions&) = delete;
+    Interruptions& operator=(const Interruptions&) = delete;
+    ~Interruptions() { set_interval(0); }
+
+private:
+    static void set_interval(suseconds_t microseconds)
+    {
+        const itimerval interval{{0, microseconds}, {0, microseconds}};
+        setitimer(ITIMER_REAL, &interval, nullptr);
+    }
+};
+
+Status entered_at_last(Transport& transport, int peer)
+{
+    Status status = Status::in_progress;
+    (void)await([&] {
+        for (int i = 0; i < 10000 && status == Status::in_progress; i++)
+            status = transport.entered(peer);
+        return status != Status::in_progress;
+    });
+    return status;
+}
+
+// Published calls and calls that are only entered, in turns, each of another shape. While rank 0 looks
+// whether rank 1 is in a published call, that rank ends it and enters the next one.
+void test_entered_while_the_peer_goes_on(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+        Publisher me(self);
+        const int peer = 1 - self.rank();
+        std::unique_ptr<Interruptions> interruptions;
+        if (self.rank() == 0) interruptions = std::make_unique<Interruptions>();
+        for (std::uint64_t call = 1; call < 6000; call++) {
+            const bool publish = call % 2 != 0;
+            if (failed(me.begin(call, 1, call % 7 + 1, publish))) return "it does not begin";
+            if (publish && self.rank() == 1) sched_yield();
+            if (failed(publish ? me.put(0) : me.transport().enter(peer)))
+                return "a call is not entered";
+            const Status status = entered_at_last(me.transport(), peer);
+            if (status != Status::ok)
+                return "call " + std::to_string(call) + ": " + to_string(status);
+            me.transport().end();
+        }
+        return "";
+    }))));
+}
+
 void test_too_much(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
@@ -311,6 +377,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_among_others),
         cmocka_unit_test(test_nobody_is_waited_for),
         cmocka_unit_test(test_a_slow_reader),
+        cmocka_unit_test(test_entered_while_the_peer_goes_on),
         cmocka_unit_test(test_too_much),
         cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_nothing_is_taken_after_a_failure),
