@@ -17,7 +17,8 @@ constexpr std::size_t small = 32 * 1024;  // bytes a rank; hier's first larger c
 
 Bench::Bench(MPI_Comm comm, const Options& options, const Memories& memories, Allgather& allgather,
              const Counter* counter)
-    : comm_(comm), options_(options), memories_(memories), allgather_(allgather), counter_(counter)
+    : comm_(comm), barrier_(comm), options_(options), memories_(memories), allgather_(allgather),
+      counter_(counter)
 {
 }
 
@@ -65,7 +66,7 @@ long Bench::choose_iterations(const Buffers& buffers)
     if (options_.iterations > 0) {
         return options_.iterations;
     }
-    MPI_Barrier(comm_);
+    barrier_();
     const double start = MPI_Wtime();
     call(buffers);
     call(buffers);
@@ -82,7 +83,7 @@ void Bench::timed_loop(const Buffers& buffers, Measurement& result)
         if (check_each) {
             prepare(buffers);
         }
-        MPI_Barrier(comm_);
+        barrier_();
         const double start = MPI_Wtime();
         call(buffers);
         time = MPI_Wtime() - start;
@@ -97,7 +98,7 @@ void Bench::timed_loop(const Buffers& buffers, Measurement& result)
 
 void Bench::back_to_back(const Buffers& buffers, Measurement& result)
 {
-    MPI_Barrier(comm_);
+    barrier_();
     const double start = MPI_Wtime();
     for (long i = 0; i < result.iterations; ++i) {
         call(buffers);

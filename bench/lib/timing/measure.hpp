@@ -2,6 +2,7 @@
 // One size: warm-up, validated calls, the timed loop.
 #pragma once
 
+#include "barrier.hpp"
 #include "bench/lib/collective/collective.hpp"
 #include "bench/lib/collective/counter.hpp"
 #include "bench/lib/memory/buffers.hpp"
@@ -51,6 +52,7 @@ private:
     void back_to_back(const Buffers& buffers, Measurement& result);
 
     MPI_Comm comm_;
+    Barrier barrier_;
     const Options& options_;
     const Memories& memories_;
     Allgather& allgather_;
