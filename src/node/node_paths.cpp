@@ -13,7 +13,7 @@ namespace {
 std::string name_of(const NodePaths& paths, std::size_t max_through_cells)
 {
     if (!paths.cells) return CmaPath::name;
-    if (!paths.cma) return ShmCells::name;
+    if (!paths.cma || max_through_cells == PathChoice::max_on_shared_cores) return ShmCells::name;
     return format("copies between processes (CMA; up to %zu KiB: %s)", max_through_cells >> 10,
                   ShmCells::name);
 }

@@ -201,11 +201,14 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
     return fault;
 }
 
-std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra)
+std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra, bool share_cores)
 {
     const Group group = self.group();
-    return make_node_transport(
-        group, {.processes = group.collect(own_cma_target()), .team = max_extents}, intra);
+    return make_node_transport(group,
+                               {.processes = group.collect(own_cma_target()),
+                                .team = max_extents,
+                                .share_cores = share_cores},
+                               intra);
 }
 
 std::unique_ptr<NodeTransport> make_packed_transport(const ForkedRank& self, bool has_cma)

@@ -37,7 +37,8 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
                         std::uint64_t sequence);
 
 // Exchanges the processes in the group first.
-std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra);
+std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra,
+                                              bool share_cores = false);
 // The same with words as on a node of many ranks, and with the smallest cells and halves. Both have
 // room for the displacements of `max_extents` extents.
 inline constexpr int max_extents = 600;

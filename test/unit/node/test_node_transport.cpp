@@ -389,6 +389,18 @@ void test_the_first_put_decides(void**)
     }))));
 }
 
+// The rank that copies the bytes out of a cell is then the one that needs them next.
+void test_shared_cores_take_cells(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        const auto transport = make_transport(self, HIER_INTRA_AUTO, true);
+        if (std::string(transport->name()) != "shared memory") return transport->name();
+        bool is_by_cma = false;
+        const auto fault = put_one_by_one(*transport, self, 1, {3 << 20, 1, 3 << 20}, is_by_cma);
+        return fault.empty() && is_by_cma ? "by CMA" : fault;
+    }))));
+}
+
 // CMA does not reach some memory, such as memory of devices or of memfd_secret. If the first put
 // shows that, puts go through cells.
 void test_memory_that_cma_does_not_reach(void**)
@@ -457,6 +469,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_peer_that_is_ahead),
         cmocka_unit_test(test_put_to_a_peer_that_is_ahead),
         cmocka_unit_test(test_the_first_put_decides),
+        cmocka_unit_test(test_shared_cores_take_cells),
         cmocka_unit_test(test_memory_that_cma_does_not_reach),
         cmocka_unit_test(test_heartbeats),
     };
