@@ -8,7 +8,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MultipleLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, MultipleLocator, NullFormatter, NullLocator
 
 from plot_levels import draw_levels, level_names, levels_height
 from plot_style import size_text, styles, time_text
@@ -112,7 +112,8 @@ def ratio_axis(axes, panel):
     highest = max(point.high for points in panel.series.values() for point in points)
     lowest = min(point.low for points in panel.series.values() for point in points)
     axes.set_ylim(min(0.8, lowest - 0.1) if highest < 4 else 0, highest * 1.06)
-    axes.yaxis.set_major_locator(MultipleLocator(0.2 if highest < 2.5 else 0.5 if highest < 4.5 else 1))
+    step = 0.2 if highest < 2.5 else 0.5 if highest < 4.5 else 1
+    axes.yaxis.set_major_locator(MultipleLocator(step) if highest < 12 else MaxNLocator(8))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}x"))
 
 
