@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/log.hpp"
 
@@ -30,6 +31,7 @@ void Watchdog::begin()
     has_moved_ = moves_ = is_stalled_ = has_told_ = false;
     heartbeat_ = 0;
     late_reported_ = false;
+    lost_ = -1;
     last_move_ = last_heartbeat_ = last_look_ = run_.began;
 }
 
@@ -47,8 +49,14 @@ Status Watchdog::look()
     if (now - last_look_ > period) last_move_ += now - last_look_ - period;
     last_look_ = now;
     if (has_moved_) note_movement(now);
-    // What a process has sent before its death is taken in while something moves.
-    if (now - last_heartbeat_ >= period && !moves_ && has_lost_rank()) return Status::peer_failed;
+    // What a process has sent before its death is taken in while something moves. It may have sent the last of it after
+    // this rank's latest pass. So a rank is lost if it is missed in two looks, with passes between them.
+    const int lost = now - last_heartbeat_ >= period && !moves_ ? lost_rank() : -1;
+    if (lost >= 0) {
+        if (std::exchange(lost_, lost) != lost) return Status::ok;
+        log(HIER_LOG_ERROR, "the process of rank %d has ended", lost);
+        return Status::peer_failed;
+    }
     pass_on_heartbeat(now, period);
     if (now - last_move_ > limits_.timeout) return stall(now);
     if (run_.not_ready > 0 && !late_reported_ && now - run_.began > limits_.timeout) {
@@ -90,19 +98,17 @@ void Watchdog::tell() const
     }
 }
 
-// Only where the dead rank still owes something: another one may have ended its part.
-bool Watchdog::has_lost_rank() const
+// Only where the dead rank still owes something: another one may have ended its part. -1: no rank.
+int Watchdog::lost_rank() const
 {
     const auto pairs = run_.program->pairs(Level::node);
     for (std::size_t i = 0; i < pairs.size(); i++) {
         const Run::Cursor& cursor = run_.cursors_of(Level::node)[i];
         const bool is_due =
             cursor.ready < pairs[i].readies.size() || cursor.await < pairs[i].awaits.size();
-        if (!is_due || !run_.transport(Level::node)->has_ended(pairs[i].peer)) continue;
-        log(HIER_LOG_ERROR, "the process of rank %d has ended", pairs[i].rank);
-        return true;
+        if (is_due && run_.transport(Level::node)->has_ended(pairs[i].peer)) return pairs[i].rank;
     }
-    return false;
+    return -1;
 }
 
 void Watchdog::note_movement(Clock::time_point now)

@@ -44,7 +44,7 @@ private:
     void note_movement(Clock::time_point now);
     void sign_of_life(Clock::time_point now);
     void tell() const;
-    bool has_lost_rank() const;
+    int lost_rank() const;
     Status stall(Clock::time_point now);
     void report_late() const;
     void report_stall(Clock::time_point now) const;
@@ -63,6 +63,7 @@ private:
     Clock::time_point last_look_;
     std::uint32_t heartbeat_ = 0;  // the highest that this rank has told
     bool late_reported_ = false;
+    int lost_ = -1;  // a rank that has been missed once although its process has ended
     std::optional<Clock::time_point> last_report_;  // of a stall, in any run
 };
 

@@ -143,7 +143,7 @@ private:
 
 // One rank's end of the network, on either level. The rail has no eager calls and needs no
 // registration.
-class FakeTransport final : public NetworkTransport {
+class FakeTransport : public NetworkTransport {
 public:
     FakeTransport(FakeNetwork& network, FakeGroup& group, Level level, int rank, int index)
         : network_(network), group_(group), level_(level), rank_(rank),
