@@ -1,45 +1,43 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "barrier.hpp"
 
+#include "bench/lib/machine/layout.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
 namespace bench {
-namespace {
 
-// The dissemination barrier (Hensgen, Finkel and Manber 1988): in each round a rank tells the one that
-// is twice as far away as in the round before.
-void disseminate(MPI_Comm comm)
+Barrier::Barrier(MPI_Comm comm) : comm_(comm)
 {
-    int rank = 0, ranks = 0;
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &ranks);
-    for (int distance = 1; distance < ranks; distance *= 2)
-        MPI_Sendrecv(nullptr, 0, MPI_BYTE, (rank + distance) % ranks, 0, nullptr, 0, MPI_BYTE,
-                     (rank - distance + ranks) % ranks, 0, comm, MPI_STATUS_IGNORE);
-}
-
-}  // namespace
-
-Barrier::Barrier(MPI_Comm comm)
-{
-    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node_);
-    int node_rank = 0;
-    MPI_Comm_rank(node_, &node_rank);
-    MPI_Comm_split(comm, node_rank == 0 ? 0 : MPI_UNDEFINED, 0, &leaders_);
-    if (leaders_ != MPI_COMM_NULL) MPI_Comm_size(leaders_, &nodes_);
-    MPI_Bcast(&nodes_, 1, MPI_INT, 0, node_);
-}
-
-Barrier::~Barrier()
-{
-    MPI_Comm_free(&node_);
-    if (leaders_ != MPI_COMM_NULL) MPI_Comm_free(&leaders_);
+    MPI_Comm_rank(comm, &rank_);
+    for (const std::vector<int>& ranks : find_layout(comm, 0).ranks_of) {
+        leaders_.push_back(ranks.front());
+        if (std::ranges::find(ranks, rank_) != ranks.end()) node_ = ranks;
+    }
 }
 
 void Barrier::operator()() const
 {
     disseminate(node_);
-    if (nodes_ == 1) return;
-    if (leaders_ != MPI_COMM_NULL) disseminate(leaders_);
+    if (leaders_.size() == 1) return;
+    if (rank_ == node_.front()) disseminate(leaders_);
     disseminate(node_);
+}
+
+// The dissemination barrier (Hensgen, Finkel and Manber 1988): in each round a rank tells the one that
+// is twice as far away as in the round before.
+void Barrier::disseminate(const std::vector<int>& ranks) const
+{
+    constexpr int tag = 0x6261;
+    const std::size_t size = ranks.size();
+    const auto place = static_cast<std::size_t>(std::ranges::find(ranks, rank_) - ranks.begin());
+    for (std::size_t distance = 1; distance < size; distance *= 2) {
+        const int to = ranks[(place + distance) % size];
+        const int from = ranks[(place + size - distance) % size];
+        MPI_Sendrecv(nullptr, 0, MPI_BYTE, to, tag, nullptr, 0, MPI_BYTE, from, tag, comm_,
+                     MPI_STATUS_IGNORE);
+    }
 }
 
 }  // namespace bench

@@ -6,23 +6,25 @@
 
 #include <mpi.h>
 
+#include <vector>
+
 namespace bench {
 
 class Barrier {
 public:
-    // Collective, and so is the end of a Barrier.
+    // Collective. Makes no communicator, because Open MPI would call the allgather for it.
     explicit Barrier(MPI_Comm comm);
-    Barrier(const Barrier&) = delete;
-    Barrier& operator=(const Barrier&) = delete;
-    ~Barrier();
 
-    // The ranks of each node, then one rank of each node, then the ranks of each node again.
+    // The ranks of each node, then the first rank of each node, then the ranks of each node again.
     void operator()() const;
 
 private:
-    MPI_Comm node_ = MPI_COMM_NULL;
-    MPI_Comm leaders_ = MPI_COMM_NULL;  // one rank of each node
-    int nodes_ = 1;
+    void disseminate(const std::vector<int>& ranks) const;
+
+    MPI_Comm comm_;
+    int rank_ = 0;
+    std::vector<int> node_;     // the ranks of this rank's node
+    std::vector<int> leaders_;  // the first rank of each node
 };
 
 }  // namespace bench
