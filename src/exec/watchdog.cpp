@@ -49,8 +49,9 @@ Status Watchdog::look()
     if (now - last_look_ > period) last_move_ += now - last_look_ - period;
     last_look_ = now;
     if (has_moved_) note_movement(now);
-    // What a process has sent before its death is taken in while something moves. It may have sent the last of it after
-    // this rank's latest pass. So a rank is lost if it is missed in two looks, with passes between them.
+    // What a process has sent before its death is taken in while something moves. It may have sent the
+    // last of it after this rank's latest pass. So a rank is lost if two looks, with passes between
+    // them, have missed it.
     const int lost = now - last_heartbeat_ >= period && !moves_ ? lost_rank() : -1;
     if (lost >= 0) {
         if (std::exchange(lost_, lost) != lost) return Status::ok;

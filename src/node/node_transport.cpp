@@ -84,11 +84,11 @@ Status NodeTransport::enter(int)
 // A rank that publishes needs no entry word: its first block proves that it is in the call.
 Status NodeTransport::entered(int peer)
 {
-    const Status published = has_published(peer);
+    const Status published = published_by(peer);
     return published == Status::in_progress ? entered_alike(peer) : published;
 }
 
-Status NodeTransport::has_published(int peer) const
+Status NodeTransport::published_by(int peer) const
 {
     return paths_.publish ? paths_.publish->entered(peer) : Status::in_progress;
 }
@@ -100,7 +100,7 @@ Status NodeTransport::entered_alike(int peer)
     const NodeSlot& slot = segment_->slot(peer);
     const Binding& binding = context_.binding;
     if (slot.entered.load(std::memory_order_acquire) < binding.sequence) return Status::in_progress;
-    const Status published = has_published(peer);
+    const Status published = published_by(peer);
     if (published != Status::in_progress) return published;
     const std::uint64_t shape = slot.shapes[binding.sequence % 2];
     return shape == binding.shape() ? Status::ok
@@ -114,7 +114,7 @@ Status NodeTransport::announced(int peer)
     const std::uint64_t sequence = slot.ready.load(std::memory_order_acquire);
     // A peer whose blocks are smaller may take this for a published call. Then it never announces.
     if (sequence < binding.sequence) {
-        const Status published = has_published(peer);
+        const Status published = published_by(peer);
         if (published != Status::in_progress) return published;
         return failed(entered_alike(peer)) ? Status::mismatch : Status::in_progress;
     }

@@ -75,8 +75,8 @@ private:
     Status empty_put(Transfer transfer);
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
-    // Is there a block of the peer, of this call? mismatch: of another one.
-    Status has_published(int peer) const;
+    // ok: there is a block of the peer, of this call. mismatch: of another call.
+    Status published_by(int peer) const;
     // The same of the entry word, or of a block that came before it.
     Status entered_alike(int peer);
     bool is_displaced(int peer) const

@@ -29,7 +29,7 @@ void Barrier::operator()() const
 // is twice as far away as in the round before.
 void Barrier::disseminate(const std::vector<int>& ranks) const
 {
-    constexpr int tag = 0x6261;
+    constexpr int tag = 0;
     const std::size_t size = ranks.size();
     const auto place = static_cast<std::size_t>(std::ranges::find(ranks, rank_) - ranks.begin());
     for (std::size_t distance = 1; distance < size; distance *= 2) {
