@@ -14,6 +14,7 @@ constexpr Dimension threadIdx{0}, blockDim{1};
 
 void __syncthreads() {}  // of one thread
 void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+void __threadfence() { __threadfence_system(); }
 uint32_t atomicAdd(uint32_t* at, uint32_t value)
 {
     return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL);

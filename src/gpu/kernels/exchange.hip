@@ -173,9 +173,7 @@ extern "C" __global__ void HIER_BOUNDS hier_exchange(const HIER_IN_PLACE Exchang
     }
     __syncthreads();
     if (threadIdx.x != 0) return;
-    __threadfence_system();
-    if (atomicAdd(&e.control->ended, 1U) + 1 < gridDim.x) return;
-    e.control->ended = 0;
-    __threadfence_system();
+    fence_own_device();  // the receive buffer; the words in peers' zones tell of themselves
+    if (!is_last_block(&e.control->ended)) return;
     if (e.done != nullptr) store(e.done, e.done_value);
 }

@@ -62,8 +62,6 @@ extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f)
     __syncthreads();
     if (threadIdx.x != 0) return;
     __threadfence_system();
-    if (atomicAdd(&blocks_done, 1U) + 1 < gridDim.x) return;
-    blocks_done = 0;
-    __threadfence_system();
+    if (!is_last_block(&blocks_done)) return;
     for (uint32_t s = 0; s < f.signals; s++) store(f.signal[s].at, f.signal[s].value);
 }

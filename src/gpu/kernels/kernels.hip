@@ -4,6 +4,7 @@
 #if defined(__HIP__)
 #include <hip/hip_runtime.h>
 #endif
+#include <stdint.h>
 
 #if defined(__CUDACC__)
 #define HIER_IN_PLACE __grid_constant__  // not copied before it is indexed
@@ -15,6 +16,34 @@
 #define HIER_UNROLL _Pragma("unroll")
 #define HIER_OF_DEVICE __device__  // a variable that each device has
 #endif
+
+namespace {
+
+// What this thread has seen or stored is there for all of the device before what it stores next. On
+// CUDA, whoever reads this device's memory does so through its L2 cache, and there such stores are:
+// so this is also enough for a host, a NIC or a peer that reads this memory. It is not enough for
+// stores into the memory of peers. (Four H100: it takes 0.2 us, a fence of the system 1.6 us.)
+__device__ void fence_own_device()
+{
+#if defined(__HIP__)
+    __threadfence_system();
+#else
+    __threadfence();
+#endif
+}
+
+// Counts a thread block that is done. True: it was the last one, and the next kernel counts anew.
+// Each thread block has had a fence before.
+__device__ bool is_last_block(uint32_t* blocks_done)
+{
+    if (gridDim.x == 1) return true;
+    if (atomicAdd(blocks_done, 1U) + 1 < gridDim.x) return false;
+    *blocks_done = 0;
+    fence_own_device();
+    return true;
+}
+
+}  // namespace
 
 #include "gpu/kernels/exchange.hip"
 #include "gpu/kernels/fan_out.hip"
