@@ -8,7 +8,8 @@
 //         then: signals, words of the host that count what has arrived
 //
 // For n places a kernel reads S bytes and stores n*S. It waits for nobody. It has one thread block
-// for each 32 KiB of S, at most 64.
+// for each 16 KiB of S, at most 64. (4 H100, blocks of 1 MiB: 25.8 us; with 32 KiB each 28.2, with 8 KiB
+// 26. 128 thread blocks gain 3 % from 4 MiB on.)
 //
 // The block may have come from the network, from a bounce buffer or from a peer. Whoever launches the
 // kernel has seen before that the bytes are there: by the end of a copy, by a peer's signal, or by a
@@ -48,7 +49,7 @@ struct FanOut {
 constexpr unsigned fan_out_threads = 512;
 constexpr unsigned fan_out_blocks(size_t bytes)
 {
-    const size_t step = 32 << 10, most = 64;
+    const size_t step = 16 << 10, most = 64;
     const size_t wanted = (bytes + step - 1) / step;
     return static_cast<unsigned>(wanted < 1 ? 1 : wanted > most ? most : wanted);
 }
