@@ -8,8 +8,8 @@
 //         then: signals, words of the host that count what has arrived
 //
 // For n places a kernel reads S bytes and stores n*S. It waits for nobody. It has one thread block
-// for each 16 KiB of S, at most 64. (4 H100, blocks of 1 MiB: 25.8 us; with 32 KiB each 28.2, with 8 KiB
-// 26. 128 thread blocks gain 3 % from 4 MiB on.)
+// for each 16 KiB of S, at most 64. (4 H100, blocks of 1 MiB: 25.8 us; with 32 KiB each 28.2; with 8 KiB
+// each and up to 128 of them 26. Up to 128 gain 3 % from 4 MiB on.)
 //
 // The block may have come from the network, from a bounce buffer or from a peer. Whoever launches the
 // kernel has seen before that the bytes are there: by the end of a copy, by a peer's signal, or by a

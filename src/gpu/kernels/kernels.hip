@@ -21,8 +21,9 @@ namespace {
 
 // What this thread has seen or stored is there for all of the device before what it stores next. On
 // CUDA, whoever reads this device's memory does so through its L2 cache, and there such stores are:
-// so this is also enough for a host, a NIC or a peer that reads this memory. It is not enough for
-// stores into the memory of peers. (Four H100: it takes 0.2 us, a fence of the system 1.6 us.)
+// so this is also enough for a host, a NIC or a peer that reads this memory. PTX does not promise that.
+// It is not enough for stores into the memory of peers. (4 H100: it takes 0.2 us, a fence of the system
+// 1.6 us.)
 __device__ void fence_own_device()
 {
 #if defined(__HIP__)

@@ -14,10 +14,11 @@
 // Medians in us, out of place. 4 H100 behind NVSwitch, by MiB of all ranks together:
 //
 //                      1      4     16     64
-//   copy engines    22.9   33.0   58.8    154
-//   kernel          20.3   27.0   54.0    165
+//   copy engines    24.7   32.8   58.3    158
+//   kernel          19.3   25.8   55.2    166
 //
-// Ranks that share an H100 under MPS, by bytes a rank; copy engines / kernel:
+// Ranks that share an H100 under MPS, by bytes a rank; copy engines / kernel. It had a thread block for
+// each 32 KiB:
 //
 //                  256 KiB       1 MiB     16 MiB
 //    2 ranks       24 / 16     21 / 16    60 /  51
