@@ -24,6 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hier/gpu_repeat.hpp"
+
 namespace hier::gpu {
 
 struct Exchange {
@@ -61,6 +63,7 @@ struct Exchange {
     const uint32_t* stop;
     uint64_t* done;
     uint64_t done_value;
+    Repeat repeat;                   // of `flag` and `done_value`
     uint64_t* to[max_ranks];         // where this rank's words begin, in the zone of each rank
     unsigned char* into[max_ranks];  // where the block of each rank goes in the receive buffer
 };

@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hier/gpu_repeat.hpp"
+
 namespace hier::gpu {
 
 struct FanOut {
@@ -41,9 +43,13 @@ struct FanOut {
     uint32_t is_narrow;
     uint32_t places;
     unsigned char* to[max_places];
-    // The queue that launches the kernel fills these in: one for each peer at most, and its own.
+    // The queue that launches the kernel fills these in: one signal for each peer at most, and its own
+    // word, unless `done` is null.
     uint32_t signals;
-    Signal signal[max_places + 1];
+    Signal signal[max_places];
+    uint64_t* done;
+    uint64_t done_value;
+    Repeat repeat;  // of the signals' values and `done_value`
 };
 
 constexpr unsigned fan_out_threads = 512;

@@ -43,6 +43,7 @@
 #   gpu_links  the value of CUDA_SIM_LINKS; direct: each pair of simulated CUDA devices has a link of its own
 #   devices    how many GPUs there are [16]. With fewer than ranks, ranks share GPUs.
 #   kernels    1: the GPU module finds kernels
+#   by_graphs  so many kernels at least each process launches by graphs of CUDA
 #   modules    where hier looks for its GPU modules (HIER_GPU_MODULES)
 #   leaves     the kind of GPU object that may be alive when a process ends, or anything [none]
 #
@@ -460,6 +461,17 @@ has_kernels && case_ gpu-kernels-5-by-0 ranks=5 gpu=20 kernels=1 mca="coll_hier_
     -- gpu --expect hier --meetings 1 --large 0
 has_kernels && case_ gpu-kernels-shared-4-by-0 ranks=4 gpu=20 devices=1 kernels=1 mca="coll_hier_verbose 1" \
     says="rails, kernels, copy engines" -- gpu --expect hier --meetings 12 --large 1
+# The same call again and again, by kernels that are kept ready: small blocks, and middle ones. Middle blocks go to all
+# peers by one kernel only if all peers are in the call in time, so few launches are the same.
+again=(ranks=4 gpu=5 kernels=1 runtime=cuda directory=bench)
+blocks=(allgather --validate all --memory device)
+if [[ -z $gpus ]]; then
+    case_ gpu-cuda-kernels-again "${again[@]}" devices=1 mca="coll_hier_min_bytes 1" by_graphs=15 \
+        -- "${blocks[@]}" --sizes 1,3000 --iterations 20
+    case_ gpu-cuda-kernels-again-refused "${again[@]}" devices=1 refuses=graphs mca="coll_hier_min_bytes 1 coll_hier_verbose 1" \
+        says="CUDA refuses a kernel that is kept ready" -- "${blocks[@]}" --sizes 1,3000 --iterations 20
+    case_ gpu-cuda-fan-outs-again "${again[@]}" devices=4 by_graphs=1 -- "${blocks[@]}" --sizes 300k --iterations 100
+fi
 # Small blocks by the CPU. Copies take so long that the trial finds the CPU quicker.
 by_cpu="coll_hier_gpu_cpu_access 1 coll_hier_min_bytes 1 coll_hier_verbose 1"
 case_ gpu-cpu-access-3-by-0 ranks=3 gpu=500 bar=1 mca="$by_cpu" says="CPU for blocks of up to [0-9]+ bytes, copy engines" \

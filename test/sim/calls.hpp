@@ -15,7 +15,8 @@ namespace hip_sim {
 struct Totals {
     std::atomic<std::uint64_t> calls{0};
     std::atomic<std::uint64_t> copies{0};
-    std::atomic<std::uint64_t> kernels{0};  // fills and stream writes, which are kernels on AMD
+    std::atomic<std::uint64_t> kernels{0};    // fills and stream writes, which are kernels on AMD
+    std::atomic<std::uint64_t> by_graphs{0};  // those of CUDA's graphs
 };
 extern Totals totals;
 

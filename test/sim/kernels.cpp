@@ -7,6 +7,7 @@
 
 #include "calls.hpp"
 #include "hip_sim.h"
+#include "kernels.hpp"
 #include "kernels_on_cpu.hpp"
 #include "place.hpp"
 #include "stream.hpp"
@@ -51,6 +52,7 @@ void reach_all(FanOut& f)
     reach(f.from, f.bytes);
     for (std::uint32_t p = 0; p < f.places; p++) reach(f.to[p], f.bytes);
     for (std::uint32_t s = 0; s < f.signals; s++) reach(f.signal[s].at, sizeof *f.signal[s].at);
+    if (f.done != nullptr) reach(f.done, sizeof *f.done);
 }
 
 template <class Arguments>
@@ -73,6 +75,13 @@ hipError_t launch(unsigned blocks, hipStream_t stream, const Arguments& argument
 }
 
 }  // namespace
+
+std::size_t hip_sim::argument_bytes(const void* function)
+{
+    return function == &the_fan_out ? sizeof(FanOut) : sizeof(Exchange);
+}
+
+void hip_sim::count_launch_by_graph() { totals.by_graphs++; }
 
 std::uint64_t hip_sim_kernels() { return kernels; }
 

@@ -37,6 +37,7 @@ __attribute__((destructor)) void write_report()
     std::fprintf(file, "calls %" PRIu64 "\n", totals.calls.load());
     std::fprintf(file, "copies %" PRIu64 "\n", totals.copies.load());
     std::fprintf(file, "kernels %" PRIu64 "\n", totals.kernels.load());
+    std::fprintf(file, "by_graphs %" PRIu64 "\n", totals.by_graphs.load());
     for (const char* what : all_live)
         std::fprintf(file, "live %s %" PRIu64 "\n", what, hip_sim_live(what));
     std::fclose(file);

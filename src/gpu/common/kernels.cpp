@@ -78,9 +78,8 @@ hipError_t Kernels::make_stop_word()
 
 hipError_t Kernels::launch(hipStream_t stream, FanOut& arguments)
 {
-    void* list[] = {&arguments};
-    return hipModuleLaunchKernel(fan_out_, fan_out_blocks(arguments.bytes), 1, 1, fan_out_threads,
-                                 1, 1, 0, stream, list, nullptr);
+    const KernelLaunch kernel{fan_out_, fan_out_blocks(arguments.bytes), fan_out_threads};
+    return fan_outs_.launch(kernel, stream, arguments);
 }
 
 hipError_t Kernels::launch(hipStream_t stream, Exchange& arguments)
@@ -88,10 +87,9 @@ hipError_t Kernels::launch(hipStream_t stream, Exchange& arguments)
     std::atomic<std::uint32_t>* const word = stop_;
     word->store(0);
     arguments.stop = reinterpret_cast<const std::uint32_t*>(word);
-    void* list[] = {&arguments};
-    const unsigned blocks = exchange_blocks(arguments.bytes, compute_units_);
-    return hipModuleLaunchKernel(exchange_, blocks, 1, 1, exchange_threads, 1, 1, 0, stream, list,
-                                 nullptr);
+    const KernelLaunch kernel{exchange_, exchange_blocks(arguments.bytes, compute_units_),
+                              exchange_threads};
+    return exchanges_.launch(kernel, stream, arguments);
 }
 
 void Kernels::stop()
@@ -101,10 +99,20 @@ void Kernels::stop()
 
 void Kernels::unload()
 {
+    exchanges_.close();
+    fan_outs_.close();
     if (module_ != nullptr) (void)hipModuleUnload(module_);
     if (stop_ != nullptr && hipHostUnregister(stop_) == hipSuccess)
         munmap(stop_, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
     abandon();
+}
+
+void Kernels::abandon()
+{
+    exchanges_.abandon();
+    fan_outs_.abandon();
+    module_ = nullptr;
+    stop_ = nullptr;
 }
 
 }  // namespace hier::gpu

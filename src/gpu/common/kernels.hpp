@@ -5,8 +5,7 @@
 #include <atomic>
 
 #include "gpu/common/platform.hpp"
-#include "hier/gpu_exchange.hpp"
-#include "hier/gpu_fan_out.hpp"
+#include "gpu/common/repeats.hpp"
 
 namespace hier::gpu {
 
@@ -18,24 +17,22 @@ class Kernels {
 public:
     // Loads them at the first call, and remembers the outcome. False: the runtime refuses them.
     bool load(int device);
+    // All kernels of one kind in the same stream.
     hipError_t launch(hipStream_t stream, Exchange& arguments);
-    // All of these in the same stream.
     hipError_t launch(hipStream_t stream, FanOut& arguments);
     // Any thread may call this at any time.
     void stop();
     void unload();
     // The context is gone, or a kernel still runs. The page of the stop word stays.
-    void abandon()
-    {
-        module_ = nullptr;
-        stop_ = nullptr;
-    }
+    void abandon();
 
 private:
     hipError_t make_stop_word();
 
     hipModule_t module_ = nullptr;
     hipFunction_t exchange_ = nullptr, fan_out_ = nullptr;
+    Repeats<Exchange> exchanges_{0};
+    Repeats<FanOut> fan_outs_{Repeats<Exchange>::calls};
     // A registered page of the process, because a reset of the device ends the runtime's pinned memory.
     std::atomic<std::atomic<std::uint32_t>*> stop_ = nullptr;
     unsigned compute_units_ = 1;

@@ -94,6 +94,32 @@ public:
 // For the current device. nullptr: prepared copies would not be quicker.
 std::unique_ptr<PreparedCopy> make_prepared_copy();
 
+// How a kernel of one argument starts, with thread blocks in one dimension.
+struct KernelLaunch {
+    hipFunction_t function = nullptr;
+    unsigned blocks = 1, threads = 1;
+    void* arguments = nullptr;  // the argument, which is copied
+};
+// Asynchronous.
+inline hipError_t launch_kernel(const KernelLaunch& kernel, hipStream_t stream)
+{
+    void* list[] = {kernel.arguments};
+    return hipModuleLaunchKernel(kernel.function, kernel.blocks, 1, 1, kernel.threads, 1, 1, 0,
+                                 stream, list, nullptr);
+}
+
+// A kernel that is launched again and again with the same arguments, which makes its start quicker.
+class PreparedKernel {
+public:
+    virtual ~PreparedKernel() = default;
+    // For the launches that follow. Those of before may still run.
+    virtual hipError_t set(const KernelLaunch& kernel) = 0;
+    // Asynchronous, and only after set() has succeeded.
+    virtual hipError_t start(hipStream_t stream) = 0;
+};
+// For the current device. nullptr: prepared kernels would not be quicker.
+std::unique_ptr<PreparedKernel> make_prepared_kernel();
+
 bool can_store_words(int device);
 // Stores the words when the stream has done all its work so far. No kernel does that.
 hipError_t store_words(hipStream_t stream, std::span<const Word> words);

@@ -217,13 +217,11 @@ Status StreamQueue::fan_out(FanOut& arguments, std::span<const Word> words, std:
     for (const Word& word : words)
         arguments.signal[arguments.signals++] = {reinterpret_cast<std::uint64_t*>(word.at),
                                                  word.value};
-    FanOut::Signal done{};
-    done.at = marks_.next_word(stream, done.value);
-    if (done.at != nullptr) arguments.signal[arguments.signals++] = done;
+    arguments.done = marks_.next_word(stream, arguments.done_value);
     error = kernels_.launch(streams_[stream].handle, arguments);
     if (error != hipSuccess) return failed_start("starting a kernel", error);
     ticket = ++last_ticket_;
-    mark_kernel(stream, streams_[stream].handle, done.at != nullptr);
+    mark_kernel(stream, streams_[stream].handle, arguments.done != nullptr);
     return Status::ok;
 }
 

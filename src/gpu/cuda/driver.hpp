@@ -23,6 +23,16 @@ struct Driver {
     CUresult (*primary_context_release)(CUdevice);
     CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
     CUresult (*event_query)(CUevent);
+    // Of graphs. All of them, or graph_launch is nullptr.
+    CUresult (*graph_add_kernel_node)(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t,
+                                      const CUDA_KERNEL_NODE_PARAMS*);
+    CUresult (*graph_create)(CUgraph*, unsigned);
+    CUresult (*graph_destroy)(CUgraph);
+    CUresult (*graph_instantiate)(CUgraphExec*, CUgraph, unsigned long long);
+    CUresult (*graph_exec_destroy)(CUgraphExec);
+    CUresult (*graph_exec_set_kernel_node)(CUgraphExec, CUgraphNode,
+                                           const CUDA_KERNEL_NODE_PARAMS*);
+    CUresult (*graph_launch)(CUgraphExec, CUstream);
     CUresult (*memory_address_free)(CUdeviceptr, std::size_t);
     CUresult (*memory_address_range)(CUdeviceptr*, std::size_t*, CUdeviceptr);
     CUresult (*memory_address_reserve)(CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr,

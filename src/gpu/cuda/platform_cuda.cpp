@@ -91,6 +91,24 @@ hipError_t adopt(const Allocation& allocation)
     return error;
 }
 
+// The driver's name for a function of cuda.h, which may have a version: cuGraphAddKernelNode_v2.
+#define HIER_TEXT(NAME) #NAME
+#define HIER_DRIVER_NAME(FUNCTION) HIER_TEXT(FUNCTION)
+
+void find_graphs(void* library)
+{
+    const bool has_all =
+        find(library, HIER_DRIVER_NAME(cuGraphAddKernelNode), driver.graph_add_kernel_node) &&
+        find(library, HIER_DRIVER_NAME(cuGraphCreate), driver.graph_create) &&
+        find(library, HIER_DRIVER_NAME(cuGraphDestroy), driver.graph_destroy) &&
+        find(library, "cuGraphInstantiateWithFlags", driver.graph_instantiate) &&
+        find(library, HIER_DRIVER_NAME(cuGraphExecDestroy), driver.graph_exec_destroy) &&
+        find(library, HIER_DRIVER_NAME(cuGraphExecKernelNodeSetParams),
+             driver.graph_exec_set_kernel_node) &&
+        find(library, HIER_DRIVER_NAME(cuGraphLaunch), driver.graph_launch);
+    if (!has_all) driver.graph_launch = nullptr;
+}
+
 }  // namespace
 
 bool platform_open(const char*& cause)
@@ -99,6 +117,7 @@ bool platform_open(const char*& cause)
     cause = "libcuda.so.1 cannot be opened or is too old";
     if (library != nullptr) (void)find(library, "cuCtxSetFlags", driver.context_set_flags);
     if (library != nullptr) (void)find(library, "cuCtxGetId", driver.context_get_id);
+    if (library != nullptr) find_graphs(library);
     return library != nullptr && find(library, "cuCtxGetCurrent", driver.context_get) &&
            find(library, "cuCtxSetCurrent", driver.context_set) &&
            find(library, "cuCtxPopCurrent_v2", driver.context_pop) &&

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// CUDA: a copy inside a device is a kernel, and the CPU needs some 4 us to issue it. If the copy is
-// the only node of a graph that exists already, the CPU needs 2 us (H200, CUDA 13.0).
+// CUDA: the CPU needs some 4 us to issue a kernel. A copy inside a device is a kernel, too. If the
+// kernel is the only node of a graph that exists already, the CPU needs 2 us (H200, CUDA 13.0).
 #include <cuda_runtime_api.h>
 
 #include "gpu/common/platform.hpp"
 #include "gpu/common/report.hpp"
+#include "gpu/cuda/driver.hpp"
 #include "hier/hier.h"
 
 namespace hier::gpu {
@@ -68,8 +69,63 @@ private:
     int refusals_ = 0;
 };
 
+// By the driver, to which the kernel's function belongs.
+class GraphKernel final : public PreparedKernel {
+public:
+    GraphKernel() = default;
+    GraphKernel(const GraphKernel&) = delete;
+    GraphKernel& operator=(const GraphKernel&) = delete;
+    ~GraphKernel() override
+    {
+        if (executable_ != nullptr) (void)driver.graph_exec_destroy(executable_);
+        if (graph_ != nullptr) (void)driver.graph_destroy(graph_);
+    }
+
+    hipError_t set(const KernelLaunch& kernel) override
+    {
+        void* list[] = {kernel.arguments};
+        CUDA_KERNEL_NODE_PARAMS params{};
+        params.func = kernel.function;
+        params.gridDimX = kernel.blocks;
+        params.blockDimX = kernel.threads;
+        params.gridDimY = params.gridDimZ = params.blockDimY = params.blockDimZ = 1;
+        params.kernelParams = list;
+        return runtime_error(executable_ == nullptr
+                                 ? make(params)
+                                 : driver.graph_exec_set_kernel_node(executable_, node_, &params));
+    }
+
+    hipError_t start(hipStream_t stream) override
+    {
+        return runtime_error(driver.graph_launch(executable_, stream));
+    }
+
+private:
+    CUresult make(const CUDA_KERNEL_NODE_PARAMS& params)
+    {
+        CUresult result = driver.graph_create(&graph_, 0);
+        if (result == CUDA_SUCCESS)
+            result = driver.graph_add_kernel_node(&node_, graph_, nullptr, 0, &params);
+        if (result == CUDA_SUCCESS) result = driver.graph_instantiate(&executable_, graph_, 0);
+        if (result == CUDA_SUCCESS || graph_ == nullptr) return result;
+        (void)driver.graph_destroy(graph_);
+        graph_ = nullptr;
+        return result;
+    }
+
+    CUgraph graph_ = nullptr;
+    CUgraphNode node_ = nullptr;
+    CUgraphExec executable_ = nullptr;
+};
+
 }  // namespace
 
 std::unique_ptr<PreparedCopy> make_prepared_copy() { return std::make_unique<GraphCopy>(); }
+
+std::unique_ptr<PreparedKernel> make_prepared_kernel()
+{
+    if (driver.graph_launch == nullptr) return nullptr;
+    return std::make_unique<GraphKernel>();
+}
 
 }  // namespace hier::gpu

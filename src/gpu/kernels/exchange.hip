@@ -102,14 +102,14 @@ __device__ void write_bytes(unsigned char* at, uint32_t left, uint32_t value)
 }
 
 // Eight bytes of the block, the i-th.
-__device__ void push(const Exchange& e, uint32_t i)
+__device__ void push(const Exchange& e, uint32_t flag, uint32_t i)
 {
     const uint32_t left = e.bytes - 8 * i;
     const uint32_t more = left > 4 ? left - 4 : 0;
     const unsigned char* const from = e.block + 8 * i;
     const uint32_t values[] = {read_bytes(from, left), read_bytes(from + 4, more)};
-    const uint64_t flag = static_cast<uint64_t>(e.flag) << 32;
-    const Words words = {flag | values[0], flag | values[1]};
+    const uint64_t upper = static_cast<uint64_t>(flag) << 32;
+    const Words words = {upper | values[0], upper | values[1]};
     for (uint32_t k = 1; k < e.ranks; k++)
         store(reinterpret_cast<Words*>(e.to[(e.rank + k) % e.ranks]) + i, words);
     unsigned char* const own = e.into[e.rank];
@@ -120,7 +120,7 @@ __device__ void push(const Exchange& e, uint32_t i)
 
 // Looks at the words of several peers at a time, because each look takes most of a microsecond.
 // False: the kernel has to end.
-__device__ bool take(const Exchange& e, uint32_t i)
+__device__ bool take(const Exchange& e, uint32_t flag, uint32_t i)
 {
     constexpr uint32_t together = 4;
     constexpr unsigned looks_per_stop = 256;
@@ -139,8 +139,7 @@ __device__ bool take(const Exchange& e, uint32_t i)
             }
             HIER_UNROLL
             for (uint32_t p = 0; p < together; p++) {
-                if (p < count &&
-                    (words[p].first >> 32 != e.flag || words[p].second >> 32 != e.flag))
+                if (p < count && (words[p].first >> 32 != flag || words[p].second >> 32 != flag))
                     is_there = false;
             }
             if (is_there) break;
@@ -164,16 +163,19 @@ extern "C" __global__ void hier_exchange(const HIER_IN_PLACE Exchange e);
 
 extern "C" __global__ void HIER_BOUNDS hier_exchange(const HIER_IN_PLACE Exchange e)
 {
+    const uint64_t before = launches_before(e.repeat);
+    const uint32_t flag = e.flag + static_cast<uint32_t>(before * e.repeat.step);
     const uint32_t begin = blockIdx.x * blockDim.x + threadIdx.x;
     const uint32_t step = gridDim.x * blockDim.x;
     const uint32_t count = (e.bytes + 7) / 8;
-    for (uint32_t i = begin; i < count; i += step) push(e, i);
+    for (uint32_t i = begin; i < count; i += step) push(e, flag, i);
     for (uint32_t i = begin; i < count; i += step) {
-        if (!take(e, i)) break;
+        if (!take(e, flag, i)) break;
     }
     __syncthreads();
     if (threadIdx.x != 0) return;
     fence_own_device();  // the receive buffer; the words in peers' zones tell of themselves
     if (!is_last_block(&e.control->ended)) return;
-    if (e.done != nullptr) store(e.done, e.done_value);
+    count_launch(e.repeat, before);
+    if (e.done != nullptr) store(e.done, e.done_value + before * e.repeat.done_step);
 }

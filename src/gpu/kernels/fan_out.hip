@@ -49,6 +49,7 @@ extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f);
 
 extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f)
 {
+    const uint64_t before = launches_before(f.repeat);
 #if defined(__HIP__)
     __threadfence_system();  // the block may come from a NIC or a peer, and caches may be older
 #endif
@@ -63,5 +64,8 @@ extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f)
     if (threadIdx.x != 0) return;
     __threadfence_system();
     if (!is_last_block(&blocks_done)) return;
-    for (uint32_t s = 0; s < f.signals; s++) store(f.signal[s].at, f.signal[s].value);
+    count_launch(f.repeat, before);
+    const uint64_t more = before * f.repeat.step;
+    for (uint32_t s = 0; s < f.signals; s++) store(f.signal[s].at, f.signal[s].value + more);
+    if (f.done != nullptr) store(f.done, f.done_value + before * f.repeat.done_step);
 }

@@ -6,6 +6,8 @@
 #endif
 #include <stdint.h>
 
+#include "hier/gpu_repeat.hpp"
+
 #if defined(__CUDACC__)
 #define HIER_IN_PLACE __grid_constant__  // not copied before it is indexed
 #else
@@ -42,6 +44,20 @@ __device__ bool is_last_block(uint32_t* blocks_done)
     *blocks_done = 0;
     fence_own_device();
     return true;
+}
+
+HIER_OF_DEVICE uint64_t launches[hier::gpu::Repeat::slots];
+
+// How many launches this one repeats. All threads ask before the last thread block counts this one.
+__device__ uint64_t launches_before(const hier::gpu::Repeat& repeat)
+{
+    return repeat.is_repeated != 0 ? launches[repeat.slot] : 0;
+}
+
+// By one thread of the last thread block.
+__device__ void count_launch(const hier::gpu::Repeat& repeat, uint64_t before)
+{
+    launches[repeat.slot] = before + 1;
 }
 
 }  // namespace

@@ -270,6 +270,7 @@ hipError_t allocate_coherent(void** memory, std::size_t bytes)
 }
 
 std::unique_ptr<PreparedCopy> make_prepared_copy() { return nullptr; }
+std::unique_ptr<PreparedKernel> make_prepared_kernel() { return nullptr; }
 
 // hipStreamWriteValue is a kernel.
 bool can_store_words(int) { return false; }
