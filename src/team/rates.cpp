@@ -42,10 +42,10 @@ constexpr double device_publish_latency = 10e-6;
 // The fallback module with staging, on the same GPU under MPS: this and so much more for each rank.
 constexpr double shared_detour = 11e-6, shared_detour_rank = 7e-6;
 
-// A call by kernels, with so much for each rank. Measured on 2 H200, 16 B: 13 to 14 us on GPUs of
-// their own; with 2, 4, 8 and 16 ranks on one under MPS 12, 16, 23 and 33.
-constexpr double kernel_call = 12e-6, kernel_rank = 0.4e-6;
-constexpr double shared_kernel_call = 11e-6, shared_kernel_rank = 1.5e-6;
+// A call by kernels, with so much for each rank. Measured on H100, 16 to 256 B, calls that repeat: 9.7 and
+// 10.6 us with 2 and 4 ranks on GPUs of their own; with 2, 4 and 8 ranks on one under MPS 9, 12 and 19.
+constexpr double kernel_call = 9e-6, kernel_rank = 0.4e-6;
+constexpr double shared_kernel_call = 6e-6, shared_kernel_rank = 1.6e-6;
 
 // UCX takes an interface that does not tell its rate for one of 100 Mbit/s.
 constexpr double min_told = 13e6;
@@ -196,10 +196,12 @@ std::size_t largest_on_shared_gpus(int ranks, bool get_turns)
 }
 
 // The largest block that goes by kernels that wait for each other. Larger ones are quicker by pushes
-// (node/device/fan_out.hpp).
+// (node/device/fan_out.hpp). (2 H100, in all 1, 64 and 256 KiB: 9.7, 10.9 and 13.9 us; by copy engines 11.3,
+// 11.5 and 11.3.)
 std::size_t largest_by_kernels(int ranks, bool share_gpus)
 {
-    const std::size_t largest = share_gpus ? 32 << 10 : (256 << 10) / index(ranks);
+    const std::size_t in_all = ranks > 2 ? 256 << 10 : 64 << 10;
+    const std::size_t largest = share_gpus ? 32 << 10 : in_all / index(ranks);
     return std::min(largest, KernelExchange::max_block(ranks));
 }
 

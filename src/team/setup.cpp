@@ -48,13 +48,12 @@ bool share_gpus(std::span<const int> members, const Records& records)
     return fewest > 0 && most < ranks && static_cast<int>(named.size()) < ranks;
 }
 
-// In turns a kernel would wait for a rank that has none. With 2 GPUs copy engines are as quick: on
-// H200 14 us for kernels and 14 for engines, in place 14 and 10 to 12. With 4 they take 15 and 20 us.
+// In turns a kernel would wait for a rank that has none.
 bool gain_by_kernels(std::span<const int> members, const Records& records, bool share_gpus,
                      bool gpu_turns)
 {
-    return members.size() <= gpu::Exchange::max_ranks &&
-           (share_gpus ? !gpu_turns : members.size() > 2) &&
+    return members.size() > 1 && members.size() <= gpu::Exchange::max_ranks &&
+           !(share_gpus && gpu_turns) &&
            std::all_of(members.begin(), members.end(), [&](int member) {
                return records[static_cast<std::size_t>(member)].has_kernels != 0;
            });
@@ -69,9 +68,12 @@ void allow_kernels(NodeRanks& ranks, std::span<const int> members, const Records
     const bool gain = gain_by_kernels(members, records, shared, ranks.gpu_turns);
     ranks.share_gpus = is_single && shared;
     ranks.have_kernels = is_single && gain;
-    if (gain && is_single)
-        ranks.fan_out = shared ? FanOutUse::all_blocks : FanOutUse::middle_blocks;
-    else if (gain && !shared)
+    const bool has_peers = members.size() > 2;  // to one peer copy engines are as quick
+    if (gain && is_single && shared)
+        ranks.fan_out = FanOutUse::all_blocks;
+    else if (gain && is_single && has_peers)
+        ranks.fan_out = FanOutUse::middle_blocks;
+    else if (gain && !shared && has_peers)
         ranks.fan_out = FanOutUse::chunks;
 }
 

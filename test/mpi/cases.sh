@@ -457,8 +457,8 @@ case_ gpu-cuda-others ranks=3 gpu=5 runtime=cuda -- gpu_others --rounds 4 --seed
 has_kernels() { [[ -z $gpus || -n ${CUDA_MPS_PIPE_DIRECTORY:-} ]]; }
 has_kernels && case_ gpu-kernels-5-by-0 ranks=5 gpu=20 kernels=1 mca="coll_hier_verbose 1" says="rails, kernels, copy engines" \
     -- gpu --expect hier --meetings 5 --large 1
-[[ -n $gpus ]] || case_ gpu-kernels-few-gpus ranks=2 gpu=20 kernels=1 mca="coll_hier_verbose 1" never="rails, kernels, copy engines" \
-    -- gpu --expect hier --meetings 1 --large 0
+case_ gpu-kernels-2-by-0 ranks=2 gpu=20 kernels=1 mca="coll_hier_verbose 1" says="rails, kernels, copy engines" \
+    -- gpu --expect hier --meetings 5 --large 1
 has_kernels && case_ gpu-kernels-shared-4-by-0 ranks=4 gpu=20 devices=1 kernels=1 mca="coll_hier_verbose 1" \
     says="rails, kernels, copy engines" -- gpu --expect hier --meetings 12 --large 1
 # The same call again and again, by kernels that are kept ready: small blocks, and middle ones. Middle blocks go to all
