@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "calls.hpp"
@@ -49,14 +50,17 @@ void reach_all(Exchange& e)
 
 void reach_all(FanOut& f)
 {
-    reach(f.from, f.bytes);
-    for (std::uint32_t p = 0; p < f.places; p++) reach(f.to[p], f.bytes);
+    for (FanOut::Block& block : std::span(f.block, f.blocks)) {
+        reach(block.from, block.bytes);
+        for (unsigned char*& to : std::span(f.to + block.first, block.places))
+            reach(to, block.bytes);
+    }
     for (std::uint32_t s = 0; s < f.signals; s++) reach(f.signal[s].at, sizeof *f.signal[s].at);
     if (f.done != nullptr) reach(f.done, sizeof *f.done);
 }
 
 template <class Arguments>
-hipError_t launch(unsigned blocks, hipStream_t stream, const Arguments& arguments)
+hipError_t launch(Grid grid, hipStream_t stream, const Arguments& arguments)
 {
     if (!is_stream(stream)) return hipErrorInvalidHandle;
     totals.kernels++;
@@ -65,9 +69,9 @@ hipError_t launch(unsigned blocks, hipStream_t stream, const Arguments& argument
     reach_all(reached);
     MarkRef mark;
     const auto run = [=](Random& random) {
-        for (unsigned block = 0; block < blocks; block++) {
+        for (unsigned block = 0; block < grid.x * grid.y; block++) {
             pause_for_a_while(random);
-            run_kernel(reached, block, blocks);
+            run_kernel(reached, {block % grid.x, block / grid.x}, grid);
         }
         return true;
     };
@@ -112,13 +116,14 @@ hipError_t hipModuleGetFunction(hipFunction_t* function, hipModule_t, const char
     });
 }
 
-hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned blocks, unsigned, unsigned,
-                                 unsigned, unsigned, unsigned, unsigned, hipStream_t stream,
-                                 void** arguments, void**)
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned blocks_x, unsigned blocks_y,
+                                 unsigned, unsigned, unsigned, unsigned, unsigned,
+                                 hipStream_t stream, void** arguments, void**)
 {
     return counted(broken, [&] {
+        const Grid grid{blocks_x, blocks_y};
         if (function == reinterpret_cast<hipFunction_t>(&the_fan_out))
-            return launch(blocks, stream, *static_cast<const FanOut*>(arguments[0]));
-        return launch(blocks, stream, *static_cast<const Exchange*>(arguments[0]));
+            return launch(grid, stream, *static_cast<const FanOut*>(arguments[0]));
+        return launch(grid, stream, *static_cast<const Exchange*>(arguments[0]));
     });
 }

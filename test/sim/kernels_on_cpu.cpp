@@ -6,11 +6,8 @@
 
 namespace {
 
-struct Dimension {
-    unsigned x;
-};
-thread_local Dimension blockIdx{0}, gridDim{1};
-constexpr Dimension threadIdx{0}, blockDim{1};
+thread_local hip_sim::Grid blockIdx{0, 0}, gridDim{1, 1};
+constexpr hip_sim::Grid threadIdx{0, 0}, blockDim{1, 1};
 
 void __syncthreads() {}  // of one thread
 void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
@@ -31,21 +28,21 @@ uint32_t atomicAdd(uint32_t* at, uint32_t value)
 
 namespace {
 
-void begin_block(unsigned block, unsigned blocks)
+void begin_block(hip_sim::Grid block, hip_sim::Grid blocks)
 {
-    blockIdx.x = block;
-    gridDim.x = blocks;
+    blockIdx = block;
+    gridDim = blocks;
 }
 
 }  // namespace
 
-void hip_sim::run_kernel(const hier::gpu::Exchange& arguments, unsigned block, unsigned blocks)
+void hip_sim::run_kernel(const hier::gpu::Exchange& arguments, Grid block, Grid blocks)
 {
     begin_block(block, blocks);
     hier_exchange(arguments);
 }
 
-void hip_sim::run_kernel(const hier::gpu::FanOut& arguments, unsigned block, unsigned blocks)
+void hip_sim::run_kernel(const hier::gpu::FanOut& arguments, Grid block, Grid blocks)
 {
     begin_block(block, blocks);
     hier_fan_out(arguments);

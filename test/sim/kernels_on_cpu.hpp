@@ -6,8 +6,13 @@
 
 namespace hip_sim {
 
+// The place of a thread block, or how many there are.
+struct Grid {
+    unsigned x, y;
+};
+
 // Runs one of the kernel's thread blocks, with one thread. The same thread runs all of a kernel.
-void run_kernel(const hier::gpu::Exchange& arguments, unsigned block, unsigned blocks);
-void run_kernel(const hier::gpu::FanOut& arguments, unsigned block, unsigned blocks);
+void run_kernel(const hier::gpu::Exchange& arguments, Grid block, Grid blocks);
+void run_kernel(const hier::gpu::FanOut& arguments, Grid block, Grid blocks);
 
 }  // namespace hip_sim

@@ -5,7 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
+#include <span>
 #include <string>
 
 #include "gpu/common/report.hpp"
@@ -78,7 +80,11 @@ hipError_t Kernels::make_stop_word()
 
 hipError_t Kernels::launch(hipStream_t stream, FanOut& arguments)
 {
-    const KernelLaunch kernel{fan_out_, fan_out_blocks(arguments.bytes), fan_out_threads};
+    std::size_t largest = 0;
+    for (const FanOut::Block& block : std::span(arguments.block, arguments.blocks))
+        largest = std::max(largest, block.bytes);
+    const KernelLaunch kernel{fan_out_, fan_out_blocks(largest, arguments.blocks), fan_out_threads,
+                              arguments.blocks};
     return fan_outs_.launch(kernel, stream, arguments);
 }
 

@@ -94,18 +94,19 @@ public:
 // For the current device. nullptr: prepared copies would not be quicker.
 std::unique_ptr<PreparedCopy> make_prepared_copy();
 
-// How a kernel of one argument starts, with thread blocks in one dimension.
+// How a kernel of one argument starts.
 struct KernelLaunch {
     hipFunction_t function = nullptr;
     unsigned blocks = 1, threads = 1;
+    unsigned rows = 1;          // of so many thread blocks, the second dimension of the grid
     void* arguments = nullptr;  // the argument, which is copied
 };
 // Asynchronous.
 inline hipError_t launch_kernel(const KernelLaunch& kernel, hipStream_t stream)
 {
     void* list[] = {kernel.arguments};
-    return hipModuleLaunchKernel(kernel.function, kernel.blocks, 1, 1, kernel.threads, 1, 1, 0,
-                                 stream, list, nullptr);
+    return hipModuleLaunchKernel(kernel.function, kernel.blocks, kernel.rows, 1, kernel.threads, 1,
+                                 1, 0, stream, list, nullptr);
 }
 
 // A kernel that is launched again and again with the same arguments, which makes its start quicker.

@@ -28,14 +28,20 @@ bool is_same_call(const Exchange& a, const Exchange& b)
            std::equal(a.into, a.into + a.ranks, b.into);
 }
 
+static bool is_same_block(const FanOut::Block& a, const FanOut::Block& b)
+{
+    return a.from == b.from && a.bytes == b.bytes && a.is_narrow == b.is_narrow &&
+           a.first == b.first && a.places == b.places;
+}
+
 // One step is of all signals.
 bool is_same_call(const FanOut& a, const FanOut& b)
 {
     const auto are_alike = [&](const FanOut::Signal& x, const FanOut::Signal& y) {
         return x.at == y.at && x.value - a.signal[0].value == y.value - b.signal[0].value;
     };
-    return a.from == b.from && a.bytes == b.bytes && a.is_narrow == b.is_narrow &&
-           a.places == b.places && a.signals == b.signals && a.done == b.done &&
+    return a.blocks == b.blocks && a.places == b.places && a.signals == b.signals &&
+           a.done == b.done && std::equal(a.block, a.block + a.blocks, b.block, is_same_block) &&
            std::equal(a.to, a.to + a.places, b.to) &&
            std::equal(a.signal, a.signal + a.signals, b.signal, are_alike);
 }

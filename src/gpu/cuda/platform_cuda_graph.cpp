@@ -88,7 +88,8 @@ public:
         params.func = kernel.function;
         params.gridDimX = kernel.blocks;
         params.blockDimX = kernel.threads;
-        params.gridDimY = params.gridDimZ = params.blockDimY = params.blockDimZ = 1;
+        params.gridDimY = kernel.rows;
+        params.gridDimZ = params.blockDimY = params.blockDimZ = 1;
         params.kernelParams = list;
         return runtime_error(executable_ == nullptr
                                  ? make(params)

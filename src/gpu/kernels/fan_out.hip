@@ -16,30 +16,32 @@ static_assert(sizeof(Wide) == FanOut::wide && sizeof(uint32_t) == FanOut::narrow
 HIER_OF_DEVICE uint32_t blocks_done;
 
 // One piece after the other, and then the bytes that are left.
-template <class Piece> __device__ void copy_pieces(const FanOut& f)
+template <class Piece> __device__ void copy_pieces(const FanOut& f, const FanOut::Block& block)
 {
     constexpr size_t together = 4;  // loads in flight of a thread
     const size_t begin = blockIdx.x * blockDim.x + threadIdx.x;
     const size_t step = gridDim.x * blockDim.x;
-    const size_t count = f.bytes / sizeof(Piece);
-    const Piece* const from = reinterpret_cast<const Piece*>(f.from);
+    const size_t count = block.bytes / sizeof(Piece);
+    const Piece* const from = reinterpret_cast<const Piece*>(block.from);
+    unsigned char* const* const places = f.to + block.first;
     size_t i = begin;
     for (; i + (together - 1) * step < count; i += together * step) {
         Piece pieces[together];
         HIER_UNROLL
         for (size_t k = 0; k < together; k++) pieces[k] = from[i + k * step];
-        for (uint32_t p = 0; p < f.places; p++) {
-            Piece* const to = reinterpret_cast<Piece*>(f.to[p]);
+        for (uint32_t p = 0; p < block.places; p++) {
+            Piece* const to = reinterpret_cast<Piece*>(places[p]);
             HIER_UNROLL
             for (size_t k = 0; k < together; k++) to[i + k * step] = pieces[k];
         }
     }
     for (; i < count; i += step) {
         const Piece piece = from[i];
-        for (uint32_t p = 0; p < f.places; p++) reinterpret_cast<Piece*>(f.to[p])[i] = piece;
+        for (uint32_t p = 0; p < block.places; p++)
+            reinterpret_cast<Piece*>(places[p])[i] = piece;
     }
-    for (i = count * sizeof(Piece) + begin; i < f.bytes; i += step) {
-        for (uint32_t p = 0; p < f.places; p++) f.to[p][i] = f.from[i];
+    for (i = count * sizeof(Piece) + begin; i < block.bytes; i += step) {
+        for (uint32_t p = 0; p < block.places; p++) places[p][i] = block.from[i];
     }
 }
 
@@ -53,10 +55,11 @@ extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f)
 #if defined(__HIP__)
     __threadfence_system();  // the block may come from a NIC or a peer, and caches may be older
 #endif
-    if (f.is_narrow != 0)
-        copy_pieces<uint32_t>(f);
+    const FanOut::Block& block = f.block[blockIdx.y];
+    if (block.is_narrow != 0)
+        copy_pieces<uint32_t>(f, block);
     else
-        copy_pieces<Wide>(f);
+        copy_pieces<Wide>(f, block);
 #if defined(__HIP__)
     __threadfence_system();  // a barrier of AMD does not wait for the stores of other waves
 #endif

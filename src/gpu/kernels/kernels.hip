@@ -39,8 +39,9 @@ __device__ void fence_own_device()
 // Each thread block has had a fence before.
 __device__ bool is_last_block(uint32_t* blocks_done)
 {
-    if (gridDim.x == 1) return true;
-    if (atomicAdd(blocks_done, 1U) + 1 < gridDim.x) return false;
+    const uint32_t blocks = gridDim.x * gridDim.y;
+    if (blocks == 1) return true;
+    if (atomicAdd(blocks_done, 1U) + 1 < blocks) return false;
     *blocks_done = 0;
     fence_own_device();
     return true;

@@ -81,6 +81,7 @@ CopyEngines::Batch CopyEngines::spare_batch()
     if (spare_.empty()) return {};
     Batch batch = std::move(spare_.back());
     spare_.pop_back();
+    batch.is_kernel = false;
     return batch;
 }
 
@@ -107,56 +108,86 @@ void CopyEngines::submit(Completions& completions)
     if (!gathered_.items.empty() && !should_hold()) start(completions);
 }
 
+// Kernels go first: their blocks are small, and a launch takes the CPU little time.
 void CopyEngines::start(Completions& completions)
 {
     auto& items = gathered_.items;
     std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.op < b.op; });
+    if (fan_out_ != FanOutUse::never) take_blocks();
+    if (failed(start_kernels(completions)) || items.empty()) return;
     for (const Item& item : items) completions.started(item.op);
-    Status status = start_blocks();
-    if (!failed(status) && !items.empty()) status = start_copies();
-    if (!failed(keep_hung(status))) return;
-    failure_ = status;  // progress() reports it
-    items.clear();
+    (void)keep_failure(start_copies());
 }
 
-// Starts the blocks that kernels move, and leaves the other items. Neighbours in the plan's order are
-// one block. Kernels go first: the blocks are small, and a launch takes the CPU little time.
-Status CopyEngines::start_blocks()
+// Neighbours in the plan's order are one block.
+std::span<const CopyEngines::Item> CopyEngines::first_block(std::span<const Item> items)
+{
+    const auto end = std::find_if(items.begin() + 1, items.end(), [&](const Item& item) {
+        return !is_same_block(items.front().copy, item.copy);
+    });
+    return items.first(static_cast<std::size_t>(end - items.begin()));
+}
+
+std::span<const gpu::Copy> CopyEngines::copies_of(std::span<const Item> items)
+{
+    copies_.clear();
+    for (const Item& item : items) copies_.push_back(item.copy);
+    return copies_;
+}
+
+// The blocks that kernels move wait for one. The other items stay where they are.
+void CopyEngines::take_blocks()
 {
     auto& items = gathered_.items;
-    if (fan_out_ == FanOutUse::never) return Status::ok;
     auto left = items.begin();
     for (auto begin = items.begin(); begin != items.end();) {
-        const auto end = std::find_if(begin + 1, items.end(), [&](const Item& item) {
-            return !is_same_block(begin->copy, item.copy);
-        });
-        bool is_started = false;
-        const Status status = start_block({begin, end}, is_started);
-        if (failed(status)) return status;
-        if (!is_started) left = std::copy(begin, end, left);
+        const auto block = first_block({begin, items.end()});
+        const auto end = begin + static_cast<std::ptrdiff_t>(block.size());
+        if (may_fan_out(block) && is_fan_out(copies_of(block), fan_out_) &&
+            context_.queue->has_kernels())
+            waiting_.insert(waiting_.end(), begin, end);
+        else
+            left = std::copy(begin, end, left);
         begin = end;
     }
     items.erase(left, items.end());
-    return Status::ok;
 }
 
-Status CopyEngines::start_block(std::span<const Item> block, bool& is_started)
+Status CopyEngines::start_kernels(Completions& completions)
 {
-    if (!may_fan_out(block)) return Status::ok;
-    copies_.clear();
-    for (const Item& item : block) copies_.push_back(item.copy);
-    gpu::FanOut arguments;
-    if (!as_fan_out(copies_, fan_out_, arguments) || !context_.queue->has_kernels())
-        return Status::ok;
+    constexpr auto max_on_their_way = 2;
+    const auto are_on_their_way = [&] {
+        return std::count_if(batches_.begin(), batches_.end(),
+                             [](const Batch& batch) { return batch.is_kernel; });
+    };
+    Status status = Status::ok;
+    while (!waiting_.empty() && !failed(status) && are_on_their_way() < max_on_their_way)
+        status = keep_failure(start_kernel(completions));
+    return status;
+}
+
+Status CopyEngines::start_kernel(Completions& completions)
+{
+    gpu::FanOut arguments{};
+    std::size_t taken = 0;
+    while (taken < waiting_.size()) {
+        const auto block = first_block(std::span<const Item>(waiting_).subspan(taken));
+        if (!add_block(copies_of(block), arguments)) break;
+        taken += block.size();
+    }
+    const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(taken);
     Batch batch = spare_batch();
-    batch.items.assign(block.begin(), block.end());
+    batch.items.assign(waiting_.begin(), end);
+    batch.is_kernel = true;
+    waiting_.erase(waiting_.begin(), end);
     set_words(batch);
+    for (const Item& item : batch.items) completions.started(item.op);
     batches_.reserve(batches_.size() + 1);
     const Status status = context_.queue->fan_out(arguments, signals_.words(), batch.ticket);
     if (failed(status)) return status;
     batches_.push_back(std::move(batch));
-    Statistics::instance().add(HIER_STATISTIC_FAN_OUTS);
-    is_started = ran_kernel_ = true;
+    Statistics::instance().add(HIER_STATISTIC_FAN_OUTS, arguments.blocks);
+    ran_kernel_ = true;
     return Status::ok;
 }
 
@@ -190,13 +221,11 @@ bool CopyEngines::goes_alone(std::span<const Item> items)
 
 Status CopyEngines::start_batch(std::span<const Item> items)
 {
-    copies_.clear();
-    for (const Item& item : items) copies_.push_back(item.copy);
     Batch batch = spare_batch();
     batch.items.assign(items.begin(), items.end());
     set_words(batch);
     batches_.reserve(batches_.size() + 1);  // so that no copy that has been started is lost
-    const Status status = context_.queue->start(copies_, signals_.words(), batch.ticket);
+    const Status status = context_.queue->start(copies_of(items), signals_.words(), batch.ticket);
     if (!failed(status)) batches_.push_back(std::move(batch));
     return status;
 }
@@ -221,6 +250,14 @@ bool CopyEngines::may_fan_out(std::span<const Item> block) const
     return (fan_out_ == FanOutUse::all_blocks || !context_.binding.in_background) &&
            std::any_of(block.begin(), block.end(), has_peer) &&
            std::all_of(block.begin(), block.end(), [](const Item& i) { return i.is_in_reach; });
+}
+
+// progress() reports it.
+Status CopyEngines::keep_failure(Status status)
+{
+    if (!failed(keep_hung(status))) return status;
+    raise();
+    return failure_ = status;
 }
 
 Status CopyEngines::keep_hung(Status status)
@@ -253,6 +290,7 @@ void CopyEngines::report(Completions& completions)
 Status CopyEngines::progress(Completions& completions)
 {
     report(completions);
+    (void)start_kernels(completions);
     submit(completions);
     return failed(failure_) ? failure_ : Status::ok;
 }
@@ -279,7 +317,7 @@ Status CopyEngines::settle()
 
 void CopyEngines::end()
 {
-    gathered_.items.clear();
+    raise();
     batches_.clear();
 }
 

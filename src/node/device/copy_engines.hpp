@@ -7,7 +7,11 @@
 // kernel of hier's (fan_out.hpp).
 //
 //     gathered    a>1 a>2 a>3 | b>1 b>2 b>3 | c>1      block > peer, in the plan's order
-//     started     kernel a      kernel b      copies
+//     started     one kernel for a and b      copies
+//
+// A kernel takes all blocks that wait. Two kernels are on their way at most: one runs, and one is there
+// when it ends. The blocks that come meanwhile share the next one, because a start costs more than a
+// block of a few 100 KiB.
 //
 // A receiver counts the puts of a peer and does not know which have come. So kernels and copies may
 // end in any order.
@@ -49,7 +53,11 @@ public:
     // See Transport::settle().
     Status settle();
     void end() override;
-    void raise() override { gathered_.items.clear(); }
+    void raise() override
+    {
+        gathered_.items.clear();
+        waiting_.clear();
+    }
     // Has a copy exceeded its bound? It may go on for ever.
     bool has_hung() const { return has_hung_; }
     // Has a kernel moved a block in this call?
@@ -65,6 +73,7 @@ private:
     struct Batch {
         std::uint64_t ticket;
         bool signalled_by_device;
+        bool is_kernel;
         std::vector<Item> items;
     };
 
@@ -76,12 +85,16 @@ private:
     bool should_hold() const;
     void start(Completions& completions);
     bool may_fan_out(std::span<const Item> block) const;
-    Status start_blocks();
-    Status start_block(std::span<const Item> block, bool& is_started);
+    static std::span<const Item> first_block(std::span<const Item> items);
+    std::span<const gpu::Copy> copies_of(std::span<const Item> items);
+    void take_blocks();
+    Status start_kernels(Completions& completions);
+    Status start_kernel(Completions& completions);
     Status start_copies();
     static bool goes_alone(std::span<const Item> items);
     Status start_batch(std::span<const Item> items);
     void set_words(Batch& batch);
+    Status keep_failure(Status status);
     Status keep_hung(Status status);
     void report(Completions& completions);
 
@@ -91,6 +104,7 @@ private:
     bool ran_kernel_ = false;  // in this call
     EngineSignals signals_;
     Batch gathered_{};
+    std::vector<Item> waiting_;  // blocks for kernels
     std::chrono::steady_clock::time_point held_since_;
     int unknown_peers_ = 0;  // peers that have not been seen in this call
     std::vector<gpu::Copy> copies_;

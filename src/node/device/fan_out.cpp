@@ -38,20 +38,27 @@ bool are_aligned(std::span<const gpu::Copy> copies, std::size_t to)
 
 }  // namespace
 
-bool as_fan_out(std::span<const gpu::Copy> copies, FanOutUse use, FanOut& arguments)
+bool is_fan_out(std::span<const gpu::Copy> block, FanOutUse use)
 {
-    if (copies.size() < 2 || copies.size() > FanOut::max_places) return false;
-    const gpu::Copy& first = copies.front();
-    if (!is_small_enough(first.bytes, copies.size(), use)) return false;
-    const bool is_one_block = std::all_of(copies.begin(), copies.end(), [&](const gpu::Copy& copy) {
-        return is_same_block(first, copy) && copy.lane >= gpu::Copy::inside;
-    });
-    if (!is_one_block || !are_aligned(copies, FanOut::narrow)) return false;
-    arguments = {};
-    arguments.from = static_cast<const unsigned char*>(first.from);
-    arguments.bytes = first.bytes;
-    arguments.is_narrow = are_aligned(copies, FanOut::wide) ? 0 : 1;
-    for (const gpu::Copy& copy : copies)
+    if (block.size() < 2 || block.size() > FanOut::max_places) return false;
+    const gpu::Copy& first = block.front();
+    return is_small_enough(first.bytes, block.size(), use) && are_aligned(block, FanOut::narrow) &&
+           std::all_of(block.begin(), block.end(), [&](const gpu::Copy& copy) {
+               return is_same_block(first, copy) && copy.lane >= gpu::Copy::inside;
+           });
+}
+
+bool add_block(std::span<const gpu::Copy> block, FanOut& arguments)
+{
+    if (arguments.blocks == FanOut::max_blocks ||
+        block.size() > FanOut::max_places_in_all - arguments.places)
+        return false;
+    const gpu::Copy& first = block.front();
+    arguments.block[arguments.blocks++] = {static_cast<const unsigned char*>(first.from),
+                                           first.bytes, are_aligned(block, FanOut::wide) ? 0U : 1U,
+                                           arguments.places,
+                                           static_cast<std::uint32_t>(block.size())};
+    for (const gpu::Copy& copy : block)
         arguments.to[arguments.places++] = static_cast<unsigned char*>(copy.to);
     return true;
 }

@@ -44,8 +44,9 @@ inline bool is_same_block(const gpu::Copy& a, const gpu::Copy& b)
     return a.from == b.from && a.bytes == b.bytes && a.rows == 1 && b.rows == 1;
 }
 
-// True: the copies are one block that goes to several places, and the kernel is quicker. Then
-// `arguments` says what it copies.
-bool as_fan_out(std::span<const gpu::Copy> copies, FanOutUse use, gpu::FanOut& arguments);
+// Are the copies one block that goes to several places, and is the kernel quicker?
+bool is_fan_out(std::span<const gpu::Copy> block, FanOutUse use);
+// Adds such a block to those of a kernel, which has zeros before its first one. False: there is no room.
+bool add_block(std::span<const gpu::Copy> block, gpu::FanOut& arguments);
 
 }  // namespace hier

@@ -12,7 +12,7 @@ namespace {
 
 struct Kernel {
     CUfunction function = nullptr;
-    unsigned blocks = 0, threads = 0;
+    unsigned blocks = 0, rows = 0, threads = 0;
     std::vector<std::byte> arguments;  // a copy of the one argument
 };
 
@@ -31,12 +31,13 @@ CUresult result_of(int error) { return static_cast<CUresult>(error); }
 
 Kernel kernel_of(const CUDA_KERNEL_NODE_PARAMS& params)
 {
-    if (params.gridDimY != 1 || params.gridDimZ != 1 || params.blockDimY != 1 ||
-        params.blockDimZ != 1 || params.sharedMemBytes != 0 || params.extra != nullptr)
+    if (params.gridDimZ != 1 || params.blockDimY != 1 || params.blockDimZ != 1 ||
+        params.sharedMemBytes != 0 || params.extra != nullptr)
         cuda_sim::give_up("this launch by a graph");
     const auto* argument = static_cast<const std::byte*>(params.kernelParams[0]);
     return {params.func,
             params.gridDimX,
+            params.gridDimY,
             params.blockDimX,
             {argument, argument + hip_sim::argument_bytes(params.func)}};
 }
@@ -92,8 +93,8 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream)
     Kernel& kernel = reinterpret_cast<Executable*>(executable)->kernel;
     void* list[] = {kernel.arguments.data()};
     hip_sim::count_launch_by_graph();
-    return result_of(hipModuleLaunchKernel(kernel.function, kernel.blocks, 1, 1, kernel.threads, 1,
-                                           1, 0, stream, list, nullptr));
+    return result_of(hipModuleLaunchKernel(kernel.function, kernel.blocks, kernel.rows, 1,
+                                           kernel.threads, 1, 1, 0, stream, list, nullptr));
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec executable)

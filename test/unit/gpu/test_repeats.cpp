@@ -282,8 +282,8 @@ void test_calls_that_differ(void**)
 FanOut fan_out_of(std::uint64_t first, std::uint64_t second, std::uint64_t done)
 {
     FanOut f{};
-    f.from = memory;
-    f.bytes = 64;
+    f.blocks = 1;
+    f.block[0] = {memory, 64, 0, 0, 2};
     f.places = 2;
     f.to[0] = f.to[1] = memory + 512;
     f.signals = 2;
@@ -322,9 +322,13 @@ void test_fan_outs_that_differ(void**)
         change(other);
         return !is_same_call(f, other);
     };
-    assert_true(differs([](FanOut& o) { o.from = memory + 1; }));
-    assert_true(differs([](FanOut& o) { o.bytes = 8; }));
-    assert_true(differs([](FanOut& o) { o.is_narrow = 1; }));
+    assert_true(differs([](FanOut& o) { o.blocks = 2; }));
+    assert_true(differs([](FanOut& o) { o.block[0].from = memory + 1; }));
+    assert_true(differs([](FanOut& o) { o.block[0].bytes = 8; }));
+    assert_true(differs([](FanOut& o) { o.block[0].is_narrow = 1; }));
+    assert_true(differs([](FanOut& o) { o.block[0].first = 1; }));
+    assert_true(differs([](FanOut& o) { o.block[0].places = 1; }));
+    assert_false(differs([](FanOut& o) { o.block[1].bytes = 8; }));
     assert_true(differs([](FanOut& o) { o.places = 1; }));
     assert_true(differs([](FanOut& o) { o.to[1] = memory; }));
     assert_true(differs([](FanOut& o) { o.signals = 1; }));

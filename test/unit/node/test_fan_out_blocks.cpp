@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several blocks that are started together, as chunks that have arrived are: which go by a kernel,
+// Several blocks that are started together, as chunks that have arrived are: which go by a kernel, how many share one,
 // and that all bytes are there when the last signal is.
 #include "base/statistics.hpp"
 #include "test/support/engine_rank.hpp"
@@ -20,7 +20,8 @@ struct Block {
 struct BlocksCase {
     const char* name;
     std::vector<Block> blocks;
-    std::uint64_t kernels;  // that each rank launches in a call
+    std::uint64_t by_kernels;  // so many of them, by each rank in a call
+    std::uint64_t kernels;     // that take them
     FanOutUse use = FanOutUse::chunks;
     bool in_background = false;
     bool has_file = true;  // are the kernels installed?
@@ -49,7 +50,7 @@ public:
         if (fault.empty() && failed(rank_.counter.worst)) fault = "a failure";
         if (fault.empty() && hip_sim_kernels() - kernels != c_.kernels)
             fault = std::to_string(hip_sim_kernels() - kernels) + " kernels";
-        if (fault.empty() && counted() - told != c_.kernels) fault = "counted otherwise";
+        if (fault.empty() && counted() - told != c_.by_kernels) fault = "counted otherwise";
         rank_.transport().end();
         rank_.meet();
         return fault;
@@ -119,34 +120,68 @@ void expect_blocks(const std::vector<BlocksCase>& cases)
     }
 }
 
-void test_each_block_has_a_kernel(void**)
+std::vector<Block> small_blocks(std::size_t count)
 {
+    std::vector<Block> blocks;
+    for (std::size_t i = 0; i < count; i++) blocks.push_back({i * 8 * kib, 4 * kib + 16 * i});
+    return blocks;
+}
+
+void test_a_kernel_takes_all_blocks(void**)
+{
+    constexpr std::size_t most = gpu::FanOut::max_blocks;
     expect_blocks({
-        {"one", {{0, 64 * kib}}, 1},
-        {"several", {{0, 4 * kib}, {64 * kib, 64 * kib}, {1024 * kib, 100000}}, 3},
-        {"side by side, of one size", {{0, 4 * kib}, {4 * kib, 4 * kib}, {8 * kib, 4 * kib}}, 3},
-        {"on a single node", {{0, 4 * kib}, {64 * kib, 1024 * kib}}, 2, FanOutUse::middle_blocks},
-        {"on shared GPUs", {{0, 4 * kib}, {64 * kib, 64 * kib}}, 2, FanOutUse::all_blocks, true},
+        {"one", {{0, 64 * kib}}, 1, 1},
+        {"several", {{0, 4 * kib}, {64 * kib, 64 * kib}, {1024 * kib, 100000}}, 3, 1},
+        {"one of them not at a multiple of 16", {{0, 4 * kib}, {4 * kib + 4, 1000}}, 2, 1},
+        {"side by side, of one size", {{0, 4 * kib}, {4 * kib, 4 * kib}, {8 * kib, 4 * kib}}, 3, 1},
+        {"as many as it takes", small_blocks(most), most, 1},
+        {"one more", small_blocks(most + 1), most + 1, 2},
+        {"more than two kernels take", small_blocks(4 * most + 1), 4 * most + 1, 5},
+        {"on a single node",
+         {{0, 4 * kib}, {64 * kib, 1024 * kib}},
+         2,
+         1,
+         FanOutUse::middle_blocks},
+        {"on shared GPUs", {{0, 4 * kib}, {64 * kib, 64 * kib}}, 2, 1, FanOutUse::all_blocks, true},
     });
+}
+
+// Three blocks of so many places do not fit.
+void test_places_of_a_kernel(void**)
+{
+    constexpr std::size_t places = gpu::FanOut::max_places_in_all / 3 + 1;
+    alignas(16) std::byte memory[64] = {};
+    const std::vector<gpu::Copy> block(places, gpu::Copy{memory, memory + 32, 16, 1});
+    gpu::FanOut kernel{};
+    assert_true(is_fan_out(block, FanOutUse::chunks));
+    assert_true(add_block(block, kernel));
+    assert_true(add_block(block, kernel));
+    assert_false(add_block(block, kernel));
+    assert_int_equal(kernel.blocks, 2);
+    assert_int_equal(kernel.places, 2 * places);
+    assert_int_equal(kernel.block[1].first, places);
 }
 
 void test_other_blocks_go_by_copies(void**)
 {
     expect_blocks({
-        {"the largest chunk", {{0, largest}, {largest, largest + 16}}, 1},
+        {"the largest chunk", {{0, largest}, {largest, largest + 16}}, 1, 1},
         {"among large ones",
          {{0, 600 * kib}, {600 * kib, 4 * kib}, {1024 * kib, 600 * kib}, {2048 * kib, 4 * kib}},
-         2},
-        {"to one peer", {{0, 64 * kib, 1}, {64 * kib, 64 * kib}, {128 * kib, 64 * kib, 1}}, 1},
-        {"not at a multiple of 4", {{2, 4 * kib}, {64 * kib, 4 * kib}}, 1},
-        {"in the background", {{0, 64 * kib}, {64 * kib, 64 * kib}}, 0, FanOutUse::chunks, true},
+         2,
+         1},
+        {"to one peer", {{0, 64 * kib, 1}, {64 * kib, 64 * kib}, {128 * kib, 64 * kib, 1}}, 1, 1},
+        {"not at a multiple of 4", {{2, 4 * kib}, {64 * kib, 4 * kib}}, 1, 1},
+        {"in the background", {{0, 64 * kib}, {64 * kib, 64 * kib}}, 0, 0, FanOutUse::chunks, true},
         {"without kernels",
          {{0, 64 * kib}, {64 * kib, 64 * kib}},
+         0,
          0,
          FanOutUse::chunks,
          false,
          false},
-        {"not wanted", {{0, 64 * kib}, {64 * kib, 64 * kib}}, 0, FanOutUse::never},
+        {"not wanted", {{0, 64 * kib}, {64 * kib, 64 * kib}}, 0, 0, FanOutUse::never},
     });
 }
 
@@ -196,7 +231,8 @@ void test_block_that_is_not_started(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_block_has_a_kernel),
+        cmocka_unit_test(test_a_kernel_takes_all_blocks),
+        cmocka_unit_test(test_places_of_a_kernel),
         cmocka_unit_test(test_other_blocks_go_by_copies),
         cmocka_unit_test(test_block_that_is_not_started),
     };
