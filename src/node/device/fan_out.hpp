@@ -8,8 +8,9 @@
 // - for all blocks, if ranks share GPUs under MPS. A copy inside a device takes compute units anyway.
 // - for small chunks, on several nodes. There one chunk follows the other, and engines hide the start
 //   of a copy behind the bytes of another one. n copies of c bytes take max(n (l + c/b) / 2, n c/b),
-//   and a kernel l + n c/b. On H200 a start l takes 2 us, and b is 393 GB/s. So with n = 7 a kernel is
-//   quicker up to 560 KB. Larger chunks leave all compute units to others.
+//   and a kernel l + n c/b. On H200 a start l of a copy takes 2 us, and b is 393 GB/s. On H100 the start
+//   of a kernel takes 5 to 6 us, which all chunks share that wait. Larger chunks leave all compute units
+//   to others.
 //
 // Medians in us, out of place. 4 H100 behind NVSwitch, by MiB of all ranks together:
 //
