@@ -76,8 +76,9 @@ public:
     virtual Status wait(std::uint64_t ticket) = 0;
     virtual bool stores_words() const = 0;
 
-    // Copies one block to several places by the kernel of hier/gpu_fan_out.hpp, in the order of the
-    // copies of lane 1. `words` are stored behind it. Only with has_kernels().
+    // Copies blocks to several places each by the kernel of hier/gpu_fan_out.hpp, in the order of the
+    // copies of lane 1. `words` are stored behind it, FanOut::max_places at most. Only with
+    // has_kernels().
     virtual Status fan_out(FanOut& arguments, std::span<const Word> words,
                            std::uint64_t& ticket) = 0;
     // Can exchange() and fan_out() be used? The first call loads the kernels, which takes some ms.

@@ -3,9 +3,9 @@
 // buffers. Then only the values change that tell of the call, and often they grow by the same step each
 // time. So the kernel can count the launches and find the values itself:
 //
-//   launch    arguments                           values that the kernel uses     count behind it
-//   first     v, s                                v                               1
-//   later     v, s, is_repeated: unchanged        v + count * s                   count + 1
+//   launch    arguments                       values that the kernel uses     count behind it
+//   first     v                               v                               1
+//   later     v, s, is_repeated: always these v + count * s                   count + 1
 //
 // The driver starts a kernel sooner if its arguments stay. (H100, from the launch until the host sees a
 // word that the kernel stores: a launch 7.6 us, one of a graph of CUDA 5.0 us, one whose arguments are set

@@ -457,7 +457,7 @@ case_ gpu-cuda-others ranks=3 gpu=5 runtime=cuda -- gpu_others --rounds 4 --seed
 has_kernels() { [[ -z $gpus || -n ${CUDA_MPS_PIPE_DIRECTORY:-} ]]; }
 has_kernels && case_ gpu-kernels-5-by-0 ranks=5 gpu=20 kernels=1 mca="coll_hier_verbose 1" says="rails, kernels, copy engines" \
     -- gpu --expect hier --meetings 5 --large 1
-case_ gpu-kernels-2-by-0 ranks=2 gpu=20 kernels=1 mca="coll_hier_verbose 1" says="rails, kernels, copy engines" \
+[[ -n $gpus ]] || case_ gpu-kernels-2-by-0 ranks=2 gpu=20 kernels=1 mca="coll_hier_verbose 1" says="rails, kernels, copy engines" \
     -- gpu --expect hier --meetings 5 --large 1
 has_kernels && case_ gpu-kernels-shared-4-by-0 ranks=4 gpu=20 devices=1 kernels=1 mca="coll_hier_verbose 1" \
     says="rails, kernels, copy engines" -- gpu --expect hier --meetings 12 --large 1
@@ -470,7 +470,7 @@ if [[ -z $gpus ]]; then
         -- "${blocks[@]}" --sizes 1,3000 --iterations 20
     case_ gpu-cuda-kernels-again-refused "${again[@]}" devices=1 refuses=graphs mca="coll_hier_min_bytes 1 coll_hier_verbose 1" \
         says="CUDA refuses a kernel that is kept ready" -- "${blocks[@]}" --sizes 1,3000 --iterations 20
-    case_ gpu-cuda-fan-outs-again "${again[@]}" devices=4 by_graphs=1 -- "${blocks[@]}" --sizes 300k --iterations 100
+    case_ gpu-cuda-fan-outs-again "${again[@]}" devices=4 by_graphs=1 -- "${blocks[@]}" --sizes 300k --iterations 300
 fi
 # Small blocks by the CPU. Copies take so long that the trial finds the CPU quicker.
 by_cpu="coll_hier_gpu_cpu_access 1 coll_hier_min_bytes 1 coll_hier_verbose 1"

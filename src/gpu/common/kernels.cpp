@@ -39,6 +39,10 @@ const std::string& file()
 
 }  // namespace
 
+static_assert(Repeats<Exchange>::calls + Repeats<FanOut>::calls <= Repeat::slots);
+static_assert(Exchange::max_ranks <= FanOut::max_places, "a signal for each peer");
+static_assert(sizeof(Exchange) <= 4096 && sizeof(FanOut) <= 4096, "the arguments of a kernel");
+
 bool are_kernels_installed() { return !file().empty(); }
 
 // To give anything back might wait for the application's kernels, so what a refusal leaves stays.

@@ -118,7 +118,7 @@ public:
     // Asynchronous, and only after set() has succeeded.
     virtual hipError_t start(hipStream_t stream) = 0;
 };
-// For the current device. nullptr: prepared kernels would not be quicker.
+// For the current device. nullptr: there are none, or they would not be quicker.
 std::unique_ptr<PreparedKernel> make_prepared_kernel();
 
 bool can_store_words(int device);

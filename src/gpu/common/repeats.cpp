@@ -9,7 +9,7 @@
 namespace hier::gpu {
 namespace {
 
-constexpr int max_refusals = 8;  // each attempt costs time
+constexpr int max_refusals = 8;  // one after the other; each attempt costs time
 
 }  // namespace
 
@@ -100,7 +100,10 @@ bool Repeats<Arguments>::start_prepared(Call& call, KernelLaunch kernel, hipStre
     }
     if (error == hipSuccess) error = call.kernel->start(stream);
     call.is_prepared = error == hipSuccess;
-    if (call.is_prepared) return true;
+    if (call.is_prepared) {
+        refusals_ = 0;
+        return true;
+    }
     if (refusals_++ == 0)
         report(HIER_LOG_INFO, "%s refuses a kernel that is kept ready (%s)", platform_name,
                hipGetErrorString(error));

@@ -3,6 +3,8 @@
 // kernel is the only node of a graph that exists already, the CPU needs 2 us (H200, CUDA 13.0).
 #include <cuda_runtime_api.h>
 
+#include <new>
+
 #include "gpu/common/platform.hpp"
 #include "gpu/common/report.hpp"
 #include "gpu/cuda/driver.hpp"
@@ -126,7 +128,7 @@ std::unique_ptr<PreparedCopy> make_prepared_copy() { return std::make_unique<Gra
 std::unique_ptr<PreparedKernel> make_prepared_kernel()
 {
     if (driver.graph_launch == nullptr) return nullptr;
-    return std::make_unique<GraphKernel>();
+    return std::unique_ptr<PreparedKernel>(new (std::nothrow) GraphKernel);
 }
 
 }  // namespace hier::gpu

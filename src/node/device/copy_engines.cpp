@@ -119,13 +119,15 @@ void CopyEngines::start(Completions& completions)
     (void)keep_failure(start_copies());
 }
 
-// Neighbours in the plan's order are one block.
+// Neighbours in the plan's order are one block, of as many as a kernel always has room for.
 std::span<const CopyEngines::Item> CopyEngines::first_block(std::span<const Item> items)
 {
-    const auto end = std::find_if(items.begin() + 1, items.end(), [&](const Item& item) {
+    static_assert(gpu::FanOut::max_places <= gpu::FanOut::max_places_in_all);
+    const auto most = items.first(std::min<std::size_t>(items.size(), gpu::FanOut::max_places));
+    const auto end = std::find_if(most.begin() + 1, most.end(), [&](const Item& item) {
         return !is_same_block(items.front().copy, item.copy);
     });
-    return items.first(static_cast<std::size_t>(end - items.begin()));
+    return most.first(static_cast<std::size_t>(end - most.begin()));
 }
 
 std::span<const gpu::Copy> CopyEngines::copies_of(std::span<const Item> items)

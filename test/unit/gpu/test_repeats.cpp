@@ -3,6 +3,7 @@
 // the values that its launch asks for. The device is a fake that counts launches as the kernels do.
 #include "gpu/common/repeats.hpp"
 
+#include <set>
 #include <string>
 
 #include "gpu/common/report.hpp"
@@ -17,7 +18,7 @@ using namespace hier::test;
 // What the last kernel has used, and how the fake answers.
 struct Device {
     LaunchValues used;
-    unsigned plain = 0, prepared = 0, sets = 0;
+    unsigned plain = 0, prepared = 0, sets = 0, destroyed = 0;
     bool has_prepared = true, refuses_set = false, refuses_start = false, refuses_launch = false;
     std::uint64_t launches[Repeat::slots] = {};
 } device;
@@ -35,8 +36,18 @@ template <class Arguments> void run(const Arguments& a)
 bool is_fan_out(hipFunction_t function) { return function != nullptr; }
 const auto fan_out = reinterpret_cast<hipFunction_t>(&device);
 
+std::set<PreparedKernel*> alive;  // those of a lost context are never destroyed
+
 class FakeKernel final : public PreparedKernel {
 public:
+    FakeKernel() { alive.insert(this); }
+    FakeKernel(const FakeKernel&) = delete;
+    FakeKernel& operator=(const FakeKernel&) = delete;
+    ~FakeKernel() override
+    {
+        alive.erase(this);
+        device.destroyed++;
+    }
     hipError_t set(const KernelLaunch& kernel) override
     {
         device.sets++;
@@ -136,6 +147,7 @@ public:
     }
     unsigned errors() const { return errors_; }
     void lose_context() { repeats_.abandon(); }
+    void close() { repeats_.close(); }
 
 private:
     Repeats<Exchange> repeats_{0};
@@ -249,8 +261,11 @@ void test_lost_context(void**)
     Program program;
     program.turns(5, 1);
     program.lose_context();
+    assert_int_equal(device.destroyed, 0);
     program.turns(5, 1);
     expect_no_reason(keep(program.used(6)));
+    program.close();
+    assert_int_equal(device.destroyed, 1);
 }
 
 // Every field but the values tells calls apart.
