@@ -48,6 +48,8 @@ struct DeviceFigure {
     double slack;
 };
 std::vector<DeviceFigure> device_figures();
+// How much private memory of the host the runtime may allocate at a later moment.
+double kib_of_runtime();
 // hier keeps mappings of device memory that its owner has freed. With this call all ranks make each other close them.
 void close_mappings_of_freed(MPI_Comm communicator);
 

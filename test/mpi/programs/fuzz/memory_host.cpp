@@ -49,6 +49,7 @@ unsigned number_of_kinds() { return 1; }
 const char* name_of_kind(unsigned) { return "host"; }
 
 std::vector<DeviceFigure> device_figures() { return {}; }
+double kib_of_runtime() { return 0; }
 
 void close_mappings_of_freed(MPI_Comm /*communicator*/) {}
 
