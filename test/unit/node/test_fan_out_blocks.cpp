@@ -197,15 +197,17 @@ void test_block_that_is_not_started(void**)
             for (int peer = 0; peer < self.size(); peer++)
                 if (peer != self.rank() && !rank.wait_for_peer(peer)) return "never ready";
             std::uint32_t op = 0;
-            for (const std::size_t bytes : {4 * kib, 8 * kib, 600 * kib}) {
+            constexpr Block blocks[] = {{0, 4 * kib}, {8 * kib, 8 * kib}, {64 * kib, 600 * kib}};
+            for (const Block& block : blocks) {
                 for (int peer = 0; peer < self.size(); peer++)
                     if (peer != self.rank())
-                        (void)rank.transport().put({peer,
-                                                    {0, rank.at(self.rank()), bytes},
-                                                    Place::receive,
-                                                    Place::receive,
-                                                    1,
-                                                    op++});
+                        (void)rank.transport().put(
+                            {peer,
+                             {0, rank.at(self.rank()) + block.at, block.bytes},
+                             Place::receive,
+                             Place::receive,
+                             1,
+                             op++});
             }
             if (self.rank() == 0) hip_sim_fail_at(hip_sim_calls() + refused);
             rank.submit();
