@@ -187,7 +187,7 @@ void test_report(void**)
         require(path.rfind(std::string(directory) + "/" + std::to_string(child) + ".", 0) == 0);
         const auto text = read(path);
         unlink(path.c_str());
-        if (text != "calls 6\ncopies 1\nkernels 1\nlive allocations 1\nlive pinned 1\n"
+        if (text != "calls 6\ncopies 1\nkernels 1\nby_graphs 0\nlive allocations 1\nlive pinned 1\n"
                     "live registrations 0\nlive mappings 0\nlive streams 1\nlive events 0\n"
                     "live segments 0\nlive handles 0\nlive reservations 0\n")
             throw std::runtime_error("the report is: " + text);
