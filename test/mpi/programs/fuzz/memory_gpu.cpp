@@ -89,8 +89,8 @@ std::vector<DeviceFigure> device_figures()
     return {{"device MiB", (total - free) >> 20, 256}};
 }
 
-// CUDA's driver allocates 14 MB at some moment, after some hundred calls, and no more later (H100: 47.7 MB after 2000
-// calls, 47.9 after 8000). The simulated runtimes do not.
+// On an H100 14 MB appear at some moment, after some hundred calls, and no more later (47.7 MB after 2000 calls, 47.9
+// after 8000). Most likely they are the driver's: the same calls on the simulated CUDA have none.
 double kib_of_runtime() { return dlsym(RTLD_DEFAULT, "hip_sim_live") != nullptr ? 0 : 16 << 10; }
 
 // What hier does about freed memory:
