@@ -33,6 +33,7 @@ Options read()
     Options o;
     o.devices = static_cast<int>(number("HIP_SIM_DEVICES", 8, 16));
     o.delay_us = static_cast<unsigned>(number("HIP_SIM_DELAY_US", 50, 10000000));
+    o.least_delay_us = static_cast<unsigned>(number("HIP_SIM_LEAST_DELAY_US", 0, 10000000));
     o.seed = static_cast<unsigned>(number("HIP_SIM_SEED", 1, 1000000) * 4096 + (rank & 4095));
     o.hidden = number("HIP_SIM_HIDDEN", 1, 1) != 0;
     const auto bar = number("HIP_SIM_LARGE_BAR", 0, 3);

@@ -4,6 +4,7 @@
 //   HIP_SIM_DEVICES=n        devices (8); 0: hipGetDeviceCount gives hipErrorNoDevice
 //   HIP_SIM_DELAY_US=n       a stream waits up to so many microseconds (50) before an operation, and
 //                            between the parts of a copy
+//   HIP_SIM_LEAST_DELAY_US=n it always waits so many microseconds (0) before an operation, in addition
 //   HIP_SIM_SEED=n           the seed of these delays (1), together with OMPI_COMM_WORLD_RANK
 //   HIP_SIM_HIDDEN=0         the CPU can reach device memory
 //   HIP_SIM_LARGE_BAR=1      the CPU reads and writes device memory; copy engines see its stores after a
@@ -28,6 +29,7 @@ namespace hip_sim {
 struct Options {
     int devices = 8;
     unsigned delay_us = 50;
+    unsigned least_delay_us = 0;
     unsigned seed = 1;
     bool hidden = true;
     bool has_large_bar = false;

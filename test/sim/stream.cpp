@@ -61,6 +61,7 @@ void run(ihipStream_t& stream)
             has_failed = has_failed || earlier->failed;
         }
         lock.unlock();
+        std::this_thread::sleep_for(std::chrono::microseconds(options().least_delay_us));
         pause_for_a_while(stream.random);
         if (operation.work && (!has_failed || operation.is_cleanup))
             has_failed = !operation.work(stream.random) || has_failed;
