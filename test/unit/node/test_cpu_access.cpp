@@ -20,7 +20,8 @@ const char* run_with_bar(int ranks, const char* bar,
         return cpu_access(self.rank()).max_block == 0 ? "the trial has failed" : body(self);
     };
     setenv("HIP_SIM_LARGE_BAR", bar, 1);
-    setenv("HIP_SIM_LEAST_DELAY_US", "5000", 1);  // the trial finds the CPU quicker, on busy cores too
+    // The trial finds the CPU quicker, on busy cores too.
+    setenv("HIP_SIM_LEAST_DELAY_US", "5000", 1);
     return run(ranks, "50", tried, sharing_version, modules);
 }
 
