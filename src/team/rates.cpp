@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "hier/gpu_fan_out.hpp"
 #include "node/node_paths.hpp"
 
 namespace hier {
@@ -46,6 +47,13 @@ constexpr double shared_detour = 11e-6, shared_detour_rank = 7e-6;
 // 10.6 us with 2 and 4 ranks on GPUs of their own; with 2, 4 and 8 ranks on one under MPS 9, 12 and 19.
 constexpr double kernel_call = 9e-6, kernel_rank = 0.4e-6;
 constexpr double shared_kernel_call = 6e-6, shared_kernel_rank = 1.6e-6;
+
+// A small call by copy engines takes 10 us on H200, 8 of them whatever is copied (bench/results/calibration.csv).
+// The ranks take 1 of these to enter and leave.
+constexpr double device_launch = 7e-6;
+// Kernels that push, one behind the other, take 6.1 us and their bytes on H100 (doc/gpu-memory.md). A single one
+// takes as long as a copy.
+constexpr double device_kernel_gap = 4.1e-6;
 
 // UCX takes an interface that does not tell its rate for one of 100 Mbit/s.
 constexpr double min_told = 13e6;
@@ -176,6 +184,9 @@ Rates rates_of(const RateRecord& slowest, bool has_devices)
     rates.own = has_devices ? device_memory : rates.link;
     rates.engines = has_devices;
     rates.fan_out = has_devices && slowest.fan_out != RateRecord::alone ? slowest.fan_out : 0;
+    rates.kernel_blocks = static_cast<int>(gpu::FanOut::max_blocks);
+    rates.kernel_gap = device_kernel_gap;
+    rates.launch = has_devices ? device_launch : 0;
     rates.stage = has_devices && slowest.stages != 0 ? device_stage : 0;
     return rates;
 }

@@ -153,9 +153,10 @@ TeamRates measure(TeamSetup& setup, const Group& team, const PeerRecord& self,
         own_rates(setup.config, self.devices > 0, network_of(setup), is_own ? file : nullptr);
     own.publish = setup.node->publish_space();
     own.small_block = setup.node->max_small_block();
-    own.fan_out = node.processes.size() == 1          ? RateRecord::alone
-                  : node.fan_out == FanOutUse::chunks ? max_chunk_by_kernel
-                                                      : 0;
+    own.fan_out = node.processes.size() == 1 ? RateRecord::alone
+                  : node.fan_out == FanOutUse::chunks
+                      ? max_chunk_by_kernel(node.processes.size() - 1)
+                      : 0;
     own.tuning = is_own ? file->digest : 0;
     own.is_foreign = file != nullptr && !is_own ? 1 : 0;
     const auto records = team.collect(own);

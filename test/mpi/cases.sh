@@ -40,6 +40,7 @@
 #   gdr        all or odd: UCX says on these ranks that it knows device memory; the CPU reaches this memory
 #   refuses    what the simulated CUDA cannot do (CUDA_SIM_REFUSES)
 #   bar        the CPU reaches device memory (HIP_SIM_LARGE_BAR)
+#   least      with bar, how long the runtime delays an operation at least (HIP_SIM_LEAST_DELAY_US) [0]
 #   gpu_links  the value of CUDA_SIM_LINKS; direct: each pair of simulated CUDA devices has a link of its own
 #   devices    how many GPUs there are [16]. With fewer than ranks, ranks share GPUs.
 #   kernels    1: the GPU module finds kernels
@@ -474,9 +475,9 @@ if [[ -z $gpus ]]; then
 fi
 # Small blocks by the CPU. Copies take so long that the trial finds the CPU quicker.
 by_cpu="coll_hier_gpu_cpu_access 1 coll_hier_min_bytes 1 coll_hier_verbose 1"
-case_ gpu-cpu-access-3-by-0 ranks=3 gpu=500 bar=1 mca="$by_cpu" says="CPU for blocks of up to [0-9]+ bytes, copy engines" \
+case_ gpu-cpu-access-3-by-0 ranks=3 gpu=500 bar=1 least=500 mca="$by_cpu" says="CPU for blocks of up to [0-9]+ bytes, copy engines" \
     -- gpu --expect hier --meetings 8 --large 1
-case_ gpu-cpu-access-kernels ranks=4 gpu=500 bar=1 devices=2 kernels=1 mca="$by_cpu" \
+case_ gpu-cpu-access-kernels ranks=4 gpu=500 bar=1 least=500 devices=2 kernels=1 mca="$by_cpu" \
     says="CPU for blocks of up to [0-9]+ bytes, kernels, copy engines" -- gpu --expect hier --meetings 8 --large 1
 case_ gpu-cpu-access-counters ranks=3 gpu=500 bar=1 mca="$by_cpu" -- gpu_counters --path published --bytes 1000
 case_ gpu-cpu-access-allgatherv ranks=3 gpu=100 bar=1 mca="$by_cpu" -- "${few[@]}"
@@ -502,7 +503,7 @@ case_ gpu-counters-mapped ranks=3 gpu=20 mca="coll_hier_min_bytes 1" \
 case_ gpu-counters-published ranks=3 gpu=20 devices=1 mca="coll_hier_min_bytes 1" -- gpu_counters --path published --bytes 1000
 case_ gpu-counters-kernels ranks=3 gpu=20 kernels=1 mca="coll_hier_min_bytes 1" \
     -- gpu_counters --path kernels --first published --bytes 1000 --mappings 2
-# On several nodes a kernel pushes each chunk that has arrived: 16 in a call, of 15 calls. A rank's own block is one more.
+# On several nodes a kernel pushes each chunk that has arrived: 16 in a call, of 15 calls.
 chunks="coll_hier_inter direct coll_hier_chunk_bytes 65536 coll_hier_eager_bytes 0 coll_hier_min_bytes 1 coll_hier_verbose 1"
 if [[ -z $gpus ]]; then
     for runtime in rocm cuda; do
@@ -519,7 +520,7 @@ if [[ -z $gpus ]]; then
     for runtime in rocm cuda; do
         case_ "gpu-chunks-mixed-$runtime" ranks=9 node_size=3 gpu=3000 runtime="$runtime" kernels=1 gdr=all directory=bench \
             mca="${chunks/65536/1000000} coll_hier_gpu_direct on" says="kernels for chunks, copy engines" \
-            -- allgather --sizes 500001 --iterations 5 --validate all --memory device
+            -- allgather --sizes 90001 --iterations 5 --validate all --memory device
     done
     case_ gpu-chunks-on-shared-gpus ranks=6 node_size=3 gpu=20 devices=2 kernels=1 mca="$chunks" never="kernels for chunks" \
         -- gpu_counters --path direct --bytes 524288 --mappings 2

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "competitors.hpp"
+#include "hier/gpu_fan_out.hpp"
 #include "net/stripes.hpp"
 
 namespace bench::simulator {
@@ -48,6 +49,9 @@ hier::Rates rates_of(const Machine& m)
     rates.copy_issue = m.is_host ? 0 : m.copy_issue;
     rates.streams = m.is_host ? 1 : m.streams;
     rates.fan_out = m.is_host ? 0 : m.fan_out;
+    rates.kernel_blocks = static_cast<int>(hier::gpu::FanOut::max_blocks);
+    rates.kernel_gap = m.kernel_gap;
+    rates.launch = m.is_host ? 0 : m.launch;
     rates.node = m.is_host ? m.memory_rate : 0;
     rates.own = m.is_host ? m.core_rate : m.copy_rate;
     rates.stage = m.stage_rate;

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Blocks that one kernel pushes to the other ranks of a node (src/node/device/fan_out.hpp).
+// Blocks that kernels push to the other ranks of a node (src/node/device/copy_engines.cpp).
 //
-//     n puts of a block that become runnable at a time --> one launch
-//     all n end at start + n bytes / rate + latency, or later where a receiver's port is taken
+//     n puts of a block that become runnable at a time --> a block that waits
+//     all blocks that wait, up to FanOut::max_blocks   --> one launch; two kernels are on their way at most
+//     all puts of a kernel end at start + bytes / rate + latency, or later where a receiver's port is taken
 //
-// The kernel stores to all receivers at a time, each at an n-th of its port's rate. So the port of a
-// receiver has room for the kernels of its other peers meanwhile. It is taken for this block's bytes.
+// Kernels of a rank follow one another, `kernel_gap` apart. A kernel stores to all receivers at a time, each at a part of
+// its port's rate. So the port of a receiver has room for the kernels of its other peers meanwhile. It
+// is taken for these bytes.
 #include <algorithm>
+#include <map>
 #include <utility>
 
+#include "hier/gpu_fan_out.hpp"
 #include "simulation.hpp"
 
 namespace bench::simulator {
 
 using hier::Op;
+using hier::gpu::FanOut;
 
 bool Simulation::may_fan_out(int number, const Op& op) const
 {
@@ -29,30 +34,31 @@ void Simulation::enqueue_push(int number, OpIndex i)
         enqueue_copy(number, i);
         return;
     }
-    auto& kernels = r.kernels.kernels;
-    const std::size_t first = r.kernels.head + (r.kernels.is_running ? 1 : 0);
-    for (std::size_t k = kernels.size(); k > first && kernels[k - 1].runnable == now_; k--) {
-        const Op& other = r.op(kernels[k - 1].puts[0]);
+    auto& waiting = r.kernels.waiting;
+    for (auto block = waiting.rbegin(); block != waiting.rend() && block->runnable == now_;
+         ++block) {
+        const Op& other = r.op(block->puts[0]);
         if (other.from == op.from && other.slice.source == op.slice.source &&
             other.slice.length == op.slice.length) {
-            kernels[k - 1].puts.push_back(i);
+            block->puts.push_back(i);
             return;
         }
     }
-    r.last_issue = std::max(now_, r.last_issue) + from_seconds(machine_.copy_issue);
-    kernels.push_back({now_, r.last_issue, {i}});
+    waiting.push_back({now_, {i}});
     wake_kernels(number);
 }
 
 void Simulation::wake_kernels(int number)
 {
+    constexpr std::size_t max_on_their_way = 2;
     Rank& r = rank(number);
     Rank::KernelQueue& q = r.kernels;
-    if (q.is_woken || q.is_running || !r.has_entered || q.head == q.kernels.size()) {
+    if (q.is_woken || !r.has_entered || q.waiting.empty() ||
+        q.on_their_way.size() == max_on_their_way) {
         return;
     }
     q.is_woken = true;
-    schedule(std::max(now_, q.kernels[q.head].issued), Kind::launch, number);
+    schedule(now_, Kind::launch, number);
 }
 
 // A single put goes by a copy.
@@ -61,37 +67,52 @@ void Simulation::launch_kernel(int number)
     Rank& r = rank(number);
     Rank::KernelQueue& q = r.kernels;
     q.is_woken = false;
-    const Rank::Kernel& next = q.kernels[q.head];
-    if (next.puts.size() == 1) {
-        r.queues[Rank::others].copies.push_back({next.puts[0], next.issued});
-        q.head++;
-        wake(number, Rank::others);
-        wake_kernels(number);
-        return;
+    std::vector<OpIndex> puts;
+    for (std::size_t blocks = 0; !q.waiting.empty() && blocks < FanOut::max_blocks;) {
+        const std::vector<OpIndex>& block = q.waiting.front().puts;
+        if (block.size() == 1) {
+            enqueue_copy(number, block[0]);
+        } else if (puts.size() + block.size() > FanOut::max_places_in_all) {
+            break;
+        } else {
+            puts.insert(puts.end(), block.begin(), block.end());
+            blocks++;
+        }
+        q.waiting.pop_front();
     }
-    q.is_running = true;
-    schedule(kernel_end(number, next) + from_seconds(machine_.link_latency), Kind::stored, number);
+    if (!puts.empty()) {
+        const Time free = q.end + (q.end > 0 ? from_seconds(machine_.kernel_gap) : 0);
+        q.end = kernel_end(number, std::max(begin_of_issued(r), free), puts);
+        q.on_their_way.push_back(std::move(puts));
+        schedule(q.end, Kind::stored, number);
+    }
+    wake_kernels(number);
 }
 
-Time Simulation::kernel_end(int number, const Rank::Kernel& kernel)
+Time Simulation::kernel_end(int number, Time begin, const std::vector<OpIndex>& puts)
 {
     Rank& r = rank(number);
-    const Time start = std::max(now_, r.egress);
-    const std::size_t bytes = r.op(kernel.puts[0]).slice.length;
-    Time end = r.egress = start + duration(bytes * kernel.puts.size(), machine_.link_rate);
-    for (const OpIndex i : kernel.puts) {
-        Time& port = rank(r.op(i).peer).ingress;
-        port = std::max(start, port) + duration(bytes, machine_.link_rate);
+    begin = std::max(begin, r.egress);
+    std::map<int, std::size_t> bytes;  // by receiver
+    std::size_t sum = 0;
+    for (const OpIndex i : puts) {
+        bytes[r.op(i).peer] += r.op(i).slice.length;
+        sum += r.op(i).slice.length;
+    }
+    Time end = r.egress = begin + duration(sum, machine_.link_rate);
+    for (const auto& [peer, its] : bytes) {
+        Time& port = rank(peer).ingress;
+        port = std::max(begin, port) + duration(its, machine_.link_rate);
         end = std::max(end, port);
     }
-    return end;
+    return end + from_seconds(machine_.link_latency);
 }
 
 void Simulation::end_kernel(int number)
 {
     Rank::KernelQueue& q = rank(number).kernels;
-    const std::vector<OpIndex> puts = std::move(q.kernels[q.head++].puts);
-    q.is_running = false;
+    const std::vector<OpIndex> puts = std::move(q.on_their_way.front());
+    q.on_their_way.pop_front();
     for (const OpIndex i : puts) {
         finish(number, i);
         pushed(number, i);

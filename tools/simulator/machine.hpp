@@ -31,9 +31,13 @@ struct Machine {
     double link_latency = 2e-6;
     double copy_issue = 0.5e-6;  // in a batch, as hier issues copies on CUDA
     int streams = 2;             // a batch behaves like two: starts hide behind bytes
-    // A kernel pushes blocks of up to so many bytes to all other ranks of a node. It takes one issue
-    // and one latency for all of them. Kernels of a rank follow one another. 0: there are none.
+    // From the issue of a copy or a kernel until the device begins. Waiting copies hide it.
+    double launch = 0;
+    // Kernels push blocks of up to so many bytes to all other ranks of a node. 0: there are none.
+    // A kernel takes one issue and one latency for all blocks that wait. Kernels of a rank follow one
+    // another, `kernel_gap` apart.
     std::size_t fan_out = 0;
+    double kernel_gap = 0;
     double copy_rate = 2e12;  // inside a GPU's memory
     double stage_rate = 0;    // between device and bounce buffer, each direction; 0: not staged
 

@@ -151,6 +151,8 @@ const std::vector<Row>& rows()
         {"--link-latency", duration,
          [](Options& o, std::string_view v) { return !!(o.link_latency = parse_duration(v)); }},
         {"--copy-issue", duration, time(&Machine::copy_issue)},
+        {"--launch", duration,
+         [](Options& o, std::string_view v) { return !!(o.launch = parse_duration(v)); }},
         {"--copy-rate", bandwidth, rate(&Machine::copy_rate)},
         {"--streams", whole,
          count([](Options& o) -> int& { return o.machine.streams; }, 1, 1 << 16)},
@@ -159,6 +161,8 @@ const std::vector<Row>& rows()
              o.fan_out = v == "0" ? std::optional<std::size_t>(0) : parse_size(v);
              return o.fan_out.has_value();
          }},
+        {"--kernel-gap", duration,
+         [](Options& o, std::string_view v) { return !!(o.kernel_gap = parse_duration(v)); }},
         {"--staged", "", flag(&Options::is_staged)},
         {"--stage-rate", bandwidth,
          number([](Options& o) -> double& { return o.stage_rate; }, parse_rate)},
@@ -243,8 +247,14 @@ std::string parse_options(const std::vector<std::string>& arguments, Options& op
     constexpr double cpu_latency = 1e-6;  // a system call and a flag
     machine.link_latency =
         options.link_latency.value_or(machine.is_host ? cpu_latency : Machine().link_latency);
-    const bool has_kernels = !machine.is_host && options.ranks_of().size() > 1;
-    machine.fan_out = options.fan_out.value_or(has_kernels ? hier::max_chunk_by_kernel : 0);
+    // As on H100 and H200 (bench/README.md).
+    constexpr double gpu_launch = 7e-6, gpu_kernel_gap = 4.1e-6;
+    machine.launch = options.launch.value_or(machine.is_host ? 0 : gpu_launch);
+    machine.kernel_gap = options.kernel_gap.value_or(gpu_kernel_gap);
+    const std::vector<int> ranks_of = options.ranks_of();
+    const bool has_kernels = !machine.is_host && ranks_of.size() > 1;
+    const auto peers = static_cast<std::size_t>(*std::ranges::max_element(ranks_of) - 1);
+    machine.fan_out = options.fan_out.value_or(has_kernels ? hier::max_chunk_by_kernel(peers) : 0);
     machine.stage_rate = options.is_staged && !machine.is_host ? options.stage_rate : 0;
     return "";
 }
@@ -263,7 +273,10 @@ Runs the plans of an allgather in virtual time, and other algorithms on the same
   --link-rate RATE     of a GPU's port [393GB]     --link-latency TIME of a copy [2us; host 1us]
   --copy-issue TIME    between two copies [0.5us]  --streams N         copies at a time [2]
   --copy-rate RATE     inside a GPU [2000GB]
-  --fan-out SIZE       blocks of up to this go to all of a node by one kernel; 0: none [512k; one node 0]
+  --fan-out SIZE       blocks of up to this go to all of a node by kernels; 0: none
+                       [32k for each rank of a node; one node 0]
+  --launch TIME        from the issue of a copy or a kernel until it begins [7us]
+  --kernel-gap TIME    from the end of a kernel until the next one begins [4.1us]
   --staged             the network reaches host memory only; --stage-rate RATE [50GB]
   --host               host memory: --core-rate RATE [8GB], --memory-rate RATE of a node [40GB]
   --eager SIZE         messages of up to this wait for nobody [32k]; each takes

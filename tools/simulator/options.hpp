@@ -20,7 +20,7 @@ struct Options {
     std::vector<int> layout;  // ranks of each node; empty: nodes of `gpus`
     std::vector<std::size_t> sizes{1 << 20};
     Machine machine;
-    std::optional<double> link_latency;
+    std::optional<double> link_latency, launch, kernel_gap;
     std::optional<std::size_t>
         fan_out;  // none: as the product, whose kernels push on several nodes
     bool is_staged = false;

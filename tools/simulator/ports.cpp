@@ -80,13 +80,21 @@ Rank::Class Simulation::class_of(const Op& op) const
                                       : Rank::others;
 }
 
+// Issues a copy or a kernel. When may it begin?
+Time Simulation::begin_of_issued(Rank& r) const
+{
+    r.last_issue = std::max(now_, r.last_issue);
+    if (machine_.is_host) return r.last_issue;
+    r.last_issue += from_seconds(machine_.copy_issue);
+    return r.last_issue + from_seconds(machine_.launch);
+}
+
 void Simulation::enqueue_copy(int number, OpIndex i, int reads)
 {
     Rank& r = rank(number);
-    const Time issue = machine_.is_host ? 0 : from_seconds(machine_.copy_issue);
-    r.last_issue = std::max(now_, r.last_issue) + issue;
+    const Time begin = begin_of_issued(r);
     const Rank::Class queue = reads == Rank::nobody ? class_of(r.op(i)) : Rank::others;
-    r.queues[queue].copies.push_back({i, r.last_issue, reads});
+    r.queues[queue].copies.push_back({i, begin, reads});
     wake(number, queue);
 }
 
@@ -98,7 +106,7 @@ void Simulation::wake(int number, Rank::Class queue)
         return;
     }
     q.is_woken = true;
-    schedule(std::max(now_, q.copies[q.head].issued), Kind::look, number, 0, queue);
+    schedule(std::max(now_, q.copies[q.head].begin), Kind::look, number, 0, queue);
 }
 
 void Simulation::look_at_queue(int number, Rank::Class queue)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -59,7 +60,7 @@ public:
     static constexpr int nobody = -1;
     struct Copying {
         OpIndex op;
-        Time issued;
+        Time begin;          // at the earliest
         int reads = nobody;  // the rank whose put to all of the node `op` is
     };
     // Copies out of the bounce buffer and into it have streams of their own.
@@ -71,15 +72,16 @@ public:
         bool is_woken = false;  // an event that looks at the queue is under way
     };
     CopyQueue queues[classes];
-    // A block that one kernel pushes. Its puts became runnable at the same time.
-    struct Kernel {
-        Time runnable, issued;
+    // A block for a kernel. Its puts became runnable at the same time.
+    struct Block {
+        Time runnable;
         std::vector<OpIndex> puts;
     };
     struct KernelQueue {
-        std::vector<Kernel> kernels;
-        std::size_t head = 0;
-        bool is_running = false, is_woken = false;
+        std::deque<Block> waiting;
+        std::deque<std::vector<OpIndex>> on_their_way;  // the puts of each kernel
+        Time end = 0;                                   // of the last kernel
+        bool is_woken = false;
     };
     KernelQueue kernels;
     Time last_issue = 0;

@@ -48,9 +48,9 @@ void print_machine(const Options& options)
                     m.core_rate / 1e9, m.memory_rate / 1e9, m.link_latency * us);
     } else {
         std::printf("# GPU ports %.4g GB/s; a copy %.3g us + bytes / rate, issued every %.3g us, "
-                    "%d at a time; staged %s; to all of a node by a kernel up to %zu bytes\n",
+                    "%d at a time; staged %s; by kernels up to %zu bytes; launch %.3g us\n",
                     m.link_rate / 1e9, m.link_latency * us, m.copy_issue * us, m.streams,
-                    m.stage_rate > 0 ? "yes" : "no", m.fan_out);
+                    m.stage_rate > 0 ? "yes" : "no", m.fan_out, m.launch * us);
     }
 }
 

@@ -65,6 +65,7 @@ private:
     void send(int number, OpIndex i);
     void receive(const Event& event);
     Time on_core(int number, double seconds);
+    Time begin_of_issued(Rank& r) const;
     void enqueue_copy(int number, OpIndex i, int reads = Rank::nobody);
     Rank::Class class_of(const hier::Op& op) const;
     void wake(int number, Rank::Class queue);
@@ -74,7 +75,7 @@ private:
     void enqueue_push(int number, OpIndex i);
     void wake_kernels(int number);
     void launch_kernel(int number);
-    Time kernel_end(int number, const Rank::Kernel& kernel);
+    Time kernel_end(int number, Time begin, const std::vector<OpIndex>& puts);
     void end_kernel(int number);
     Time copy_end(int number, const hier::Op& op);
     Time put_end(int number, const hier::Op& op);

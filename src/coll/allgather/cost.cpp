@@ -13,9 +13,8 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 // copies.
 struct Copies {
     double pushes = 0, pushed = 0, own = 0, owned = 0;
-    double staged = 0;  // to and from the bounce buffer: they only have to be issued
-    double kernels = 0,
-           fanned = 0;  // blocks that go to all of a node at one start, and their bytes
+    double staged = 0;            // to and from the bounce buffer: they only have to be issued
+    double fans = 0, fanned = 0;  // blocks that kernels push to all of a node, and their bytes
 };
 
 bool is_fanned(const Rates& r, double peers, double bytes)
@@ -27,7 +26,7 @@ bool is_fanned(const Rates& r, double peers, double bytes)
 void add_pushes(Copies& copies, const Rates& r, double blocks, double peers, double bytes)
 {
     if (is_fanned(r, peers, bytes)) {
-        copies.kernels += blocks;
+        copies.fans += blocks;
         copies.fanned += blocks * peers * bytes;
     } else {
         copies.pushes += blocks * peers;
@@ -40,11 +39,28 @@ double queue_time(const Rates& r, const Copies& n, int members)
 {
     const double streams =
         n.pushes * r.link_latency + n.pushed / r.link + n.own * r.link_latency + n.owned / r.own;
-    const double kernels = n.kernels * r.link_latency + n.fanned / r.link;
-    const double issue =
-        (n.pushes + n.kernels + n.own + (r.stage > 0 ? n.staged : 0)) * r.copy_issue;
+    const double kernels = n.fans > 0 ? std::ceil(n.fans / r.kernel_blocks) : 0;
+    const double pushing =
+        kernels * r.link_latency + std::max(kernels - 1, 0.0) * r.kernel_gap + n.fanned / r.link;
+    const double issue = (n.pushes + kernels + n.own + (r.stage > 0 ? n.staged : 0)) * r.copy_issue;
     const double memory = r.node > 0 ? (n.pushed + n.owned) * members / r.node : 0;
-    return std::max({streams / r.streams, kernels, issue, (n.pushed + n.fanned) / r.link, memory});
+    return std::max({streams / r.streams, pushing, issue, (n.pushed + n.fanned) / r.link, memory});
+}
+
+// From the moment a copy can be issued until the device begins.
+double start_of(const Rates& r) { return r.copy_issue + r.launch; }
+
+// Chunks of c bytes come one behind the other. How long does the last one wait for a kernel? While a
+// kernel takes longer than a chunk takes to come, the next one has more chunks, and takes longer. That
+// ends where a kernel takes as long as its chunks took to come. If a chunk's bytes take as long as the
+// chunk, each kernel takes one start more than the one before, and n of them n^2/2 starts.
+double wait_for_kernel(const Rates& r, double chunks, double peers, double c, double interval)
+{
+    const double start = r.kernel_gap + r.link_latency, bytes = peers * c / r.link;
+    if (chunks < 2 || !is_fanned(r, peers, c) || start + bytes <= interval) return 0;
+    const double grown = std::sqrt(2 * start * chunks * interval);
+    return bytes < interval ? std::min(grown, start / (1 - bytes / interval))
+                            : grown + chunks * (bytes - interval);
 }
 
 // Copies of c bytes to the bounce buffer, or from it. Each direction has a stream of its own.
@@ -75,6 +91,7 @@ Rates AllgatherCost::rates_for(std::size_t bytes, bool is_publish) const
     Rates r = rates_;
     if (is_publish) {
         r.link_latency = r.publish_latency;
+        r.launch = 0;  // is in it
     } else if (bytes <= r.small_bytes) {
         r.link_latency = r.small_latency;
     }
@@ -131,7 +148,7 @@ Choice AllgatherCost::bundled(std::size_t bytes, bool eager) const
     Rates spreading = r;
     if (r.link_alone > 0) spreading.link = r.link_alone;
     const double stage =  // the first one out, the last one in
-        r.stage > 0 ? r.copy_issue + r.link_latency + static_cast<double>(whole) / r.stage : 0;
+        r.stage > 0 ? start_of(r) + r.link_latency + static_cast<double>(whole) / r.stage : 0;
     Choice choice{Route::bundles, whole, std::clamp(busiest.out, 1, max_chosen_depth)};
     choice.eager = eager && nodes_ > 1;
     choice.publish = publish;
@@ -148,9 +165,9 @@ Choice AllgatherCost::bundled(std::size_t bytes, bool eager) const
         const double message = node.shards * size / std::max(node.entering, 1);
         Copies entering{.staged = behind_first};
         add_pushes(entering, r, node.entering, peers, message);
-        const double gather = r.copy_issue + queue_time(r, own, node.members);
-        const double fan = std::max(queue_time(spreading, entering, node.members),
-                                    staging_time(r, behind_first, message));
+        const double gather = start_of(r) + queue_time(r, own, node.members);
+        const double fan = r.launch + std::max(queue_time(spreading, entering, node.members),
+                                               staging_time(r, behind_first, message));
         const bool is_beneath = r.engines && node.entering > 0;
         const double hidden =
             is_beneath ? std::min(rail, fan) * (node.entering - 1) / node.entering : 0;
@@ -221,7 +238,7 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
     const auto k = static_cast<double>(chunks);
     const double size = static_cast<double>(bytes);
     const double c = std::min(static_cast<double>(chunk), size);
-    const double out = r.stage > 0 ? r.copy_issue + r.link_latency + c / r.stage : 0;
+    const double out = r.stage > 0 ? start_of(r) + r.link_latency + c / r.stage : 0;
     const double wire = c / r.nic;
     const double latency = r.nic_latency;
     const double staging = staging_time(r, std::max(1, busiest.in) * k - 1, c);
@@ -243,11 +260,13 @@ Choice AllgatherCost::predict(std::size_t bytes, Route route, std::size_t chunk,
     for (const RouteLoad::Node& node : busiest.nodes) {
         choice.links = std::max(choice.links, links_time(r, node, size, c));
         if (node.entering == 0) continue;
-        const double fan = std::max(out, r.copy_issue) + pushing_time(r, at_once, node.members, c);
+        const double each = rail / (node.entering * k);
+        const double fan = out + start_of(r) + pushing_time(r, at_once, node.members, c) +
+                           wait_for_kernel(r, node.entering * k, node.members - 1, c, each);
         choice.network = std::max(choice.network, last_arrival + fan);
         if (!pushes_own_first()) continue;
         const double fans = pushing_time(r, node.entering * k, node.members, c);
-        choice.network = std::max(choice.network, first_arrival + r.copy_issue + fans);
+        choice.network = std::max(choice.network, first_arrival + start_of(r) + fans);
     }
     choice.seconds = r.overhead + std::max(choice.network, choice.links);
     return choice;
@@ -272,7 +291,7 @@ double AllgatherCost::links_time(const Rates& r, const RouteLoad::Node& node, do
 {
     const double k = std::ceil(size / c), cuts = is_own_whole() ? 1 : k;
     const double peers = node.members - 1, entering = node.entering * k;
-    const double start = r.copy_issue + r.link_latency;
+    const double start = start_of(r) + r.link_latency;
     Copies copies{.own = cuts, .owned = size};
     add_pushes(copies, r, cuts, peers, size / cuts);
     if (pushes_own_first())

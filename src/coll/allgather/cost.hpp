@@ -8,17 +8,18 @@
 //     B  rate of a NIC                          b  rate of all NICs that a rank's chunks go over
 //     p  time of a rank's core for a put        l  start of a copy
 //     q  time of a core for a message           i  issue of a copy
-//     M  shards through a NIC                   t  gap of a NIC, for each put
+//     M  shards through a NIC                   j  issue and launch of a copy
+//     t  gap of a NIC, for each put
 //
 // On even nodes e = o = N-1.
 //
 //   Q(copies) = max(sum of (l + c/rate) / streams, copies * i, bytes of a port / its rate)
-//   fan(c)    = Q(n (G-1) pushes) (+ l + c/stage out of the bounce buffer)
+//   fan(c)    = j + Q(n (G-1) pushes) (+ j + l + c/stage out of the bounce buffer)
 //   rail      = max(NIC's bytes / b, o k (c/B + 2L) / D, (o + e) k p, M k t, staging)
 //   staging   = (e k - 1) max(i, l + c/stage), with one shard at least
 //   ring      : rail at least (N-1) (c/B + L)
 //   rail end  = L + rail + L + max(fan(c), L)
-//   node end  = i + l + Q((k + e k) (G-1) pushes, own copy)
+//   node end  = j + l + Q((k + e k) (G-1) pushes, own copy)
 //   time      = max(rail end, node end)
 //
 // fan: n chunks land at once, one on each lane. ring: a chunk is handed on when all of it is there.
@@ -36,23 +37,26 @@
 // rank that spreads a bundle has little to take in meanwhile, so a core pushes at
 // Rates::link_alone.
 //
-//   gather    = i + Q(G-1 pushes of S)
-//   time      = max(gather, L; eager: gather) + rail of 2 f m messages + L + Q(f m (G-1) pushes of W/m)
+//   gather    = j + Q(G-1 pushes of S)
+//   spread    = launch + Q(f m (G-1) pushes of W/m)
+//   time      = max(gather, L; eager: gather) + rail of 2 f m messages + L + spread
 //
-// Copy engines spread one bundle while the next is on its way, which saves min(rail, Q) (f-1)/f.
+// Copy engines spread one bundle while the next is on its way, which saves min(rail, spread) (f-1)/f.
 // With staging, the first bundle is copied out before it leaves, and the last one is copied in
 // behind the rail. The others take their time beside the pushes.
 //
 // Where nodes are alike, own pushes come first and fan-outs after them:
 //
-//   node end  = i + l + Q((G-1) own pushes, own copy) + Q(e k (G-1) pushes)
-//   rail end  : at least 2L + c/B + i + Q(e k (G-1) pushes)                   from the first chunk on
+//   node end  = j + l + Q((G-1) own pushes, own copy) + Q(e k (G-1) pushes)
+//   rail end  : at least 2L + c/B + j + Q(e k (G-1) pushes)                   from the first chunk on
 //   Q(n equal pushes) : at least ceil(n / streams) (l + c/rate)
 //
-// Where a kernel pushes a block of up to Rates::fan_out bytes to all of a node, the G-1 pushes are one
-// copy of (G-1) c bytes, and such copies follow one another. Engines have the other copies:
+// Kernels push blocks of up to Rates::fan_out bytes to all of a node, up to 16 of them each, with a gap g
+// between two kernels. Engines have the other copies:
 //
-//   Q(copies) = max(Q(those of engines), sum of (l + (G-1) c / rate), bytes of a port / its rate)
+//   Q(copies) = max(Q(those of engines), Q(n blocks by kernels), bytes of a port / its rate)
+//   Q(n blocks by kernels) = ceil(n/16) (l + g) - g + n (G-1) c / rate
+//   rail end  : the last chunk waits for a kernel that has earlier ones (wait_for_kernel in cost.cpp)
 //
 // Direct puts to uneven nodes: the NIC's bytes are those of the busiest NIC at each distance, added
 // up.

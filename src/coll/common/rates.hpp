@@ -26,9 +26,14 @@ struct Rates {
     // is.
     double publish_latency = 0;
     std::size_t publish_space = 0, publish_block = 0;
-    // Blocks of up to so many bytes go to all other ranks of a node at one start, if there are at
-    // least two of them. Such pushes follow one another. 0: none does.
+    // Kernels push blocks of up to so many bytes to all other ranks of a node, if there are at least
+    // two of them. A kernel takes all blocks that wait, up to `kernel_blocks`, and kernels follow one
+    // another with a gap. 0: there are none.
     std::size_t fan_out = 0;
+    int kernel_blocks = 1;
+    double kernel_gap = 0;
+    // Of a copy or a kernel. Those that wait on the device hide it.
+    double launch = 0;
     double copy_issue = 0;
     int streams = 1;
     double node = 0;            // all pushes of a node together; 0: only `link` limits them

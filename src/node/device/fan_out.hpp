@@ -8,9 +8,9 @@
 // - for all blocks, if ranks share GPUs under MPS. A copy inside a device takes compute units anyway.
 // - for small chunks, on several nodes. There one chunk follows the other, and engines hide the start
 //   of a copy behind the bytes of another one. n copies of c bytes take max(n (l + c/b) / 2, n c/b),
-//   and a kernel l + n c/b. On H200 a start l of a copy takes 2 us, and b is 393 GB/s. On H100 the start
-//   of a kernel takes 5 to 6 us, which all chunks share that wait. Larger chunks leave all compute units
-//   to others.
+//   and a kernel k + n c/b, where all chunks that wait share k. On H200 l is 2 us, and b is 393 GB/s.
+//   On H100 k is 6.1 us. So the largest chunk grows with the peers. Where the best times with kernels and
+//   without are level in bench/simulate, 2 to 16 nodes: 128 KiB with 4 GPUs, 256 KiB with 8.
 //
 // Medians in us, out of place. 4 H100 behind NVSwitch, by MiB of all ranks together:
 //
@@ -37,7 +37,7 @@
 namespace hier {
 
 enum class FanOutUse : std::uint8_t { never, chunks, middle_blocks, all_blocks };
-inline constexpr std::size_t max_chunk_by_kernel = 512 << 10;
+constexpr std::size_t max_chunk_by_kernel(std::size_t peers) { return (32 << 10) * (1 + peers); }
 
 // Do both copy the same block?
 inline bool is_same_block(const gpu::Copy& a, const gpu::Copy& b)

@@ -30,6 +30,8 @@ Case device(const std::string& name, double nic_rate, int streams)
     Case c{name, {}};
     c.machine.nic_rate = nic_rate;
     c.machine.streams = streams;
+    c.machine.launch = 7e-6;
+    c.machine.kernel_gap = 4.1e-6;
     return c;
 }
 
@@ -60,10 +62,10 @@ std::vector<Case> cases()
     all.push_back(device("staged", 25e9, 2));
     all.back().machine.stage_rate = 50e9;
     all.push_back(device("kernels", 50e9, 2));
-    all.back().machine.fan_out = 512 * kilo;
+    all.back().machine.fan_out = 256 * kilo;
     all.push_back(device("kernels, staged", 25e9, 2));
     all.back().machine.stage_rate = 50e9;
-    all.back().machine.fan_out = 512 * kilo;
+    all.back().machine.fan_out = 256 * kilo;
     return all;
 }
 
@@ -172,7 +174,9 @@ std::string judge_whole(const Case& c, const std::vector<int>& layout, std::size
     const auto seconds = [&](bool own_whole) {
         return run_hier(topology, options, mega, {Route::direct, chunk, 2, own_whole}).seconds;
     };
-    if (seconds(true) <= seconds(false) * 1.001) return "";
+    // A whole shard may be too large for a kernel, and its parts not.
+    const double limit = c.machine.fan_out > 0 ? 1.03 : 1.001;
+    if (seconds(true) <= seconds(false) * limit) return "";
     return c.name + ", nodes of " + std::to_string(layout[0]) + ", chunks of " +
            std::to_string(chunk) + ": " + std::to_string(seconds(true) * 1e6) + " us, cut " +
            std::to_string(seconds(false) * 1e6);
@@ -198,22 +202,24 @@ void test_whole_own_shards(void**) { expect_no_reason(whole_own_shards_are_never
 
 const char* kernels_are_predicted()
 {
+    std::string wrong;
     for (const int nodes : {2, 4, 16}) {
         Options options;
         options.layout = std::vector<int>(static_cast<std::size_t>(nodes), 8);
-        options.machine.fan_out = 512 * kilo;
+        options.machine = device("kernels", 50e9, 2).machine;
+        options.machine.fan_out = 256 * kilo;
         const auto topology = make_topology(options.layout);
         const AllgatherCost cost(topology, rates_of(options.machine));
-        for (const std::size_t bytes : {64 * kilo, 256 * kilo, 512 * kilo}) {
+        for (const std::size_t bytes : {64 * kilo, 128 * kilo, 256 * kilo}) {
             const Choice choice = cost.predict(bytes, Route::direct, bytes, 4);
             const double seconds = run_hier(topology, options, bytes, choice).seconds;
-            if (std::abs(choice.seconds / seconds - 1) > 0.15)
-                return keep(std::to_string(nodes) + " nodes, " + std::to_string(bytes) +
-                            " bytes: predicted " + std::to_string(choice.seconds * 1e6) +
-                            " us, simulated " + std::to_string(seconds * 1e6));
+            if (std::abs(choice.seconds / seconds - 1) > 0.1)
+                wrong += std::to_string(nodes) + " nodes, " + std::to_string(bytes) +
+                         " bytes: predicted " + std::to_string(choice.seconds * 1e6) +
+                         " us, simulated " + std::to_string(seconds * 1e6) + "; ";
         }
     }
-    return nullptr;
+    return keep(wrong);
 }
 
 void test_kernels(void**) { expect_no_reason(kernels_are_predicted()); }

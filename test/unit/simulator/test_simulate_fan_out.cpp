@@ -67,16 +67,27 @@ const char* a_block_has_one_start()
     return keep(wrong);
 }
 
-// Another block has a kernel of its own, behind the first one.
-const char* blocks_follow_one_another()
+// Rank 0 pushes so many blocks to all others.
+std::vector<Put> puts_of(std::size_t blocks)
 {
     std::vector<Put> puts;
-    for (const std::size_t at : {std::size_t{0}, block})
-        for (const int to : {1, 2, 3}) puts.push_back({0, to, {at, block}});
-    const Machine m = kernels_for(block);
-    const double one = m.link_latency + through(m, 3);
-    return keep(differs("two", seconds_of(m, puts),
-                        std::max(m.copy_issue, one) + one + std::min(m.copy_issue, one)));
+    for (std::size_t i = 0; i < blocks; i++)
+        for (const int to : {1, 2, 3}) puts.push_back({0, to, {i * block, block}});
+    return puts;
+}
+
+// Blocks that wait share a kernel. What does not fit has a kernel behind the first one.
+const char* blocks_share_a_kernel()
+{
+    Machine m = kernels_for(block);
+    m.launch = 3e-6;
+    m.kernel_gap = 4e-6;
+    const double start = m.copy_issue + m.launch;
+    std::string wrong = differs("16 blocks", seconds_of(m, puts_of(16)),
+                                start + m.link_latency + through(m, 3 * 16));
+    wrong += differs("17 blocks", seconds_of(m, puts_of(17)),
+                     start + 2 * m.link_latency + m.kernel_gap + through(m, 3 * 17));
+    return keep(wrong);
 }
 
 // A single put is a copy, which runs beside the kernel of another block.
@@ -111,7 +122,7 @@ const char* ports_are_full()
 void test_kernels(void**)
 {
     expect_no_reason(a_block_has_one_start());
-    expect_no_reason(blocks_follow_one_another());
+    expect_no_reason(blocks_share_a_kernel());
     expect_no_reason(a_single_put_is_a_copy());
     expect_no_reason(receivers_share_their_ports());
     expect_no_reason(ports_are_full());
@@ -147,7 +158,32 @@ const char* one_node_stands_for_all()
     return keep(wrong);
 }
 
-void test_arrived(void**) { expect_no_reason(arrived_chunks()); }
+// The own blocks share the first kernel. It has ended when the first chunk comes, which has the second
+// one. The next chunk has the third one. All others have come when the second one has ended.
+const char* two_kernels_are_on_their_way()
+{
+    Options options = even(2, 3);
+    options.is_in_place = true;
+    options.machine.fan_out = block;
+    options.machine.nic_rate = block / 1e-6;
+    options.machine.kernel_gap = 50e-6;
+    const Machine& m = options.machine;
+    std::string wrong;
+    for (const std::size_t chunks : {4, 6, 8}) {
+        const double pushed = 2 * 2 * static_cast<double>(chunks);
+        wrong += differs(std::to_string(chunks),
+                         hier::test::seconds_of(options, chunks * block, Route::direct, block),
+                         m.link_latency + m.copy_issue + 4 * m.link_latency + 3 * m.kernel_gap +
+                             through(m, pushed));
+    }
+    return keep(wrong);
+}
+
+void test_arrived(void**)
+{
+    expect_no_reason(arrived_chunks());
+    expect_no_reason(two_kernels_are_on_their_way());
+}
 void test_symmetry(void**) { expect_no_reason(one_node_stands_for_all()); }
 
 std::size_t fan_out_of(const std::vector<std::string>& arguments)
@@ -158,7 +194,9 @@ std::size_t fan_out_of(const std::vector<std::string>& arguments)
 
 void test_option(void**)
 {
-    assert_int_equal(fan_out_of({}), 512 << 10);
+    assert_int_equal(fan_out_of({}), 256 << 10);
+    assert_int_equal(fan_out_of({"--gpus", "4"}), 128 << 10);
+    assert_int_equal(fan_out_of({"--layout", "2,4"}), 128 << 10);
     assert_int_equal(fan_out_of({"--nodes", "1"}), 0);
     assert_int_equal(fan_out_of({"--host"}), 0);
     assert_int_equal(fan_out_of({"--fan-out", "0"}), 0);
