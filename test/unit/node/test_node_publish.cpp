@@ -244,26 +244,35 @@ void test_a_slow_reader(void**)
     }))));
 }
 
-// Interrupts this process again and again, for longer than a call takes.
+// Interrupts this process again and again, for longer than a call takes. The next interruption comes
+// some time behind the end of the last one, however long a sleep takes on this machine.
 class Interruptions {
 public:
     Interruptions()
     {
         struct sigaction action {};
-        action.sa_handler = [](int) { usleep(200); };
+        action.sa_handler = [](int) {
+            usleep(200);
+            interrupt_after(pause);
+        };
         action.sa_flags = SA_RESTART;
         sigaction(SIGALRM, &action, nullptr);
-        set_interval(300);
+        interrupt_after(pause);
     }
     Interruptions(const Interruptions&) = delete;
     Interruptions& operator=(const Interruptions&) = delete;
-    ~Interruptions() { set_interval(0); }
+    ~Interruptions()
+    {
+        signal(SIGALRM, SIG_IGN);
+        interrupt_after(0);
+    }
 
 private:
-    static void set_interval(suseconds_t microseconds)
+    static constexpr suseconds_t pause = 100;
+    static void interrupt_after(suseconds_t microseconds)
     {
-        const itimerval interval{{0, microseconds}, {0, microseconds}};
-        setitimer(ITIMER_REAL, &interval, nullptr);
+        const itimerval once{{0, 0}, {0, microseconds}};
+        setitimer(ITIMER_REAL, &once, nullptr);
     }
 };
 
@@ -287,7 +296,7 @@ void test_entered_while_the_peer_goes_on(void**)
         const int peer = 1 - self.rank();
         std::unique_ptr<Interruptions> interruptions;
         if (self.rank() == 0) interruptions = std::make_unique<Interruptions>();
-        for (std::uint64_t call = 1; call < 6000; call++) {
+        for (std::uint64_t call = 1; call < 30000; call++) {
             const bool publish = call % 2 != 0;
             if (failed(me.begin(call, 1, call % 7 + 1, publish))) return "it does not begin";
             if (publish && self.rank() == 1) sched_yield();  // so that rank 0 looks too early
