@@ -5,9 +5,9 @@
 //     all blocks that wait, up to FanOut::max_blocks   --> one launch; two kernels are on their way at most
 //     all puts of a kernel end at start + bytes / rate + latency, or later where a receiver's port is taken
 //
-// Kernels of a rank follow one another, `kernel_gap` apart. A kernel stores to all receivers at a time, each at a part of
-// its port's rate. So the port of a receiver has room for the kernels of its other peers meanwhile. It
-// is taken for these bytes.
+// Kernels of a rank follow one another, `kernel_gap` apart. A kernel takes ports when it begins. It stores
+// to all receivers at a time, each at a part of its port's rate. So the port of a receiver has room for
+// the kernels of its other peers meanwhile. It is taken for these bytes.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -81,21 +81,26 @@ void Simulation::launch_kernel(int number)
         q.waiting.pop_front();
     }
     if (!puts.empty()) {
-        const Time free = q.end + (q.end > 0 ? from_seconds(machine_.kernel_gap) : 0);
-        q.end = kernel_end(number, std::max(begin_of_issued(r), free), puts);
-        q.on_their_way.push_back(std::move(puts));
-        schedule(q.end, Kind::stored, number);
+        q.on_their_way.push_back({begin_of_issued(r), std::move(puts)});
+        if (q.on_their_way.size() == 1) schedule_kernel(number);
     }
     wake_kernels(number);
 }
 
-Time Simulation::kernel_end(int number, Time begin, const std::vector<OpIndex>& puts)
+// The first kernel that is on its way.
+void Simulation::schedule_kernel(int number)
+{
+    const Rank::KernelQueue& q = rank(number).kernels;
+    schedule(std::max(q.on_their_way.front().begin, q.free), Kind::begins, number);
+}
+
+void Simulation::begin_kernel(int number)
 {
     Rank& r = rank(number);
-    begin = std::max(begin, r.egress);
+    const Time begin = std::max(now_, r.egress);
     std::map<int, std::size_t> bytes;  // by receiver
     std::size_t sum = 0;
-    for (const OpIndex i : puts) {
+    for (const OpIndex i : r.kernels.on_their_way.front().puts) {
         bytes[r.op(i).peer] += r.op(i).slice.length;
         sum += r.op(i).slice.length;
     }
@@ -105,14 +110,16 @@ Time Simulation::kernel_end(int number, Time begin, const std::vector<OpIndex>& 
         port = std::max(begin, port) + duration(its, machine_.link_rate);
         end = std::max(end, port);
     }
-    return end + from_seconds(machine_.link_latency);
+    schedule(end + from_seconds(machine_.link_latency), Kind::stored, number);
 }
 
 void Simulation::end_kernel(int number)
 {
     Rank::KernelQueue& q = rank(number).kernels;
-    const std::vector<OpIndex> puts = std::move(q.on_their_way.front());
+    const std::vector<OpIndex> puts = std::move(q.on_their_way.front().puts);
     q.on_their_way.pop_front();
+    q.free = now_ + from_seconds(machine_.kernel_gap);
+    if (!q.on_their_way.empty()) schedule_kernel(number);
     for (const OpIndex i : puts) {
         finish(number, i);
         pushed(number, i);

@@ -77,10 +77,14 @@ public:
         Time runnable;
         std::vector<OpIndex> puts;
     };
+    struct Kernel {
+        Time begin;  // at the earliest
+        std::vector<OpIndex> puts;
+    };
     struct KernelQueue {
         std::deque<Block> waiting;
-        std::deque<std::vector<OpIndex>> on_their_way;  // the puts of each kernel
-        Time end = 0;                                   // of the last kernel
+        std::deque<Kernel> on_their_way;  // the first one runs, or is about to
+        Time free = 0;                    // the next one may begin from then on
         bool is_woken = false;
     };
     KernelQueue kernels;

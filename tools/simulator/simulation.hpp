@@ -31,6 +31,7 @@ private:
         stored,     // by rank's kernel, and it has arrived
         look,       // at one of rank's queues of copies
         launch,     // of rank's next kernel
+        begins,     // rank's kernel
     };
     struct Event {
         Time at;
@@ -75,7 +76,8 @@ private:
     void enqueue_push(int number, OpIndex i);
     void wake_kernels(int number);
     void launch_kernel(int number);
-    Time kernel_end(int number, Time begin, const std::vector<OpIndex>& puts);
+    void schedule_kernel(int number);
+    void begin_kernel(int number);
     void end_kernel(int number);
     Time copy_end(int number, const hier::Op& op);
     Time put_end(int number, const hier::Op& op);

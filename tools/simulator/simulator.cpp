@@ -70,6 +70,9 @@ void Simulation::handle(const Event& event)
     case Kind::launch:
         launch_kernel(event.rank);
         break;
+    case Kind::begins:
+        begin_kernel(event.rank);
+        break;
     case Kind::stored:
         end_kernel(event.rank);
         break;
