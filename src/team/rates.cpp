@@ -48,8 +48,8 @@ constexpr double shared_detour = 11e-6, shared_detour_rank = 7e-6;
 constexpr double kernel_call = 9e-6, kernel_rank = 0.4e-6;
 constexpr double shared_kernel_call = 6e-6, shared_kernel_rank = 1.6e-6;
 
-// A small call by copy engines takes 10 us on H200, 8 of them whatever is copied (bench/results/calibration.csv).
-// The ranks take 1 of these to enter and leave.
+// Calls by copy engines on H200 take 8 us that no rate explains: 12.3 and 14.4 us in all for small blocks on 2 and
+// 4 of them (bench/results/calibration.csv). 1 is taken for the ranks to enter and leave; that part is a guess.
 constexpr double device_launch = 7e-6;
 // Kernels that push, one behind the other, take 6.1 us and their bytes on H100 (doc/gpu-memory.md). A single one
 // takes as long as a copy.

@@ -17,6 +17,7 @@ bool is_small_enough(std::size_t bytes, std::size_t places, FanOutUse use)
     case FanOutUse::never:
         return false;
     case FanOutUse::chunks:
+        // Places are peers. An own block may have one more, and be a little larger.
         return bytes <= max_chunk_by_kernel(places) && bytes <= max_middle / places;
     case FanOutUse::middle_blocks:
         return bytes <= max_middle / places;

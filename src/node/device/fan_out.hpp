@@ -9,8 +9,8 @@
 // - for small chunks, on several nodes. There one chunk follows the other, and engines hide the start
 //   of a copy behind the bytes of another one. n copies of c bytes take max(n (l + c/b) / 2, n c/b),
 //   and a kernel k + n c/b, where all chunks that wait share k. On H200 l is 2 us, and b is 393 GB/s.
-//   On H100 k is 6.1 us. So the largest chunk grows with the peers. Where the best times with kernels and
-//   without are level in bench/simulate, 2 to 16 nodes: 128 KiB with 4 GPUs, 256 KiB with 8.
+//   On H100 k is 6.1 us. So the largest chunk grows with the peers. In bench/simulate, on 2 to 16 nodes,
+//   larger chunks by kernels lose more than they gain: above 128 KiB with 4 GPUs, above 256 KiB with 8.
 //
 // Medians in us, out of place. 4 H100 behind NVSwitch, by MiB of all ranks together:
 //
