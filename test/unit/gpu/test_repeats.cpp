@@ -36,7 +36,7 @@ template <class Arguments> void run(const Arguments& a)
 bool is_fan_out(hipFunction_t function) { return function != nullptr; }
 const auto fan_out = reinterpret_cast<hipFunction_t>(&device);
 
-std::set<PreparedKernel*> alive;  // those of a lost context are never destroyed
+std::set<PreparedKernel*> alive;
 
 class FakeKernel final : public PreparedKernel {
 public:
@@ -266,6 +266,9 @@ void test_lost_context(void**)
     expect_no_reason(keep(program.used(6)));
     program.close();
     assert_int_equal(device.destroyed, 1);
+    // That of the lost context is never destroyed.
+    assert_int_equal(alive.size(), 1);
+    delete *alive.begin();
 }
 
 // Every field but the values tells calls apart.
