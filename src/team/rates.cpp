@@ -295,7 +295,9 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     }
     team.text += format("%s at %.4g GB/s (%s)", has_devices ? "copy engines" : "cores",
                         rates.link / giga, to_string(slowest.link_is));
-    if (rates.fan_out > 0)
+    if (rates.fan_out == RateRecord::any_size)
+        team.text += ", all chunks by kernels";
+    else if (rates.fan_out > 0)
         team.text += format(", chunks of up to %zu KiB by kernels", rates.fan_out >> 10);
     return team;
 }

@@ -60,7 +60,15 @@ bool gain_by_kernels(std::span<const int> members, const Records& records, bool 
 }
 
 // On several nodes blocks come from the network too. So published ones would each take copies of
-// their own, and no kernels wait for those of other ranks. Kernels that push wait for nobody.
+// their own, and no kernels wait for those of other ranks. Kernels that push wait for nobody. Ranks
+// that share an H100 under MPS, on two virtual nodes over TCP, us, copy engines / kernels:
+//
+//                         16 B      64 KiB     256 KiB        4 MiB a rank
+//     2 nodes of 3    106 /  76   313 / 207   669 / 668   2626 / 2650
+//     2 nodes of 4    179 /  61   356 / 220   475 / 761   3105 / 2828
+//     2 nodes of 8    342 /  77   715 / 278  1843 / 879   7346 / 5254
+//
+// (475: in chunks of 128 KiB; the others of this column in 32 or 64 KiB.)
 void allow_kernels(NodeRanks& ranks, std::span<const int> members, const Records& records,
                    bool is_single)
 {
@@ -69,12 +77,18 @@ void allow_kernels(NodeRanks& ranks, std::span<const int> members, const Records
     ranks.share_gpus = is_single && shared;
     ranks.have_kernels = is_single && gain;
     const bool has_peers = members.size() > 2;  // to one peer copy engines are as quick
-    if (gain && is_single && shared)
-        ranks.fan_out = FanOutUse::all_blocks;
-    else if (gain && is_single && has_peers)
-        ranks.fan_out = FanOutUse::middle_blocks;
-    else if (gain && !shared && has_peers)
-        ranks.fan_out = FanOutUse::chunks;
+    if (!gain || !(has_peers || (is_single && shared))) return;
+    ranks.fan_out = shared      ? FanOutUse::all_blocks
+                    : is_single ? FanOutUse::middle_blocks
+                                : FanOutUse::chunks;
+}
+
+// For the cost model, which looks at chunks alone.
+std::uint64_t largest_fan_out(const NodeRanks& node, bool is_single)
+{
+    if (node.processes.size() == 1) return RateRecord::alone;
+    if (node.fan_out == FanOutUse::chunks) return max_chunk_by_kernel(node.processes.size() - 1);
+    return node.fan_out == FanOutUse::all_blocks && !is_single ? RateRecord::any_size : 0;
 }
 
 NodeRanks node_ranks(const Topology& topology, const Records& records, int rank)
@@ -153,10 +167,7 @@ TeamRates measure(TeamSetup& setup, const Group& team, const PeerRecord& self,
         own_rates(setup.config, self.devices > 0, network_of(setup), is_own ? file : nullptr);
     own.publish = setup.node->publish_space();
     own.small_block = setup.node->max_small_block();
-    own.fan_out = node.processes.size() == 1 ? RateRecord::alone
-                  : node.fan_out == FanOutUse::chunks
-                      ? max_chunk_by_kernel(node.processes.size() - 1)
-                      : 0;
+    own.fan_out = largest_fan_out(node, setup.topology.nodes() == 1);
     own.tuning = is_own ? file->digest : 0;
     own.is_foreign = file != nullptr && !is_own ? 1 : 0;
     const auto records = team.collect(own);

@@ -172,7 +172,7 @@ void test_publishing_by_kernels(void**)
 // Kernels push chunks if they do so on all nodes. A rank that is alone on its node pushes nothing.
 void test_pushing_by_kernels(void**)
 {
-    constexpr std::uint64_t most = 512 << 10, alone = RateRecord::alone;
+    constexpr std::uint64_t most = 512 << 10, alone = RateRecord::alone, any = RateRecord::any_size;
     std::vector<RateRecord> records(4, record("a", giga, true));
     const auto fan_out = [&](std::vector<std::uint64_t> of_ranks) {
         for (std::size_t r = 0; r < of_ranks.size(); r++) records[r].fan_out = of_ranks[r];
@@ -184,6 +184,8 @@ void test_pushing_by_kernels(void**)
     assert_int_equal(fan_out({alone, alone, alone, alone}), 0);
     records[0].uses_device = 0;
     assert_int_equal(fan_out({most, most, most, most}), 0);
+    assert_int_equal(fan_out({any, any, most, most}), most);
+    assert_int_equal(fan_out({any, any, alone, any}), any);
 }
 
 void test_devices_of_the_poorest_node(void**)
