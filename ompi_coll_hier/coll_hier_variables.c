@@ -98,7 +98,8 @@ mca_coll_hier_choice_row_t mca_coll_hier_choice_rows[] = {
      {{HIER_INTRA_AUTO, "auto"}, {HIER_INTRA_CMA, "cma"}, {HIER_INTRA_SHM, "shm"}},
      "Host memory inside a node: cma (process_vm_writev, one copy), shm (shared memory, two "
      "copies), auto (cma where a trial shows that it works, and shm for small blocks, of up to 16 "
-     "KiB, 4 KiB of two ranks, or 512 KiB where ranks share cores). Equal on all ranks"},
+     "KiB, or 128 KiB of four and more ranks of a single node; where ranks share cores, shm for "
+     "all). Equal on all ranks"},
     {"gpu",
      &self->config.gpu,
      "auto",

@@ -32,7 +32,8 @@ std::size_t round_down_to_lines(std::size_t bytes) { return bytes / cache_line *
 std::size_t wanted_half(const NodeNeeds& needs)
 {
     constexpr std::size_t largest = 512 << 10, least = 64 << 10, all = 4 << 20;
-    if (!needs.share_gpus && !needs.have_kernels) return roomy_half;
+    if (!needs.share_gpus && !needs.have_kernels)
+        return std::max(roomy_half, needs.max_published() + page);
     if (!needs.gpu_turns && !needs.have_kernels) return roomy_half + page;
     const std::size_t share = all / 2 / static_cast<std::size_t>(needs.ranks);
     return std::clamp(round_up(share, page), least, largest) + page;
@@ -75,6 +76,18 @@ void fit_area(NodeLayout& layout, std::size_t bytes, bool publishes)
 }
 
 }  // namespace
+
+std::size_t NodeNeeds::max_published() const
+{
+    const bool is_single = ranks == blocks;
+    if (ranks == 2 && has_cma && !share_cores && is_single) return 4 << 10;
+    const int least = share_cores ? 3 : 4;
+    if (ranks < least || ranks > max_roomy || have_devices || !has_areas || !is_single)
+        return 16 << 10;
+    constexpr std::size_t of_all = 4 << 20;  // every communicator has two halves for them
+    const std::size_t largest = share_cores ? 512 << 10 : 128 << 10;
+    return std::min(largest, of_all / static_cast<std::size_t>(ranks));
+}
 
 NodeLayout::NodeLayout(const NodeNeeds& needs) : ranks(needs.ranks)
 {

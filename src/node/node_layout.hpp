@@ -60,7 +60,7 @@ struct RingTable {
 // Equal on all ranks of a node.
 struct NodeNeeds {
     int ranks = 1;
-    int blocks = 0;             // of a result: ranks of the team
+    int blocks = 0;             // of a result: ranks of the team. As many as `ranks`: a single node
     bool have_devices = false;  // any rank uses a GPU runtime
     bool share_gpus = false;    // several ranks use the same GPU
     bool gpu_turns = false;     // such ranks get it in turns
@@ -78,6 +78,21 @@ struct NodeNeeds {
     {
         return has_areas && (!have_devices || share_gpus || have_kernels || by_cpu);
     }
+    // The largest block of host memory that is published. Ranks that have a core each: medians of a
+    // call in us on a Xeon, the better of two rounds, published / by CMA; the columns are bytes a rank.
+    //
+    //                32 KiB     64 KiB     128 KiB     256 KiB       512 KiB
+    //     3 ranks   12 / 11    18 / 16     34 /  31    76 /  51    202 /  118
+    //     4 ranks   14 / 19    25 / 28     47 /  50   112 /  95    278 /  225
+    //     8 ranks   25 / 38    48 / 73    120 / 146   285 / 287    586 /  514
+    //    16 ranks   62 / 84   160 / 180   341 / 361   673 / 710   1662 / 1318
+    //
+    // By CMA the largest of different blocks holds all up, because its owner copies it to every peer.
+    // So 1 MiB of 8 ranks in blocks of 1 : 2 : ... : 8 took 128 and 241 us.
+    //
+    // Ranks that share cores, published / through cells, the median of three rounds: 512 KiB took 142
+    // and 173 us on 3 ranks, 173 and 234 on 4, 708 and 889 on 8.
+    std::size_t max_published() const;
 };
 
 struct NodeLayout {

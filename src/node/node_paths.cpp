@@ -10,12 +10,13 @@
 namespace hier {
 namespace {
 
-std::string name_of(const NodePaths& paths, std::size_t max_through_cells)
+std::string name_of(const NodePaths& paths)
 {
+    const std::size_t through_cells = paths.choice.max_bytes_through_cells();
     if (!paths.cells) return CmaPath::name;
-    if (!paths.cma || max_through_cells == PathChoice::max_on_shared_cores) return ShmCells::name;
-    return format("copies between processes (CMA; up to %zu KiB: %s)", max_through_cells >> 10,
-                  ShmCells::name);
+    if (!paths.cma || through_cells == PathChoice::max_on_shared_cores) return ShmCells::name;
+    return format("copies between processes (CMA; up to %zu KiB: %s)",
+                  std::max(through_cells, paths.max_published) >> 10, ShmCells::name);
 }
 
 void add_host_paths(NodePaths& paths, const NodeContext& context, const NodeRanks& ranks,
@@ -36,7 +37,8 @@ void add_host_paths(NodePaths& paths, const NodeContext& context, const NodeRank
     }
     paths.choice = PathChoice(needs.ranks, needs.has_cma, needs.has_areas, needs.have_devices,
                               max_through_cells);
-    paths.name = name_of(paths, max_through_cells);
+    paths.max_published = needs.max_published();
+    paths.name = name_of(paths);
 }
 
 // Device memory that needs descriptors goes by device cells where no rank may pull.

@@ -48,6 +48,7 @@ struct NodePaths {
     std::unique_ptr<CopyEngines> engines;
 
     PathChoice choice;
+    std::size_t max_published = PathChoice::max_through_cells;  // of host memory
     std::string name;
 };
 

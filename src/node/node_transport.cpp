@@ -152,11 +152,18 @@ Status NodeTransport::take_offer(int peer)
     return Status::ok;
 }
 
+Transfer NodeTransport::read_from(Transfer transfer) const
+{
+    Slice& slice = transfer.slice;
+    if (transfer.from == Place::receive) slice.source = context_.binding.in_receive(slice.source);
+    return transfer;
+}
+
 Transfer NodeTransport::placed(Transfer transfer, bool is_put) const
 {
     const Binding& binding = context_.binding;
+    transfer = read_from(transfer);
     Slice& slice = transfer.slice;
-    if (transfer.from == Place::receive) slice.source = binding.in_receive(slice.source);
     if (!is_put && transfer.to == Place::receive) slice.target = binding.in_receive(slice.target);
     if (is_put && is_displaced(transfer.peer))
         slice.target =
@@ -167,7 +174,8 @@ Transfer NodeTransport::placed(Transfer transfer, bool is_put) const
 Status NodeTransport::put(const Transfer& home)
 {
     if (is_published())
-        return paths_.device_publish ? paths_.device_publish->put(home) : paths_.publish->put(home);
+        return paths_.device_publish ? paths_.device_publish->put(home)
+                                     : paths_.publish->put(read_from(home));
     if (!segment_) return Status::bad_argument;
     if (home.slice.length == 0 && paths_.cells) return empty_put(home);
     const Transfer transfer = placed(home, true);

@@ -59,17 +59,16 @@ public:
     // published.
     std::size_t publish_space() const;
 
-    // May a rank's blocks lie elsewhere than at home, in calls that are not published?
-    bool takes_displacements() const
+    // May a rank's blocks lie elsewhere than at home? In published calls each rank copies them out
+    // itself. In others all ranks read where they lie.
+    bool takes_displacements(bool is_published) const
     {
+        if (is_published) return paths_.device_publish == nullptr;
         return segment_ == nullptr || !segment_->displacements(0).empty();
     }
 
-    // Larger blocks are quicker by one copy each than through shared memory, published or not.
-    std::size_t max_small_block() const
-    {
-        return paths_.cma ? paths_.choice.max_bytes_through_cells() : PathChoice::max_through_cells;
-    }
+    // Of host memory, on a single node.
+    std::size_t max_published() const { return paths_.max_published; }
 
 private:
     Status empty_put(Transfer transfer);
@@ -83,8 +82,10 @@ private:
     {
         return is_offer_taken(peer) && context_.offer(peer).is_displaced != 0;
     }
-    // With the places of its bytes in the two buffers, in place of their homes.
+    // With the places of its bytes in the two buffers, in place of their homes. In `read_from` only
+    // those in the buffer that is read.
     Transfer placed(Transfer transfer, bool is_put) const;
+    Transfer read_from(Transfer transfer) const;
     // What a rank has announced for this call.
     NodeOffer& offer_of(int rank) const
     {

@@ -40,7 +40,8 @@ public:
     // May blocks be displaced in a call that travels like this?
     bool takes_displacements(std::size_t collective, const Choice& choice, bool are_equal) const
     {
-        return collectives_[collective]->takes_displacements(choice, are_equal);
+        return setup_.node->takes_displacements(choice.publish) &&
+               collectives_[collective]->takes_displacements(choice, are_equal);
     }
     // The same for a call of so many bytes a block, and for its parts.
     bool takes_displacements(std::size_t collective, std::size_t bytes, bool are_equal) const;

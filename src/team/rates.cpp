@@ -273,8 +273,7 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     team.rates = rates_of(slowest, has_devices);
     Rates& rates = team.rates;
     // On several nodes a published block saves messages, too.
-    if (topology.nodes() == 1)
-        rates.small_bytes = std::min<std::size_t>(rates.small_bytes, slowest.small_block);
+    if (topology.nodes() == 1) rates.small_bytes = slowest.small_block;
     // Only a node whose ranks have kernels, share GPUs or reach device memory by the CPU publishes it.
     if (has_devices && slowest.publish > 0 && topology.size() > 1) {
         if (gpus.have_kernels)

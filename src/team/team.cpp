@@ -37,12 +37,6 @@ bool Team::takes(const Call& call) const
     return planner_->takes(call) && call.receive.base != nullptr && are_in_order;
 }
 
-bool Team::takes_displacements(const Call& call, const Choice& choice) const
-{
-    return setup_.node->takes_displacements() &&
-           planner_->takes_displacements(call.collective, choice, call.blocks.empty());
-}
-
 Status Team::start(Call call, Request*& request)
 {
     if (failed(error())) return error();
@@ -108,7 +102,8 @@ Status Team::prepare(const Call& call, PreparedCall& prepared)
 {
     prepared = {};
     const Choice choice = planner_->choose(call);
-    if (!call.displacements.empty() && !takes_displacements(call, choice))
+    if (!call.displacements.empty() &&
+        !planner_->takes_displacements(call.collective, choice, call.blocks.empty()))
         return Status::bad_argument;
     Binding& binding = prepared.binding;
     bool needs_bounce = false;

@@ -82,14 +82,12 @@ public:
     // May a call of so many bytes a block have Call::displacements?
     bool takes_displacements(std::size_t collective, std::size_t bytes, bool are_equal) const
     {
-        return setup_.node->takes_displacements() &&
-               planner_->takes_displacements(collective, bytes, are_equal);
+        return planner_->takes_displacements(collective, bytes, are_equal);
     }
     std::size_t max_bytes() const { return setup_.max_bytes; }
 
 private:
     bool takes(const Call& call) const;
-    bool takes_displacements(const Call& call, const Choice& choice) const;
     Status enqueue(Request& request);
     Status launch(Request& request);
     Status begin(Request& request);

@@ -162,7 +162,9 @@ case_ displaced-direct ranks=6 node_size=2 mca="coll_hier_inter direct coll_hier
 case_ displaced-parts-direct ranks=4 node_size=2 mca="coll_hier_inter direct coll_hier_eager_bytes 0 coll_hier_staging_window 64k" \
     -- displaced --blocks equal
 case_ displaced-ring ranks=3 node_size=1 mca="coll_hier_inter ring" -- displaced --expect staged
-case_ displaced-published ranks=3 mca="coll_hier_min_bytes 1" -- displaced --expect staged --bytes 500
+case_ displaced-published ranks=3 mca="coll_hier_min_bytes 1" -- displaced --bytes 500
+case_ displaced-published-large ranks=4 mca="coll_hier_min_bytes 1" -- displaced --bytes 100000
+case_ displaced-eager ranks=4 node_size=2 mca="coll_hier_min_bytes 1" -- displaced --expect staged --bytes 500
 case_ displaced-bundles ranks=4 node_size=2 mca="coll_hier_inter bundles" -- displaced --expect staged
 
 # MPI_Iallgather, MPI_Iallgatherv and their persistent forms.

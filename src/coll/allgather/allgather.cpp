@@ -74,8 +74,9 @@ StagedBlocks Allgather::staged_blocks(Route route) const
 // Blocks that differ may be handed over to carriers, which put the owner's block to rail peers.
 bool Allgather::takes_displacements(const Choice& choice, bool are_equal) const
 {
-    if (choice.publish || choice.eager) return false;
-    return topology_.nodes() == 1 || (are_equal && choice.route == Route::direct);
+    if (choice.eager) return false;
+    return topology_.nodes() == 1 ||
+           (are_equal && !choice.publish && choice.route == Route::direct);
 }
 
 Cost Allgather::cost(std::size_t bytes, const Constraints& constraints) const

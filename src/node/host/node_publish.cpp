@@ -2,6 +2,7 @@
 #include "node/host/node_publish.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 #include "base/disagreement.hpp"
@@ -75,14 +76,18 @@ Status NodePublish::read(int peer, Half& from, std::size_t at, Arrived& block) c
     Block told{};
     if (fits(at, sizeof told, space_)) std::memcpy(&told, blocks_of(from) + at, sizeof told);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
-    const char* const fault = fault_of_block(at + sizeof told, told.offset, told.length, space_,
-                                             context_.binding.receive.length);
+    const Binding& binding = context_.binding;
+    const bool has_place = binding.displacements.empty() ||
+                           binding.homes.block_at(told.offset) < binding.displacements.size();
+    const std::size_t to = has_place ? binding.in_receive(told.offset) : SIZE_MAX;
+    const char* const fault =
+        fault_of_block(at + sizeof told, to, told.length, space_, binding.receive.length);
     if (fault != nullptr) {
         if (entered(peer) != Status::mismatch)  // else the cause has been logged
             log(HIER_LOG_ERROR, "node rank %d published %s", peer, fault);
         return Status::mismatch;
     }
-    block = {blocks_of(from) + at + sizeof told, told.offset, told.length};
+    block = {blocks_of(from) + at + sizeof told, to, told.length};
     return Status::ok;
 }
 

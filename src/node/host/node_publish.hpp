@@ -51,7 +51,7 @@ public:
     std::uint32_t arrived(int peer) const override { return incoming_[index(peer)].blocks; }
     struct Arrived {
         const std::byte* bytes;
-        std::size_t offset, length;  // in the receive buffers; it has been checked
+        std::size_t offset, length;  // in this rank's receive buffer; it has been checked
     };
     // The first block of a rank in this call. in_progress: it has not arrived.
     Status first(int rank, Arrived& block) const;
@@ -65,7 +65,7 @@ private:
     static constexpr std::size_t bytes_per_pass = 256 << 10;
 
     struct Block {
-        std::uint64_t offset;  // in the receive buffers
+        std::uint64_t offset;  // in the result, at home
         std::uint64_t length;
     };
     // The blocks follow.

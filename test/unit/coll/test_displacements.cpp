@@ -99,14 +99,22 @@ int plans_of(const char* nodes, std::optional<Route> route, bool are_equal)
     return allowed;
 }
 
-// Nobody announces in such calls.
+// Nobody announces in published and eager calls. Whoever reads a published block knows its own places.
 void test_calls_without_announcements(void**)
 {
-    const Topology node(machine("3"));
-    const Allgather allgather(node, some_rates());
-    assert_true(allgather.takes_displacements({.route = Route::direct}, true));
-    assert_false(allgather.takes_displacements({.route = Route::direct, .publish = true}, true));
-    assert_false(allgather.takes_displacements({.route = Route::direct, .eager = true}, true));
+    constexpr Choice direct{.route = Route::direct},
+        published{.route = Route::direct, .publish = true},
+        eager{.route = Route::direct, .eager = true};
+    const Topology node(machine("3")), nodes(machine("2,2"));
+    const Allgather on_one(node, some_rates()), on_two(nodes, some_rates());
+    for (const bool are_equal : {true, false}) {
+        assert_true(on_one.takes_displacements(direct, are_equal));
+        assert_true(on_one.takes_displacements(published, are_equal));
+        assert_false(on_one.takes_displacements(eager, are_equal));
+        assert_int_equal(on_two.takes_displacements(direct, are_equal), are_equal);
+        assert_false(on_two.takes_displacements(published, are_equal));
+        assert_false(on_two.takes_displacements(eager, are_equal));
+    }
 }
 
 void test_plans(void**)

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The memory that the ranks of a node share: how much it is, and that no two things lie in the same
 // bytes.
+#include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <string>
 
 #include "base/error.hpp"
+#include "node/host/node_publish.hpp"
 #include "node/node_segment.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -50,6 +53,46 @@ void test_few_ranks_share_what_is_fast(void**)
     }
     assert_int_equal(NodeLayout({.ranks = 8}).cells.bytes, 64 << 10);
     assert_true(bytes_of(8, true) < 2 * mib);
+}
+
+// A single node publishes larger blocks of host memory, if it has more than a few ranks, and has room
+// for them. Other nodes push them.
+void test_a_single_node_publishes_more(void**)
+{
+    struct Case {
+        int ranks, team;
+        bool share_cores, has_cma;
+        std::size_t kib;
+    };
+    for (const auto& [ranks, team, share_cores, has_cma, kib] :
+         std::initializer_list<Case>{{2, 2, false, true, 4},
+                                     {2, 2, false, false, 16},
+                                     {2, 2, true, true, 16},
+                                     {3, 3, false, true, 16},
+                                     {3, 3, true, true, 512},
+                                     {4, 4, false, true, 128},
+                                     {4, 4, false, false, 128},
+                                     {16, 16, false, true, 128},
+                                     {16, 16, true, true, 256},
+                                     {64, 64, false, true, 64},
+                                     {65, 65, false, true, 16},
+                                     {65, 65, true, true, 16},
+                                     {4, 8, false, true, 16},
+                                     {4, 8, true, true, 16}}) {
+        NodeNeeds needs{.ranks = ranks, .blocks = team, .share_cores = share_cores};
+        needs.has_cma = has_cma;
+        assert_int_equal(needs.max_published(), kib << 10);
+        const NodeLayout layout(needs);
+        if (ranks <= needs.max_roomy) {
+            assert_true(layout.half >= NodePublish::space_for(1, kib << 10) + cache_line);
+            assert_true(layout.half <= std::max<std::size_t>(32, kib + 4) << 10);
+        }
+        needs.have_devices = true;
+        assert_int_equal(needs.max_published(), (ranks == 2 && has_cma && !share_cores ? 4 : 16)
+                                                    << 10);
+        needs = {.ranks = ranks, .blocks = team, .has_areas = false};
+        assert_int_equal(needs.max_published(), 16 << 10);
+    }
 }
 
 // Every number of ranks, also far above what fits into 4 MiB.
@@ -126,6 +169,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_many_ranks_share_little),
         cmocka_unit_test(test_few_ranks_share_what_is_fast),
+        cmocka_unit_test(test_a_single_node_publishes_more),
         cmocka_unit_test(test_it_always_works),
         cmocka_unit_test(test_nothing_overlaps),
     };
