@@ -33,7 +33,7 @@ std::size_t wanted_half(const NodeNeeds& needs)
 {
     constexpr std::size_t largest = 512 << 10, least = 64 << 10, all = 4 << 20;
     if (!needs.share_gpus && !needs.have_kernels)
-        return std::max(roomy_half, needs.max_published() + page);
+        return std::max(roomy_half, needs.max_published(false) + page);
     if (!needs.gpu_turns && !needs.have_kernels) return roomy_half + page;
     const std::size_t share = all / 2 / static_cast<std::size_t>(needs.ranks);
     return std::clamp(round_up(share, page), least, largest) + page;
@@ -77,16 +77,16 @@ void fit_area(NodeLayout& layout, std::size_t bytes, bool publishes)
 
 }  // namespace
 
-std::size_t NodeNeeds::max_published() const
+std::size_t NodeNeeds::max_published(bool are_equal) const
 {
-    const bool is_single = ranks == blocks;
-    if (ranks == 2 && has_cma && !share_cores && is_single) return 4 << 10;
-    const int least = share_cores ? 3 : 4;
-    if (ranks < least || ranks > max_roomy || have_devices || !has_areas || !is_single)
-        return 16 << 10;
+    constexpr std::size_t small = 16 << 10, different = 128 << 10;
     constexpr std::size_t of_all = 4 << 20;  // every communicator has two halves for them
-    const std::size_t largest = share_cores ? 512 << 10 : 128 << 10;
-    return std::min(largest, of_all / static_cast<std::size_t>(ranks));
+    const bool is_single = ranks == blocks;
+    if (!is_single || !has_areas || have_devices || share_cores) return small;
+    if (ranks == 2) return has_cma ? 4 << 10 : small;
+    if (ranks < 4 || ranks > max_roomy) return small;
+    if (are_equal) return ranks < 6 ? small : 32 << 10;
+    return std::min(different, of_all / static_cast<std::size_t>(ranks));
 }
 
 NodeLayout::NodeLayout(const NodeNeeds& needs) : ranks(needs.ranks)

@@ -78,21 +78,26 @@ struct NodeNeeds {
     {
         return has_areas && (!have_devices || share_gpus || have_kernels || by_cpu);
     }
-    // The largest block of host memory that is published. Ranks that have a core each: medians of a
-    // call in us on a Xeon, the better of two rounds, published / by CMA; the columns are bytes a rank.
+    // The largest block of host memory that is published. Medians of a call in us on two Xeons with a
+    // core for each rank, published / by CMA; the columns are bytes a rank. Some runs by shared memory
+    // are twice as slow as others, in all their calls, and nobody knows why.
     //
-    //                32 KiB     64 KiB     128 KiB     256 KiB       512 KiB
-    //     3 ranks   12 / 11    18 / 16     34 /  31    76 /  51    202 /  118
-    //     4 ranks   14 / 19    25 / 28     47 /  50   112 /  95    278 /  225
-    //     8 ranks   25 / 38    48 / 73    120 / 146   285 / 287    586 /  514
-    //    16 ranks   62 / 84   160 / 180   341 / 361   673 / 710   1662 / 1318
+    //                     16 cores, best of 2                 64 cores, median of 3
+    //                32 KiB     64 KiB     128 KiB      24 KiB       32 KiB      64 KiB
+    //     4 ranks   14 / 19    25 / 28     47 /  50     18 /  13    21 /  16    39 /  29
+    //     6 ranks                                       24 /  24    35 /  33    67 /  55
+    //     8 ranks   25 / 38    48 / 73    120 / 146     35 /  33    43 /  45    91 /  71
+    //    16 ranks   62 / 84   160 / 180   341 / 361     70 /  81   103 /  95   263 / 194
+    //    32 ranks                                      151 / 206   269 / 261   518 / 533
     //
-    // By CMA the largest of different blocks holds all up, because its owner copies it to every peer.
-    // So 1 MiB of 8 ranks in blocks of 1 : 2 : ... : 8 took 128 and 241 us.
+    // Different blocks gain more. By CMA the largest one holds all up, because its owner copies it to
+    // every peer. Blocks of 1 : 2 : 3 ... on the 64 cores, bytes in all, the better of two runs:
     //
-    // Ranks that share cores, published / through cells, the median of three rounds: 512 KiB took 142
-    // and 173 us on 3 ranks, 173 and 234 on 4, 708 and 889 on 8.
-    std::size_t max_published() const;
+    //               128 KiB    256 KiB    512 KiB
+    //     4 ranks   20 / 29    38 /  50
+    //     8 ranks   13 / 44    39 /  75   86 / 115
+    //    16 ranks   22 / 61    45 / 107   94 / 185
+    std::size_t max_published(bool are_equal) const;
 };
 
 struct NodeLayout {

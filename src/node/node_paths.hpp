@@ -48,7 +48,8 @@ struct NodePaths {
     std::unique_ptr<CopyEngines> engines;
 
     PathChoice choice;
-    std::size_t max_published = PathChoice::max_through_cells;  // of host memory
+    // Of host memory, on a single node: equal blocks, and different ones.
+    std::size_t max_equal = PathChoice::max_through_cells, max_different = max_equal;
     std::string name;
 };
 

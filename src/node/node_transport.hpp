@@ -67,8 +67,11 @@ public:
         return segment_ == nullptr || !segment_->displacements(0).empty();
     }
 
-    // Of host memory, on a single node.
-    std::size_t max_published() const { return paths_.max_published; }
+    // The largest block of host memory that is published on a single node.
+    std::size_t max_published(bool are_equal) const
+    {
+        return are_equal ? paths_.max_equal : paths_.max_different;
+    }
 
 private:
     Status empty_put(Transfer transfer);

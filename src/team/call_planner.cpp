@@ -110,7 +110,10 @@ Constraints CallPlanner::constraints(std::size_t collective, std::size_t bytes,
     Constraints constraints = stated();
     // On devices all ranks publish one block, of the same size.
     const bool may_publish = are_equal || !setup_.uses_devices;
-    if (!may_publish) constraints.publish = false;
+    if (!may_publish)
+        constraints.publish = false;
+    else if (!are_equal && bytes <= setup_.max_published)
+        constraints.publish = true;
     const TunedSize* tuned = tuned_size(collective, bytes);
     if (tuned == nullptr) return constraints;
     const bool is_route_free = !constraints.route || constraints.route == tuned->route;
@@ -118,7 +121,7 @@ Constraints CallPlanner::constraints(std::size_t collective, std::size_t bytes,
     if (constraints.chunk == 0 && tuned->chunks > 0 && is_route_free)
         constraints.chunk = ((bytes + tuned->chunks - 1) / tuned->chunks + page - 1) / page * page;
     if (tuned->eager == false && is_route_free) constraints.eager_bytes = 0;
-    if (may_publish) constraints.publish = tuned->publish;
+    if (may_publish && tuned->publish) constraints.publish = tuned->publish;
     return constraints;
 }
 

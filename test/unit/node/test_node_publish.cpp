@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "node/host/node_publish.hpp"
+#include "node/node_setup.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/node_traffic.hpp"
 
@@ -34,7 +35,8 @@ std::byte value(int rank, std::uint64_t call, std::size_t at)
                                   at / 255);
 }
 
-// A rank with its blocks of `size` bytes, and the blocks that it gets from others.
+// A rank with its blocks of `size` bytes, and the blocks that it gets from others. Displaced: what a rank
+// publishes lies elsewhere on each rank, behind a gap.
 class Publisher {
 public:
     Publisher(ForkedRank& self, int intra = HIER_INTRA_AUTO)
@@ -47,27 +49,37 @@ public:
     }
     NodeTransport& transport() { return *transport_; }
 
+    void displace() { are_displaced_ = true; }
+
     Status begin(std::uint64_t call, std::size_t blocks, std::size_t size, bool publish = true)
     {
         call_ = call;
         blocks_ = blocks;
         size_ = size;
-        const std::size_t own = blocks * size;
-        receive_.assign(own * static_cast<std::size_t>(self_.size()), std::byte{0});
+        const std::size_t own = blocks * size, ranks = static_cast<std::size_t>(self_.size());
+        displacements_.clear();
+        for (std::size_t rank = 0; are_displaced_ && rank < ranks; rank++) {
+            const std::size_t place = (rank + static_cast<std::size_t>(self_.rank())) % ranks;
+            displacements_.push_back(gap + place * (own + gap));
+        }
+        receive_.assign(are_displaced_ ? ranks * (own + gap) + gap : ranks * own, std::byte{0});
         for (std::size_t i = 0; i < own; i++)
             receive_[at(self_.rank()) + i] = value_of(self_.rank(), i);
         const Region all{receive_.data(), receive_.size()};
         Binding binding{call, all, all};
-        binding.total = receive_.size();
+        binding.total = ranks * own;
         binding.publish = publish;
+        binding.homes = BlockHomes({}, own);
+        binding.displacements = displacements_;
         return transport_->begin(binding);
     }
 
-    Status put(std::size_t block)
+    Status put(std::size_t block) { return put_to(home(self_.rank()) + block * size_, block); }
+    Status put_to(std::size_t to, std::size_t block)
     {
-        const std::size_t from = at(self_.rank()) + block * size_;
+        const std::size_t from = home(self_.rank()) + block * size_;
         return transport_->put({Op::every_peer,
-                                {from, from, size_},
+                                {from, to, size_},
                                 Place::receive,
                                 Place::receive,
                                 static_cast<std::uint32_t>(block + 1),
@@ -110,7 +122,13 @@ public:
     }
 
 private:
-    std::size_t at(int rank) const { return static_cast<std::size_t>(rank) * blocks_ * size_; }
+    static constexpr std::size_t gap = 5;
+
+    std::size_t home(int rank) const { return static_cast<std::size_t>(rank) * blocks_ * size_; }
+    std::size_t at(int rank) const
+    {
+        return displacements_.empty() ? home(rank) : displacements_[static_cast<std::size_t>(rank)];
+    }
     std::byte value_of(int rank, std::size_t i) const { return value(rank, call_, i); }
     bool is_right(int peer, std::size_t block) const
     {
@@ -124,6 +142,8 @@ private:
     Ignore ignore_;
     std::uint64_t call_ = 0;
     std::size_t blocks_ = 0, size_ = 0;
+    bool are_displaced_ = false;
+    std::vector<std::size_t> displacements_;
     std::vector<std::byte> receive_;
 };
 
@@ -158,6 +178,58 @@ void test_calls(void**)
             }))));
         }
     }
+}
+
+void test_places_of_the_readers(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) {
+        Publisher me(self);
+        me.displace();
+        std::string fault;
+        std::uint64_t number = 0;
+        for (const std::size_t size : {1, 33, 5000}) {
+            for (const std::size_t blocks : {1, 4}) {
+                if (fault.empty()) fault = me.run(++number, blocks, size);
+            }
+        }
+        return fault;
+    }))));
+}
+
+// Behind the last block the result has no more bytes, though the buffer has.
+void test_no_such_home(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        Publisher me(self);
+        me.displace();
+        if (failed(me.begin(1, 1, 1))) return "it does not begin";
+        const Status put = self.rank() == 0 ? me.put_to(2, 0) : me.put(0);
+        if (put != Status::ok) return "a block is not taken";
+        const std::string fault = me.take_all();
+        const bool is_right = self.rank() == 0
+                                  ? fault.empty()
+                                  : fault == std::string("call 1: ") + to_string(Status::mismatch);
+        return is_right ? "" : "rank " + std::to_string(self.rank()) + ": " + fault;
+    }))));
+}
+
+// The largest block that a node publishes which has the whole team.
+void test_large_blocks_of_a_single_node(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(6, [](ForkedRank& self) -> std::string {
+        const Group group = self.group();
+        Publisher me(self,
+                     make_node_transport(
+                         group, {.processes = group.collect(own_cma_target()), .team = self.size()},
+                         HIER_INTRA_AUTO));
+        const std::size_t most = me.transport().max_published(false);
+        if (most != 128 << 10 || me.transport().max_published(true) != 32 << 10)
+            return "another limit";
+        std::string fault;
+        for (std::uint64_t call = 1; call <= 20 && fault.empty(); call++)
+            fault = me.run(call, 1, call % 2 == 0 ? most : 8);
+        return fault;
+    }))));
 }
 
 // As on a node of many ranks: words of several ranks in one cache line, and small halves.
@@ -382,6 +454,9 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_places_of_the_readers),
+        cmocka_unit_test(test_no_such_home),
+        cmocka_unit_test(test_large_blocks_of_a_single_node),
         cmocka_unit_test(test_packed_words),
         cmocka_unit_test(test_among_others),
         cmocka_unit_test(test_nobody_is_waited_for),

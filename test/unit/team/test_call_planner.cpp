@@ -254,11 +254,12 @@ Tuning tuning_of(int ranks_per_node)
 }
 
 // The constraints of a call of so many bytes.
-Constraints constraints_of(const TeamSetup& setup, std::size_t bytes)
+Constraints constraints_of(const TeamSetup& setup, std::size_t bytes, bool are_equal = true)
 {
     const CallPlanner planner(setup, 0, collectives, tally);
     Call call{};
     call.bytes = bytes;
+    if (!are_equal) call.blocks = {{0, bytes}, {bytes, 1}, {bytes + 1, 1}};
     (void)planner.choose(call);
     return asked;
 }
@@ -278,6 +279,22 @@ void test_tuned_choices(void**)
     assert_int_equal(constraints_of(setup, 40000).chunk, 12288);
     assert_false(constraints_of(setup, 2 << 20).route.has_value());
     assert_int_equal(CallPlanner(setup, 0, collectives, tally).min_bytes(0), 777);
+}
+
+// On a single node without devices larger blocks are published if they differ.
+void test_different_blocks(void**)
+{
+    TeamSetup setup = setup_of("3");
+    setup.max_published = 1000;
+    assert_false(constraints_of(setup, 1000).publish.has_value());
+    assert_true(constraints_of(setup, 1000, false).publish == true);
+    assert_false(constraints_of(setup, 1002, false).publish.has_value());
+    const Tuning tuning = tuning_of(3);
+    setup.tuning = &tuning;
+    assert_true(constraints_of(setup, 1000, false).publish == false);
+    setup.uses_devices = true;
+    setup.tuning = nullptr;
+    assert_true(constraints_of(setup, 1000, false).publish == false);
 }
 
 // What the user states comes first. Chunks go with the route that they were measured with.
@@ -351,6 +368,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_small_windows),
         cmocka_unit_test(test_the_user_is_told_once_a_size),
         cmocka_unit_test(test_tuned_choices),
+        cmocka_unit_test(test_different_blocks),
         cmocka_unit_test(test_stated_choices_come_first),
         cmocka_unit_test(test_other_layouts_are_not_tuned),
         cmocka_unit_test(test_orders_of_ranks),
