@@ -64,11 +64,11 @@ bool gain_by_kernels(std::span<const int> members, const Records& records, bool 
 // that share an H100 under MPS, on two virtual nodes over TCP, us, copy engines / kernels:
 //
 //                         16 B      64 KiB     256 KiB        4 MiB a rank
-//     2 nodes of 3    106 /  76   313 / 207   669 / 668   2626 / 2650
-//     2 nodes of 4    179 /  61   356 / 220   475 / 761   3105 / 2828
-//     2 nodes of 8    342 /  77   715 / 278  1843 / 879   7346 / 5254
+//     2 nodes of 3    116 / 74   211 / 190    629 / 594   2240 / 2317
+//     2 nodes of 4    154 / 70   300 / 240    434 / 748   2475 / 2805
+//     2 nodes of 8    443 / 82   779 / 301   1942 / 964   6653 / 5071
 //
-// (475: in chunks of 128 KiB; the others of this column in 32 or 64 KiB.)
+// The 434 us are of chunks of 128 KiB, the 748 of chunks of 32 KiB.
 void allow_kernels(NodeRanks& ranks, std::span<const int> members, const Records& records,
                    bool is_single)
 {
