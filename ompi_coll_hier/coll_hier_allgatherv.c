@@ -3,7 +3,7 @@
  *
  * Counts are equal on all ranks, displacements need not be. So the team works on a result in which the blocks lie
  * in rank order without gaps. A receive buffer like that is used where it is. Of others coll_hier_displaced.c tells the
- * other ranks where the blocks are, or they are staged. */
+ * team where the blocks are, or they are staged. */
 #include "coll_hier_persistent.h"
 
 #include <stdlib.h>

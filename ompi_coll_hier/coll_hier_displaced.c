@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results whose blocks do not lie one behind the other in rank order. Where the team can, the other ranks write each
- * block where the application wants it. Otherwise the result is staged. */
+/* Results whose blocks do not lie one behind the other in rank order. Where the team can, each block goes where the
+ * application wants it. Otherwise the result is staged. */
 #include "coll_hier_run.h"
 
 #include <stdlib.h>

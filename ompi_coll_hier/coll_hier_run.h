@@ -72,7 +72,7 @@ int mca_coll_hier_end_part(mca_coll_hier_run_t* run);
 int mca_coll_hier_end_run(mca_coll_hier_run_t* run, int rc);
 
 /* coll_hier_displaced.c */
-/* Lets the other ranks write each block where the application wants it, in run->receive. False: they cannot. */
+/* Lets each block go where the application wants it, in run->receive. False: the team cannot. */
 bool mca_coll_hier_place_displaced(mca_coll_hier_run_t* run);
 /* Where a byte of this rank's block is in run->receive. `offset`: in a result without gaps. */
 size_t mca_coll_hier_displaced(const mca_coll_hier_run_t* run, int rank, size_t offset);

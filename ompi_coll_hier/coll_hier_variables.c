@@ -97,9 +97,8 @@ mca_coll_hier_choice_row_t mca_coll_hier_choice_rows[] = {
      "auto",
      {{HIER_INTRA_AUTO, "auto"}, {HIER_INTRA_CMA, "cma"}, {HIER_INTRA_SHM, "shm"}},
      "Host memory inside a node: cma (process_vm_writev, one copy), shm (shared memory, two "
-     "copies), auto (cma where a trial shows that it works, and shm for small blocks, of 4 to 32 "
-     "KiB, or of up to 128 KiB if they differ; where ranks share cores, shm for all). Equal on all "
-     "ranks"},
+     "copies), auto (cma where a trial shows that it works, and shm for small blocks; where ranks "
+     "share cores, shm for all). Equal on all ranks"},
     {"gpu",
      &self->config.gpu,
      "auto",

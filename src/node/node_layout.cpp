@@ -33,7 +33,7 @@ std::size_t wanted_half(const NodeNeeds& needs)
 {
     constexpr std::size_t largest = 512 << 10, least = 64 << 10, all = 4 << 20;
     if (!needs.share_gpus && !needs.have_kernels)
-        return std::max(roomy_half, needs.max_published(false) + page);
+        return std::max(roomy_half, needs.max_published(true) + page);
     if (!needs.gpu_turns && !needs.have_kernels) return roomy_half + page;
     const std::size_t share = all / 2 / static_cast<std::size_t>(needs.ranks);
     return std::clamp(round_up(share, page), least, largest) + page;
@@ -77,16 +77,17 @@ void fit_area(NodeLayout& layout, std::size_t bytes, bool publishes)
 
 }  // namespace
 
-std::size_t NodeNeeds::max_published(bool are_equal) const
+std::size_t NodeNeeds::max_published(bool is_skewed) const
 {
-    constexpr std::size_t small = 16 << 10, different = 128 << 10;
-    constexpr std::size_t of_all = 4 << 20;  // every communicator has two halves for them
+    constexpr std::size_t small = 16 << 10, large = 32 << 10, skewed = 128 << 10;
+    // Every communicator has two halves for them, whose memory is reserved.
+    constexpr std::size_t of_all = 2 << 20;
     const bool is_single = ranks == blocks;
     if (!is_single || !has_areas || have_devices || share_cores) return small;
     if (ranks == 2) return has_cma ? 4 << 10 : small;
     if (ranks < 4 || ranks > max_roomy) return small;
-    if (are_equal) return ranks < 6 ? small : 32 << 10;
-    return std::min(different, of_all / static_cast<std::size_t>(ranks));
+    if (!is_skewed) return ranks < 6 ? small : large;
+    return std::clamp(of_all / static_cast<std::size_t>(ranks) / page * page, large, skewed);
 }
 
 NodeLayout::NodeLayout(const NodeNeeds& needs) : ranks(needs.ranks)

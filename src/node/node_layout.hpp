@@ -11,9 +11,9 @@
 //   areas     one of each rank: its cells, and its two halves for published blocks
 //
 // Words of pairs lie in rows: those that a rank reads together are neighbours. Up to 64 ranks every
-// word has a cache line of its own, and cells and halves are as large as speed wants them. Above
-// that the words are packed, and the areas get what is left of 4 MiB. Otherwise 256 ranks would
-// share 60 MiB for each communicator.
+// word has a cache line of its own, and cells and halves are as large as speed wants them, within a
+// limit for all halves. Above that the words are packed, and the areas get what is left of 4 MiB.
+// Otherwise 256 ranks would share 60 MiB for each communicator.
 #pragma once
 
 #include <cstddef>
@@ -78,9 +78,9 @@ struct NodeNeeds {
     {
         return has_areas && (!have_devices || share_gpus || have_kernels || by_cpu);
     }
-    // The largest block of host memory that is published. Medians of a call in us on two Xeons with a
-    // core for each rank, published / by CMA; the columns are bytes a rank. Some runs by shared memory
-    // are twice as slow as others, in all their calls, and nobody knows why.
+    // The largest block of host memory that is published. Medians of a call in us on two Xeons, a core
+    // for each rank, published / by CMA; the columns are bytes a rank. Some runs by shared memory are
+    // twice as slow as others, in all their calls, and nobody knows why.
     //
     //                     16 cores, best of 2                 64 cores, median of 3
     //                32 KiB     64 KiB     128 KiB      24 KiB       32 KiB      64 KiB
@@ -90,14 +90,14 @@ struct NodeNeeds {
     //    16 ranks   62 / 84   160 / 180   341 / 361     70 /  81   103 /  95   263 / 194
     //    32 ranks                                      151 / 206   269 / 261   518 / 533
     //
-    // Different blocks gain more. By CMA the largest one holds all up, because its owner copies it to
+    // Skewed calls gain more. By CMA the largest block holds all up, because its owner copies it to
     // every peer. Blocks of 1 : 2 : 3 ... on the 64 cores, bytes in all, the better of two runs:
     //
     //               128 KiB    256 KiB    512 KiB
     //     4 ranks   20 / 29    38 /  50
     //     8 ranks   13 / 44    39 /  75   86 / 115
     //    16 ranks   22 / 61    45 / 107   94 / 185
-    std::size_t max_published(bool are_equal) const;
+    std::size_t max_published(bool is_skewed) const;
 };
 
 struct NodeLayout {

@@ -16,7 +16,7 @@ std::string name_of(const NodePaths& paths)
     if (!paths.cells) return CmaPath::name;
     if (!paths.cma || through_cells == PathChoice::max_on_shared_cores) return ShmCells::name;
     return format("copies between processes (CMA; up to %zu KiB: %s)",
-                  std::max(through_cells, paths.max_equal) >> 10, ShmCells::name);
+                  std::max(through_cells, paths.max_published) >> 10, ShmCells::name);
 }
 
 void add_host_paths(NodePaths& paths, const NodeContext& context, const NodeRanks& ranks,
@@ -37,8 +37,11 @@ void add_host_paths(NodePaths& paths, const NodeContext& context, const NodeRank
     }
     paths.choice = PathChoice(needs.ranks, needs.has_cma, needs.has_areas, needs.have_devices,
                               max_through_cells);
-    paths.max_equal = needs.max_published(true);
-    paths.max_different = needs.max_published(false);
+    if (needs.has_cma) paths.max_published = std::min(paths.max_published, max_through_cells);
+    if (paths.publish && !needs.have_devices) {
+        paths.max_published = needs.max_published(false);
+        paths.max_skewed = needs.max_published(true);
+    }
     paths.name = name_of(paths);
 }
 

@@ -48,8 +48,8 @@ struct NodePaths {
     std::unique_ptr<CopyEngines> engines;
 
     PathChoice choice;
-    // Of host memory, on a single node: equal blocks, and different ones.
-    std::size_t max_equal = PathChoice::max_through_cells, max_different = max_equal;
+    // The largest published block of host memory on a single node; the same of skewed calls.
+    std::size_t max_published = PathChoice::max_through_cells, max_skewed = 0;
     std::string name;
 };
 

@@ -68,9 +68,9 @@ public:
     }
 
     // The largest block of host memory that is published on a single node.
-    std::size_t max_published(bool are_equal) const
+    std::size_t max_published(bool is_skewed) const
     {
-        return are_equal ? paths_.max_equal : paths_.max_different;
+        return is_skewed ? paths_.max_skewed : paths_.max_published;
     }
 
 private:

@@ -104,16 +104,17 @@ const TunedSize* CallPlanner::tuned_size(std::size_t collective, std::size_t byt
 // A variable that the user has set comes before the file. The limit of eager messages may be its
 // default, so `eager = false` holds whatever it says.
 Constraints CallPlanner::constraints(std::size_t collective, std::size_t bytes,
-                                     bool are_equal) const
+                                     BlockSizes sizes) const
 {
     constexpr std::size_t page = 4096;
     Constraints constraints = stated();
     // On devices all ranks publish one block, of the same size.
-    const bool may_publish = are_equal || !setup_.uses_devices;
-    if (!may_publish)
-        constraints.publish = false;
-    else if (!are_equal && bytes <= setup_.max_published)
-        constraints.publish = true;
+    const bool may_publish = sizes == BlockSizes::equal || !setup_.uses_devices;
+    // The file knows equal blocks alone. Pushes of a skewed call take longer, as its largest block.
+    const bool publishes_skewed =
+        may_publish && sizes == BlockSizes::skewed && bytes <= setup_.max_skewed;
+    if (!may_publish) constraints.publish = false;
+    if (publishes_skewed) constraints.publish = true;
     const TunedSize* tuned = tuned_size(collective, bytes);
     if (tuned == nullptr) return constraints;
     const bool is_route_free = !constraints.route || constraints.route == tuned->route;
@@ -121,16 +122,16 @@ Constraints CallPlanner::constraints(std::size_t collective, std::size_t bytes,
     if (constraints.chunk == 0 && tuned->chunks > 0 && is_route_free)
         constraints.chunk = ((bytes + tuned->chunks - 1) / tuned->chunks + page - 1) / page * page;
     if (tuned->eager == false && is_route_free) constraints.eager_bytes = 0;
-    if (may_publish && tuned->publish) constraints.publish = tuned->publish;
+    if (may_publish && !publishes_skewed) constraints.publish = tuned->publish;
     return constraints;
 }
 
-Choice CallPlanner::choose(std::size_t collective, std::size_t bytes, bool are_equal) const
+Choice CallPlanner::choose(std::size_t collective, std::size_t bytes, BlockSizes sizes) const
 {
-    const Choice* known = programs_.choice_of(collective, bytes, are_equal);
+    const Choice* known = programs_.choice_of(collective, bytes, sizes);
     return known != nullptr
                ? *known
-               : collectives_[collective]->choose(bytes, constraints(collective, bytes, are_equal));
+               : collectives_[collective]->choose(bytes, constraints(collective, bytes, sizes));
 }
 
 // A power of two for each rank. From there on the model finds no size at which the fallback module
@@ -143,7 +144,7 @@ std::size_t CallPlanner::min_bytes(std::size_t collective) const
         return *tuned_[collective]->min_bytes;
     std::size_t least = 1;
     for (std::size_t bytes = 1; bytes <= most; bytes *= 2) {
-        Constraints equal_on_all = constraints(collective, bytes, true);
+        Constraints equal_on_all = constraints(collective, bytes, BlockSizes::equal);
         equal_on_all.depth = 0;  // may differ from rank to rank
         const Cost cost = collectives_[collective]->cost(bytes, equal_on_all);
         if (cost.ours > cost.fallback) least = 2 * bytes;
@@ -175,7 +176,7 @@ std::size_t CallPlanner::part_bytes(std::size_t collective, std::size_t bytes) c
     };
     const std::size_t part = cut(staged_blocks(collective, Route::direct));
     if (!setup_.bounces_devices) return part;
-    const Choice choice = choose(collective, part, true);
+    const Choice choice = choose(collective, part, BlockSizes::equal);
     return choice.route == Route::bundles ? cut(staged_blocks(collective, Route::bundles)) : part;
 }
 
@@ -184,10 +185,14 @@ bool CallPlanner::takes_displacements(std::size_t collective, std::size_t bytes,
                                       bool are_equal) const
 {
     const std::size_t part = part_bytes(collective, bytes), last = bytes % part;
-    const auto takes = [&](std::size_t size) {
-        return takes_displacements(collective, choose(collective, size, are_equal), are_equal);
+    const auto takes = [&](std::size_t size, BlockSizes sizes) {
+        return takes_displacements(collective, choose(collective, size, sizes), are_equal);
     };
-    return takes(part) && (last == 0 || takes(last));
+    const auto takes_all = [&](BlockSizes sizes) {
+        return takes(part, sizes) && (last == 0 || takes(last, sizes));
+    };
+    return are_equal ? takes_all(BlockSizes::equal)
+                     : takes_all(BlockSizes::alike) && takes_all(BlockSizes::skewed);
 }
 
 PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choice)
@@ -205,7 +210,7 @@ PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choic
                                                     .has_bounce = key.has_bounce,
                                                     .is_on_device = key.is_on_device});
     auto program = std::make_unique<Program>(std::move(plan), setup_.topology, rank_);
-    return programs_.add({key, choice, std::move(program)});
+    return programs_.add({key, sizes_of(key.blocks), choice, std::move(program)});
 }
 
 // Tells the user once for each size.
@@ -230,7 +235,7 @@ void CallPlanner::report(const ProgramKey& key, const Choice& choice)
         return;
     }
     if (stated().route) why += "; as coll_hier_inter says";
-    const Constraints constrained = constraints(key.collective, key.bytes, are_equal);
+    const Constraints constrained = constraints(key.collective, key.bytes, sizes_of(key.blocks));
     for (const Choice& other : collectives_[key.collective]->alternatives(key.bytes, constrained))
         why += format("%s%s: %s", why.empty() ? "; " : ", ", text_of(other.route).c_str(),
                       time_of(other.seconds).c_str());

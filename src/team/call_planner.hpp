@@ -30,7 +30,7 @@ public:
     // Equal on all ranks, but for the depth.
     Choice choose(const Call& call) const
     {
-        return choose(call.collective, call.bytes, call.blocks.empty());
+        return choose(call.collective, call.bytes, sizes_of(call.blocks));
     }
     // Keeps the program for later calls. The reference is good until the next prepare().
     PreparedProgram& prepare(const ProgramKey& key, const Choice& choice);
@@ -43,19 +43,19 @@ public:
         return setup_.node->takes_displacements(choice.publish) &&
                collectives_[collective]->takes_displacements(choice, are_equal);
     }
-    // The same for a call of so many bytes a block, and for its parts.
+    // The same for a call of so many bytes a block, and for its parts, however skewed they are.
     bool takes_displacements(std::size_t collective, std::size_t bytes, bool are_equal) const;
     // Bytes of all ranks together below which the fallback module is expected to be faster.
     std::size_t min_bytes(std::size_t collective) const;
 
 private:
-    Choice choose(std::size_t collective, std::size_t bytes, bool are_equal) const;
+    Choice choose(std::size_t collective, std::size_t bytes, BlockSizes sizes) const;
     // nullptr: the tuning file says nothing of this size.
     const TunedSize* tuned_size(std::size_t collective, std::size_t bytes) const;
     // What the user's variables demand.
     Constraints stated() const;
     // The same, what the tuning file says of this size, and what blocks that differ do not allow.
-    Constraints constraints(std::size_t collective, std::size_t bytes, bool are_equal) const;
+    Constraints constraints(std::size_t collective, std::size_t bytes, BlockSizes sizes) const;
     std::size_t staged_blocks(std::size_t collective, Route route) const;
     void report(const ProgramKey& key, const Choice& choice);
 

@@ -5,11 +5,22 @@
 
 namespace hier {
 
-const Choice* Programs::choice_of(std::size_t collective, std::size_t bytes, bool are_equal) const
+BlockSizes sizes_of(std::span<const Extent> blocks)
+{
+    if (blocks.empty()) return BlockSizes::equal;
+    std::size_t largest = 0, all = 0;
+    for (const Extent& block : blocks) {
+        largest = std::max(largest, block.length);
+        all += block.length;
+    }
+    const std::size_t average = all / blocks.size();
+    return largest < average + average / 2 ? BlockSizes::alike : BlockSizes::skewed;
+}
+
+const Choice* Programs::choice_of(std::size_t collective, std::size_t bytes, BlockSizes sizes) const
 {
     for (const PreparedProgram& p : kept_)
-        if (p.key.collective == collective && p.key.bytes == bytes &&
-            p.key.blocks.empty() == are_equal)
+        if (p.key.collective == collective && p.key.bytes == bytes && p.sizes == sizes)
             return &p.choice;
     return nullptr;
 }

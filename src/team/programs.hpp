@@ -6,12 +6,22 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "coll/common/collective.hpp"
 #include "exec/program.hpp"
 
 namespace hier {
+
+// How the blocks of a call compare. Equal on all ranks.
+enum class BlockSizes : std::uint8_t {
+    equal,
+    alike,   // the largest has less than 1.5 times the average
+    skewed,  // the largest has more
+};
+// `blocks`: by rank; empty: they are equal.
+BlockSizes sizes_of(std::span<const Extent> blocks);
 
 // The properties of a call that decide its program.
 struct ProgramKey {
@@ -27,6 +37,7 @@ struct ProgramKey {
 
 struct PreparedProgram {
     ProgramKey key;
+    BlockSizes sizes;  // of key.blocks
     Choice choice;
     std::unique_ptr<Program> program;
     bool is_connected = false;  // to all that the program exchanges data with
@@ -39,9 +50,8 @@ public:
     // 8,192 nodes of one rank a program has some 4 MiB.
     static constexpr std::size_t max_bytes = 64 << 20;
 
-    // How calls of this size travelled, with equal blocks or others, if one of their programs is
-    // still kept.
-    const Choice* choice_of(std::size_t collective, std::size_t bytes, bool are_equal) const;
+    // How calls of this size travelled, if one of their programs is still kept.
+    const Choice* choice_of(std::size_t collective, std::size_t bytes, BlockSizes sizes) const;
     // nullptr: the program has to be made.
     PreparedProgram* find(const ProgramKey& key);
     // Drops the programs that were used least recently, if there are too many. The reference is

@@ -31,7 +31,7 @@ struct RateRecord {
     std::int32_t in_order;      // 1: its network delivers in order
     std::int32_t is_foreign;    // 1: the tuning file is of another machine
     std::uint64_t publish;      // Rates::publish_space
-    std::uint64_t small_block;  // NodeTransport::max_published(true)
+    std::uint64_t small_block;  // NodeTransport::max_published(false)
     // Rates::fan_out. alone: the rank has no peers on its node. any_size: all blocks go by kernels.
     std::uint64_t fan_out;
     static constexpr std::uint64_t alone = ~0ULL, any_size = alone - 1;

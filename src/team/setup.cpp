@@ -166,7 +166,7 @@ TeamRates measure(TeamSetup& setup, const Group& team, const PeerRecord& self,
     RateRecord own =
         own_rates(setup.config, self.devices > 0, network_of(setup), is_own ? file : nullptr);
     own.publish = setup.node->publish_space();
-    own.small_block = setup.node->max_published(true);
+    own.small_block = setup.node->max_published(false);
     own.fan_out = largest_fan_out(node, setup.topology.nodes() == 1);
     own.tuning = is_own ? file->digest : 0;
     own.is_foreign = file != nullptr && !is_own ? 1 : 0;
@@ -265,7 +265,7 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
     const TeamRates rates = measure(setup, team, self, groups.ranks);
     if (!rates.may_be_eager) setup.config.eager_bytes = 0;
     setup.max_bytes = rates.max_bytes;
-    if (setup.topology.nodes() == 1) setup.max_published = setup.node->max_published(false);
+    if (setup.topology.nodes() == 1) setup.max_skewed = setup.node->max_published(false);
     setup.uses_devices = rates.uses_devices;
     setup.bounces_devices = rates.bounces_devices && setup.topology.nodes() > 1;
     setup.rates = rates.rates;

@@ -29,8 +29,8 @@ struct TeamSetup {
     const Tuning* tuning = nullptr;  // whose choices count: all ranks have this file
     // The largest call, of all ranks together, for which the network surely has memory.
     std::size_t max_bytes = 0;
-    std::size_t max_published = 0;  // of different blocks, by the largest one; equal on all ranks
-    bool uses_devices = false;      // any rank uses a GPU
+    std::size_t max_skewed = 0;  // the largest block of skewed calls that are published
+    bool uses_devices = false;   // any rank uses a GPU
     bool bounces_devices =
         false;  // a rank with a GPU has to put its memory through a bounce buffer
     std::string description;

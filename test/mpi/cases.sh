@@ -163,7 +163,7 @@ case_ displaced-parts-direct ranks=4 node_size=2 mca="coll_hier_inter direct col
     -- displaced --blocks equal
 case_ displaced-ring ranks=3 node_size=1 mca="coll_hier_inter ring" -- displaced --expect staged
 case_ displaced-published ranks=3 mca="coll_hier_min_bytes 1" -- displaced --bytes 500
-case_ displaced-published-large ranks=4 mca="coll_hier_min_bytes 1" -- displaced --bytes 100000
+case_ displaced-published-large ranks=4 mca="coll_hier_min_bytes 1" -- displaced --bytes 15000
 case_ displaced-eager ranks=4 node_size=2 mca="coll_hier_min_bytes 1" -- displaced --expect staged --bytes 500
 case_ displaced-bundles ranks=4 node_size=2 mca="coll_hier_inter bundles" -- displaced --expect staged
 

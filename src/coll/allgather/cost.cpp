@@ -98,8 +98,7 @@ Rates AllgatherCost::rates_for(std::size_t bytes, bool is_publish) const
     return r;
 }
 
-// Larger shards are faster with a single copy: 24 KiB on 2 ranks took 6.5 us, and 4.3 to 5.2 us by
-// CMA.
+// NodeNeeds::max_published has the times.
 bool AllgatherCost::is_publish(std::size_t bytes, Route route, std::size_t chunk) const
 {
     return bytes <= rates_.small_bytes && fits_publish(bytes, route, chunk);

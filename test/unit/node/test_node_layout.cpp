@@ -61,28 +61,31 @@ void test_a_single_node_publishes_more(void**)
     struct Case {
         int ranks, team;
         bool share_cores, has_cma;
-        std::size_t equal, different;  // KiB
+        std::size_t usual, skewed;  // KiB
     };
     for (const Case& c : {Case{2, 2, false, true, 4, 4}, Case{2, 2, false, false, 16, 16},
                           Case{2, 2, true, true, 16, 16}, Case{3, 3, false, true, 16, 16},
                           Case{4, 4, false, true, 16, 128}, Case{4, 4, true, true, 16, 16},
                           Case{6, 6, false, true, 32, 128}, Case{6, 6, false, false, 32, 128},
-                          Case{32, 32, false, true, 32, 128}, Case{64, 64, false, true, 32, 64},
-                          Case{65, 65, false, true, 16, 16}, Case{6, 12, false, true, 16, 16}}) {
+                          Case{16, 16, false, true, 32, 128}, Case{33, 33, false, true, 32, 60},
+                          Case{64, 64, false, true, 32, 32}, Case{65, 65, false, true, 16, 16},
+                          Case{6, 12, false, true, 16, 16}}) {
         NodeNeeds needs{.ranks = c.ranks, .blocks = c.team, .share_cores = c.share_cores};
         needs.has_cma = c.has_cma;
-        assert_int_equal(needs.max_published(true), c.equal << 10);
-        assert_int_equal(needs.max_published(false), c.different << 10);
-        const NodeLayout layout(needs);
-        const std::size_t largest = c.different << 10;
-        if (c.ranks <= needs.max_roomy) {
-            assert_true(layout.half >= NodePublish::space_for(1, largest) + cache_line);
-            assert_true(layout.half <= std::max<std::size_t>(32 << 10, largest + 4096));
-        }
+        assert_int_equal(needs.max_published(false), c.usual << 10);
+        assert_int_equal(needs.max_published(true), c.skewed << 10);
         needs.have_devices = true;
-        assert_int_equal(needs.max_published(false), 16 << 10);
+        assert_int_equal(needs.max_published(true), 16 << 10);
         needs = {.ranks = c.ranks, .blocks = c.team, .has_areas = false};
-        assert_int_equal(needs.max_published(false), 16 << 10);
+        assert_int_equal(needs.max_published(true), 16 << 10);
+    }
+    for (int ranks = 2; ranks <= 64; ranks++) {
+        const NodeNeeds needs{.ranks = ranks, .blocks = ranks, .has_cma = true};
+        const NodeLayout layout(needs);
+        const std::size_t largest = std::max(needs.max_published(false), needs.max_published(true));
+        assert_true(layout.half >= NodePublish::space_for(1, largest) + cache_line);
+        assert_int_equal(layout.half % cache_line, 0);
+        assert_true(static_cast<std::size_t>(ranks) * layout.half <= 5 * mib / 2);
     }
 }
 

@@ -253,13 +253,13 @@ Tuning tuning_of(int ranks_per_node)
     return tuning;
 }
 
-// The constraints of a call of so many bytes.
-Constraints constraints_of(const TeamSetup& setup, std::size_t bytes, bool are_equal = true)
+// The constraints of a call of so many bytes a rank, or of two ranks of three with so many others.
+Constraints constraints_of(const TeamSetup& setup, std::size_t bytes, std::size_t others = 0)
 {
     const CallPlanner planner(setup, 0, collectives, tally);
     Call call{};
     call.bytes = bytes;
-    if (!are_equal) call.blocks = {{0, bytes}, {bytes, 1}, {bytes + 1, 1}};
+    if (others > 0) call.blocks = {{0, bytes}, {bytes, others}, {bytes + others, others}};
     (void)planner.choose(call);
     return asked;
 }
@@ -281,20 +281,46 @@ void test_tuned_choices(void**)
     assert_int_equal(CallPlanner(setup, 0, collectives, tally).min_bytes(0), 777);
 }
 
-// On a single node without devices larger blocks are published if they differ.
-void test_different_blocks(void**)
+// On a single node without devices larger blocks are published if the largest one is much larger than
+// the average.
+void test_skewed_blocks(void**)
 {
     TeamSetup setup = setup_of("3");
-    setup.max_published = 1000;
+    setup.max_skewed = 1000;
     assert_false(constraints_of(setup, 1000).publish.has_value());
-    assert_true(constraints_of(setup, 1000, false).publish == true);
-    assert_false(constraints_of(setup, 1002, false).publish.has_value());
+    assert_true(constraints_of(setup, 1000, 499).publish == true);
+    assert_false(constraints_of(setup, 1000, 502).publish.has_value());
+    assert_false(constraints_of(setup, 1002, 1).publish.has_value());
     const Tuning tuning = tuning_of(3);
     setup.tuning = &tuning;
-    assert_true(constraints_of(setup, 1000, false).publish == false);
+    assert_true(constraints_of(setup, 1000, 499).publish == true);
+    assert_true(constraints_of(setup, 1000, 502).publish == false);
     setup.uses_devices = true;
     setup.tuning = nullptr;
-    assert_true(constraints_of(setup, 1000, false).publish == false);
+    assert_true(constraints_of(setup, 1000, 499).publish == false);
+}
+
+// Calls whose blocks compare otherwise travel otherwise, though the largest one has as many bytes.
+void test_sizes_of_blocks(void**)
+{
+    const Extent alike[] = {{0, 10}, {10, 11}, {21, 10}}, skewed[] = {{0, 0}, {0, 11}, {11, 10}},
+                 empty[] = {{0, 0}, {0, 0}};
+    assert_true(sizes_of({}) == BlockSizes::equal);
+    assert_true(sizes_of(alike) == BlockSizes::alike);
+    assert_true(sizes_of(skewed) == BlockSizes::skewed);
+    (void)sizes_of(empty);
+    const TeamSetup setup = setup_of("3");
+    CallPlanner planner(setup, 0, collectives, tally);
+    Call call{};
+    call.bytes = 1000;
+    chosen = 0;
+    for (const std::size_t other : {999, 998, 10, 11}) {
+        call.blocks = {{0, 1000}, {1000, other}, {1000 + other, other}};
+        (void)planner.prepare(
+            {.collective = 0, .bytes = 1000, .stride = 1000, .blocks = call.blocks},
+            planner.choose(call));
+    }
+    assert_int_equal(chosen, 2);
 }
 
 // What the user states comes first. Chunks go with the route that they were measured with.
@@ -368,7 +394,8 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_small_windows),
         cmocka_unit_test(test_the_user_is_told_once_a_size),
         cmocka_unit_test(test_tuned_choices),
-        cmocka_unit_test(test_different_blocks),
+        cmocka_unit_test(test_skewed_blocks),
+        cmocka_unit_test(test_sizes_of_blocks),
         cmocka_unit_test(test_stated_choices_come_first),
         cmocka_unit_test(test_other_layouts_are_not_tuned),
         cmocka_unit_test(test_orders_of_ranks),

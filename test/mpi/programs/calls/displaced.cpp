@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Results whose blocks lie in another order on each rank, with gaps. Options:
 //
-//   --expect    displaced: other ranks write the blocks where they belong; staged: hier copies the result
+//   --expect    displaced: the blocks go where they belong; staged: hier copies the result
 //   --bytes     of the largest block
 //   --blocks    all, or only those that are equal
 //
