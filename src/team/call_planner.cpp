@@ -110,7 +110,8 @@ Constraints CallPlanner::constraints(std::size_t collective, std::size_t bytes,
     Constraints constraints = stated();
     // On devices all ranks publish one block, of the same size.
     const bool may_publish = sizes == BlockSizes::equal || !setup_.uses_devices;
-    // The file knows equal blocks alone. Pushes of a skewed call take longer, as its largest block.
+    // Pushes of a skewed call take as long as those of its largest block. The file, which was measured
+    // with equal blocks, does not know that.
     const bool publishes_skewed =
         may_publish && sizes == BlockSizes::skewed && bytes <= setup_.max_skewed;
     if (!may_publish) constraints.publish = false;
