@@ -25,6 +25,7 @@
 #   order      how a layout numbers its ranks: block, cyclic, reversed, shuffled or map-by-node [block]
 #   links      network devices of each node of the virtual cluster; more than 1 needs the cluster [1]
 #   rate       rate of the virtual cluster's links [10gbit]
+#   cores      hwloc tells the ranks that their host has so many cores [those that it has]
 #
 #   Open MPI
 #   coll       the list of --mca coll [hier]; "-": no such option
@@ -163,7 +164,11 @@ case_ displaced-parts-direct ranks=4 node_size=2 mca="coll_hier_inter direct col
     -- displaced --blocks equal
 case_ displaced-ring ranks=3 node_size=1 mca="coll_hier_inter ring" -- displaced --expect staged
 case_ displaced-published ranks=3 mca="coll_hier_min_bytes 1" -- displaced --bytes 500
-case_ displaced-published-large ranks=4 mca="coll_hier_min_bytes 1" -- displaced --bytes 15000
+# Four and more ranks with a core each publish larger blocks, most of all in skewed calls.
+case_ displaced-skewed ranks=4 cores=4 mca="coll_hier_verbose 1" says="up to 100000 bytes a rank: published" \
+    -- displaced --bytes 100000
+case_ published-large ranks=6 cores=6 mca="coll_hier_verbose 1" says=": 32768 bytes a rank: published" never=": 32769 bytes a rank: published" \
+    -- exact --expect hier --sizes 32768,32769 --calls 10
 case_ displaced-eager ranks=4 node_size=2 mca="coll_hier_min_bytes 1" -- displaced --expect staged --bytes 500
 case_ displaced-bundles ranks=4 node_size=2 mca="coll_hier_inter bundles" -- displaced --expect staged
 
