@@ -78,9 +78,9 @@ struct NodeNeeds {
     {
         return has_areas && (!have_devices || share_gpus || have_kernels || by_cpu);
     }
-    // The largest block of host memory that is published. Medians of a call in us on two Xeons, a core
-    // for each rank, published / by CMA; the columns are bytes a rank. Some runs by shared memory are
-    // twice as slow as others, in all their calls, and nobody knows why.
+    // The largest block of host memory that is published. Medians of a call in us on two Xeons, a
+    // core for each rank, published / by CMA; the columns are bytes a rank. Some runs by shared
+    // memory are twice as slow as others, in all their calls, and nobody knows why.
     //
     //                     16 cores, best of 2                 64 cores, median of 3
     //                32 KiB     64 KiB     128 KiB      24 KiB       32 KiB      64 KiB

@@ -98,7 +98,7 @@ Rates AllgatherCost::rates_for(std::size_t bytes, bool is_publish) const
     return r;
 }
 
-// NodeNeeds::max_published has the times.
+// Why no larger ones are: NodeNeeds::max_published has the times.
 bool AllgatherCost::is_publish(std::size_t bytes, Route route, std::size_t chunk) const
 {
     return bytes <= rates_.small_bytes && fits_publish(bytes, route, chunk);

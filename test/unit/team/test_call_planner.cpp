@@ -308,7 +308,7 @@ void test_sizes_of_blocks(void**)
     assert_true(sizes_of({}) == BlockSizes::equal);
     assert_true(sizes_of(alike) == BlockSizes::alike);
     assert_true(sizes_of(skewed) == BlockSizes::skewed);
-    (void)sizes_of(empty);
+    assert_true(sizes_of(empty) == BlockSizes::skewed);
     const TeamSetup setup = setup_of("3");
     CallPlanner planner(setup, 0, collectives, tally);
     Call call{};
