@@ -11,6 +11,10 @@ clean_environment() {
     done
 }
 
+require_module() {
+    ompi_info --parsable | grep -q ":coll:$1:" || refuse "--modules: this Open MPI has no $1"
+}
+
 # set_module_options NAME: sets module_options, with which NAME serves MPI_Allgather. Stock modules run without hier,
 # because hier's priority is higher.
 set_module_options() {
@@ -27,11 +31,15 @@ set_module_options() {
             ;;
         han) module_options=(--mca coll ^hier --mca coll_han_priority 100) ;;
         han-simple) module_options=(--mca coll ^hier --mca coll_han_priority 100 --mca coll_han_use_simple_allgather 1) ;;
+        acoll)
+            require_module acoll
+            module_options=(--mca coll ^hier --mca coll_acoll_priority 100)
+            ;;
         ucc)
-            ompi_info --parsable | grep -q ':coll:ucc:' || refuse "--modules: this Open MPI has no ucc"
+            require_module ucc
             module_options=(--mca coll ^hier --mca coll_ucc_enable 1 --mca coll_ucc_priority 100)
             ;;
-        *) refuse "--modules: '$1' is not known; there are hier, tuned, ring, han, han-simple and ucc" ;;
+        *) refuse "--modules: '$1' is not known; there are hier, tuned, ring, han, han-simple, acoll and ucc" ;;
     esac
 }
 

@@ -11,6 +11,7 @@ PEERS = {
     "ring": ("#3fa7dc", "v"),
     "HAN": ("#7a5230", "^"),
     "HAN simple": ("#b08a63", "<"),
+    "acoll": ("#00936b", "p"),
     "UCC": ("#7440a8", "D"),
     "UCC CUDA": ("#7440a8", "D"),
     "NCCL through UCC": ("#00936b", "^"),
