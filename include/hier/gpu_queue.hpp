@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies by the copy engines of a device.
+// Copies by the copy engines of a device, and launches of kernels there.
 #pragma once
 
 #include <atomic>

@@ -40,7 +40,7 @@ enum { HIER_LOG_ERROR = 0, HIER_LOG_INFO = 1, HIER_LOG_DEBUG = 10 };
 
 typedef struct hier_config {
     size_t chunk_bytes; /* bytes of one put at most; 4096 ... 1 GiB; 0: by the cost model */
-    int depth; /* puts in flight on a rail; 1 ... 1024, over RDMA 100; 0: by the cost model */
+    int depth; /* puts in flight on a rail; 1 ... 1024, less over RDMA; 0: by the cost model */
     size_t
         eager_bytes;  /* a shard or bundle of up to so many bytes waits for no receiver; 0: never */
     double net_rate;  /* GB/s of a network device, each direction; 0: as UCX says */
@@ -50,7 +50,7 @@ typedef struct hier_config {
     int intra;          /* HIER_INTRA_*: host memory inside a node */
     int gpu; /* HIER_GPU_*: runtime of device memory; auto: the one that the process uses */
     int gpu_peers; /* HIER_GPU_PEERS_*: may other ranks of the node write into this one's device memory? */
-    int kernels; /* 0: hier launches no kernels. If any rank says so, none does */
+    int kernels; /* 0: hier launches no kernels. If a rank says so, none of its node does */
     int gpu_cpu_access; /* 1: the CPU moves small blocks of device memory where it reaches that. If any rank says
                          * 0, none does */
     int gpu_direct; /* HIER_GPU_DIRECT_*: may the network read and write device memory itself? Ranks may

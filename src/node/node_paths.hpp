@@ -29,9 +29,9 @@ struct NodeRanks {
     bool gpu_turns = false;            // such ranks get it in turns
     bool have_kernels = false;         // all ranks have, and gain by them; only on a single node
     FanOutUse fan_out = FanOutUse::never;  // on several nodes too
-    std::size_t max_by_cpu = 0;            // block of device memory that the CPU moves; the same
-    bool share_cores = false;              // the host has more ranks than cores
-    int numa = -1;                         // the NUMA node for this rank's cells; -1: anywhere
+    std::size_t max_by_cpu = 0;  // block of device memory that the CPU moves; 0 on several nodes
+    bool share_cores = false;    // the host has more ranks than cores
+    int numa = -1;               // the NUMA node for this rank's cells; -1: anywhere
 };
 
 // A null pointer stands for a path that the node does not have.

@@ -5,7 +5,7 @@
 //   from host memory      CMA or cells               copy engine, else cells
 //   from device memory    cells                      copy engine, else cells
 //
-// The receiver says how its buffer may be written (NodeSlot::path), and the sender decides. No two
+// The receiver says how its buffer may be written (NodeOffer::path), and the sender decides. No two
 // ranks have to agree on anything.
 //
 // - Memory that the application maps is shared segment by segment (peer_vmm_segments.hpp).

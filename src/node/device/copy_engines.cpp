@@ -108,7 +108,7 @@ void CopyEngines::submit(Completions& completions)
     if (!gathered_.items.empty() && !should_hold()) start(completions);
 }
 
-// Kernels go first: their blocks are small, and a launch takes the CPU little time.
+// Kernels go first: a launch takes the CPU little time.
 void CopyEngines::start(Completions& completions)
 {
     auto& items = gathered_.items;

@@ -5,9 +5,9 @@
 //   rank r    calls 1, 3, 5, ...   [signal | shape] [offset, length, bytes] [offset, length, bytes] ...
 //             calls 2, 4, 6, ...   [signal | shape] [offset, length, bytes] ...
 //
-// Readers never acknowledge. A writer in call c already holds every rank's block of call c-1. So
-// every rank has finished call c-2, and the half that c-2 used is free. Calls of another kind may
-// lie in between, because in each of them every rank gets every other rank's block.
+// Readers never acknowledge. A writer in call c has ended call c-1, so every rank of the node had
+// entered that one and had ended call c-2: the half that c-2 used is free. Calls of another kind may
+// lie in between, because in each of them a rank waits until all others of its node have entered.
 //
 // A block of up to 32 bytes comes in the cache line of its signal. Bytes copied on a node of G
 // ranks: G*S in, G*(G-1)*S out.
