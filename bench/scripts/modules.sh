@@ -11,8 +11,9 @@ clean_environment() {
     done
 }
 
+# grep reads all of it: with -q it may end first, and then ompi_info fails.
 require_module() {
-    ompi_info --parsable | grep -q ":coll:$1:" || refuse "--modules: this Open MPI has no $1"
+    ompi_info --parsable | grep ":coll:$1:" >/dev/null || refuse "--modules: this Open MPI has no $1"
 }
 
 # set_module_options NAME: sets module_options, with which NAME serves MPI_Allgather. Stock modules run without hier,
