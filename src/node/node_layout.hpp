@@ -90,6 +90,10 @@ struct NodeNeeds {
     //    16 ranks   62 / 84   160 / 180   341 / 361     70 /  81   103 /  95   263 / 194
     //    32 ranks                                      151 / 206   269 / 261   518 / 533
     //
+    // Two ranks, medians of three:       4 KiB       8 KiB      12 KiB      16 KiB      32 KiB
+    //     64 cores of Xeons         3.0 / 3.5   3.9 / 4.1   4.6 / 4.7   5.8 / 4.6  10.6 / 6.6
+    //     2 cores of an EPYC        1.7 / 6.1   2.1 / 6.5   2.4 / 7.0   2.8 / 7.3   4.9 / 8.4
+    //
     // Skewed calls gain more. By CMA the largest block holds all up, because its owner copies it to
     // every peer. Blocks of 1 : 2 : 3 ... on the 64 cores, bytes in all, the better of two runs:
     //
