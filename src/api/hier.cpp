@@ -97,8 +97,12 @@ hier::Call call_of(const hier_call& call, int ranks)
 template <class Start> int start_by(hier_team& team, int waiter, Start start)
 {
     return hier::guarded(HIER_ERR_MEMORY, [&] {
+        // A thread that is awake has launched the call sooner than the caller would be back.
+        const auto when = waiter == HIER_NOBODY && hier::ProgressThread::instance().is_awake()
+                              ? hier::Launch::later
+                              : hier::Launch::now;
         const hier::Status status = hier::ProgressEngine::instance().start(
-            team.team, std::ref(start), waiter == HIER_CALLER);
+            team.team, [&] { return start(when); }, waiter == HIER_CALLER);
         if (waiter == HIER_NOBODY) hier::ProgressThread::instance().wake();
         return hier::code_of(status);
     });
@@ -208,8 +212,8 @@ int hier_team_takes_device_memory(const hier_team* team)
 int hier_start(hier_team* team, const hier_call* call, hier_request** request)
 {
     hier::Request* started = nullptr;
-    const int code = start_by(*team, call->waiter, [&] {
-        return team->team.start(call_of(*call, team->team.size()), started);
+    const int code = start_by(*team, call->waiter, [&](hier::Launch when) {
+        return team->team.start(call_of(*call, team->team.size()), started, when);
     });
     *request = reinterpret_cast<hier_request*>(started);
     return code;
@@ -228,8 +232,9 @@ int hier_prepare(hier_team* team, const hier_call* call, hier_request** request)
 
 int hier_start_prepared(hier_team* team, hier_request* request, int waiter)
 {
-    return start_by(*team, waiter,
-                    [&] { return team->team.start(*reinterpret_cast<hier::Request*>(request)); });
+    return start_by(*team, waiter, [&](hier::Launch when) {
+        return team->team.start(*reinterpret_cast<hier::Request*>(request), when);
+    });
 }
 
 void hier_hand_over(hier_team* team)

@@ -119,7 +119,9 @@ void ProgressThread::run()
     (void)prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
     bool is_woken = false;
     while (!is_stopping_) {
+        is_awake_.store(true, std::memory_order_relaxed);
         move_calls(is_woken);
+        is_awake_.store(false, std::memory_order_relaxed);
         is_woken = sleep();
     }
 }

@@ -25,6 +25,8 @@ public:
     // Without a thread nothing happens.
     void stop();
     void wake();
+    // Does the thread look for calls right now, so that it sees one that starts? A guess: also call wake().
+    bool is_awake() const { return is_awake_.load(std::memory_order_relaxed); }
     // There is no core to spare: do not keep one busy in order to be quick.
     void share_core() { shares_core_.store(true, std::memory_order_relaxed); }
     // A thread of the application moves calls.
@@ -50,6 +52,7 @@ private:
     std::condition_variable changed_;
     bool is_wanted_ = false;
     std::atomic<bool> is_stopping_{false};
+    std::atomic<bool> is_awake_{false};
     std::atomic<bool> shares_core_{false};
 };
 

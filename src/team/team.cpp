@@ -37,12 +37,12 @@ bool Team::takes(const Call& call) const
     return planner_->takes(call) && call.receive.base != nullptr && are_in_order;
 }
 
-Status Team::start(Call call, Request*& request)
+Status Team::start(Call call, Request*& request, Launch when)
 {
     if (failed(error())) return error();
     if (!takes(call)) return Status::bad_argument;
     request = &requests_.take(std::move(call));
-    return enqueue(*request);
+    return enqueue(*request, when);
 }
 
 Status Team::prepare(Call call, Request*& request)
@@ -52,17 +52,19 @@ Status Team::prepare(Call call, Request*& request)
     return Status::ok;
 }
 
-Status Team::start(Request& request)
+Status Team::start(Request& request, Launch when)
 {
     if (failed(error())) return error();
-    return request.is_running() ? Status::bad_argument : enqueue(request);
+    return request.is_running() ? Status::bad_argument : enqueue(request, when);
 }
 
-Status Team::enqueue(Request& request)
+Status Team::enqueue(Request& request, Launch when)
 {
     const bool is_first = requests_.empty();
     requests_.push(request);
     if (!is_first) return Status::in_progress;
+    has_launched_ = when == Launch::now;
+    if (!has_launched_) return Status::in_progress;
     const Status status = launch(request);
     if (failed(status)) requests_.withdraw();
     return status;
@@ -165,10 +167,31 @@ void Team::answer_failure()
         size());
 }
 
+// Launches the first request. One that fails is over, and the next one takes its place: after an error
+// all calls that wait end with the same error. ok: no call is left.
+Status Team::launch_next()
+{
+    has_launched_ = true;
+    while (!requests_.empty()) {
+        const Status status = failed(error()) ? error() : launch(requests_.front());
+        if (status == Status::in_progress) return status;
+        requests_.pop(status);
+    }
+    return Status::ok;
+}
+
+// A call that has not been launched hears of it, too.
+void Team::interrupt(const std::vector<bool>& is_dead)
+{
+    if (!requests_.empty() && !has_launched_) (void)launch_next();
+    executor_->interrupt(is_dead);
+}
+
 Status Team::progress()
 {
     if (requests_.empty()) return Status::ok;
-    Status status = executor_->progress();
+    if (!has_launched_) return launch_next();
+    const Status status = executor_->progress();
     if (status == Status::in_progress) return status;
     if (tracer_) tracer_->end(status);
     memory_.end(failed(status));
@@ -181,13 +204,7 @@ Status Team::progress()
             to_string(status));
     }
     requests_.pop(status);
-    // After an error all calls that wait end with the same error.
-    while (!requests_.empty()) {
-        status = failed(error()) ? error() : launch(requests_.front());
-        if (status == Status::in_progress) return status;
-        requests_.pop(status);
-    }
-    return Status::ok;
+    return launch_next();
 }
 
 }  // namespace hier

@@ -29,6 +29,12 @@ struct TeamParts {
     MakeNetwork network;                          // for a team on several nodes
 };
 
+// When does a call's first work happen: announcements, and messages that take system calls?
+enum class Launch : std::uint8_t {
+    now,
+    later,  // in progress(). The caller is soon back.
+};
+
 // The team's mutex protects all functions but those for any thread.
 class Team {
 public:
@@ -43,13 +49,14 @@ public:
     // Held around each of the following functions. Two teams work at the same time.
     std::mutex& mutex() { return mutex_; }
     // in_progress: `request` stands for the call. bad_argument: nothing has started. Any other
-    // status is the error that has broken the team.
-    Status start(Call call, Request*& request);
+    // status is the error that has broken the team. With Launch::later such an error shows in the
+    // request.
+    Status start(Call call, Request*& request, Launch when = Launch::now);
     // A request for a call that is started again and again, by start(Request&). It lasts as long as the
     // team. ok or bad_argument.
     Status prepare(Call call, Request*& request);
     // As the first start. bad_argument: the call is running.
-    Status start(Request& request);
+    Status start(Request& request, Launch when = Launch::now);
     // In place of a start. The others hear that this rank has failed.
     Status refuse(Status status);
     // Between two calls, for a team that has a rail. If a peer on the rail has failed, the peer
@@ -58,7 +65,7 @@ public:
     // Moves the running call, and begins the next one when it is over. ok: no call is left.
     Status progress();
     // `is_dead`: by rank.
-    void interrupt(const std::vector<bool>& is_dead) { executor_->interrupt(is_dead); }
+    void interrupt(const std::vector<bool>& is_dead);
     bool moved() const { return executor_->moved(); }
     bool is_running() const { return !requests_.empty(); }
     bool is_listed = false;  // with the teams that the progress engine moves
@@ -88,8 +95,9 @@ public:
 
 private:
     bool takes(const Call& call) const;
-    Status enqueue(Request& request);
+    Status enqueue(Request& request, Launch when);
     Status launch(Request& request);
+    Status launch_next();
     Status begin(Request& request);
     Status prepare(const Call& call, PreparedCall& prepared);
     Status connect(PreparedProgram& prepared);
@@ -103,6 +111,7 @@ private:
     std::unique_ptr<CallPlanner> planner_;
     CallMemory memory_;
     RequestQueue requests_;
+    bool has_launched_ = false;       // of the first request
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
     std::uint64_t sequence_ = 0;
     std::atomic<Status> broken_{Status::ok};  // the error of an earlier call

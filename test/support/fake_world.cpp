@@ -67,7 +67,7 @@ void FakeWorld::blame(int rank, const std::string& what)
 }
 
 void FakeWorld::start(int rank, std::size_t collective, std::vector<std::byte>& send,
-                      std::vector<std::byte>& recv)
+                      std::vector<std::byte>& recv, Launch when)
 {
     Request* request = nullptr;
     const Status status = teams_[index(rank)]->start({.collective = collective,
@@ -75,7 +75,7 @@ void FakeWorld::start(int rank, std::size_t collective, std::vector<std::byte>& 
                                                       .in_place = false,
                                                       .send = {send.data(), send.size(), {}},
                                                       .receive = {recv.data(), recv.size(), {}}},
-                                                     request);
+                                                     request, when);
     if (status != Status::in_progress) blame(rank, "a call was not started");
     requests_[index(rank)].push_back(request);
 }
@@ -111,7 +111,7 @@ void FakeCalls::start_allgather(std::size_t bytes)
         b.recv.assign(bytes * index(world_.size()), std::byte{0});
         for (int from = 0; from < world_.size(); from++)
             for (std::size_t i = 0; i < bytes; i++) b.wanted.push_back(value(from, number, i));
-        world_.start(r, FakeWorld::allgather, b.send, b.recv);
+        world_.start(r, FakeWorld::allgather, b.send, b.recv, world_.now_or_later());
     }
 }
 
@@ -125,7 +125,7 @@ void FakeCalls::start_broadcast()
             b.wanted.push_back(value(0, number, i));
         }
         b.recv.assign(b.send.size(), std::byte{0});
-        world_.start(r, FakeWorld::broadcast, b.send, b.recv);
+        world_.start(r, FakeWorld::broadcast, b.send, b.recv, world_.now_or_later());
     }
 }
 

@@ -31,10 +31,12 @@ public:
     const std::string& fault() const { return fault_.empty() ? network_.fault() : fault_; }
     int size() const { return static_cast<int>(teams_.size()); }
     const hier::Team& team(int rank) const { return *teams_[static_cast<std::size_t>(rank)]; }
+    hier::Team& team(int rank) { return *teams_[static_cast<std::size_t>(rank)]; }
 
     // `recv` has room for what the collective gives. Both stay where they are until run().
     void start(int rank, std::size_t collective, std::vector<std::byte>& send,
-               std::vector<std::byte>& recv);
+               std::vector<std::byte>& recv, Launch when);
+    Launch now_or_later() { return random_() % 2 == 0 ? Launch::now : Launch::later; }
     // Moves ranks until all of them have ended all calls.
     void run();
 

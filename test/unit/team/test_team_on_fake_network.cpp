@@ -10,6 +10,7 @@
 
 namespace {
 
+using namespace hier;
 using namespace hier::test;
 
 void test_allgathers(void**)
@@ -42,7 +43,7 @@ std::string count_registrations()
         for (int r = 0; r < ranks; r++) {
             send[r].resize(20000);
             recv[r].resize(ranks * send[r].size());
-            world.start(r, FakeWorld::allgather, send[r], recv[r]);
+            world.start(r, FakeWorld::allgather, send[r], recv[r], world.now_or_later());
         }
         world.run();
     }
@@ -54,6 +55,53 @@ std::string count_registrations()
 void test_the_same_buffers_are_registered_in_each_call(void**)
 {
     expect_no_reason(keep(count_registrations()));
+}
+
+std::string launch_later()
+{
+    FakeWorld world(2, 1);
+    std::vector<std::byte> send[2], recv[2];
+    const std::size_t before = FakeTransport::registrations;
+    for (int r = 0; r < 2; r++) {
+        send[r].resize(20000);
+        recv[r].resize(2 * send[r].size());
+        world.start(r, FakeWorld::allgather, send[r], recv[r], Launch::later);
+    }
+    if (FakeTransport::registrations != before) return "the start has launched the call";
+    world.run();
+    return world.fault();
+}
+
+void test_a_call_is_launched_later(void**) { expect_no_reason(keep(launch_later())); }
+
+std::string interrupt_before_the_launch()
+{
+    FakeWorld world(2, 1);
+    std::vector<std::byte> send(20000), recv[2];
+    Request* requests[2];
+    for (int r = 0; r < 2; r++) {
+        recv[r].resize(2 * send.size());
+        const hier::Call call{.collective = FakeWorld::allgather,
+                              .bytes = send.size(),
+                              .in_place = false,
+                              .send = {send.data(), send.size(), {}},
+                              .receive = {recv[r].data(), recv[r].size(), {}}};
+        if (world.team(r).start(call, requests[r], Launch::later) != Status::in_progress)
+            return "not started";
+    }
+    world.team(0).interrupt({false, false});
+    for (int i = 0; i < 1000; i++) {
+        for (int r = 0; r < 2; r++) (void)world.team(r).progress();
+    }
+    for (Request* request : requests) {
+        if (request->test() != Status::peer_failed) return "a rank has not heard of the failure";
+    }
+    return "";
+}
+
+void test_a_call_is_interrupted_before_its_launch(void**)
+{
+    expect_no_reason(keep(interrupt_before_the_launch()));
 }
 
 std::string describe_team()
@@ -75,6 +123,8 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_allgathers),
         cmocka_unit_test(test_a_broadcast),
         cmocka_unit_test(test_the_same_buffers_are_registered_in_each_call),
+        cmocka_unit_test(test_a_call_is_launched_later),
+        cmocka_unit_test(test_a_call_is_interrupted_before_its_launch),
         cmocka_unit_test(test_the_team_names_its_network),
     };
     return hier::test::run_cases(argc, argv, "team_on_fake_network", tests);
