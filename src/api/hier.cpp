@@ -94,13 +94,16 @@ hier::Call call_of(const hier_call& call, int ranks)
             .displacements = displacements_of(call, ranks)};
 }
 
-template <class Start> int start_by(hier_team& team, int waiter, Start start)
+// Between nodes such a call takes longer than a thread that sleeps needs to wake up.
+constexpr std::size_t long_call = 1 << 20;
+
+template <class Start> int start_by(hier_team& team, std::size_t bytes, int waiter, Start start)
 {
     return hier::guarded(HIER_ERR_MEMORY, [&] {
-        // A thread that is awake has launched the call sooner than the caller would be back.
-        const auto when = waiter == HIER_NOBODY && hier::ProgressThread::instance().is_awake()
-                              ? hier::Launch::later
-                              : hier::Launch::now;
+        const bool is_long = team.team.has_rail() && bytes >= long_call;
+        const bool is_later =
+            waiter == HIER_NOBODY && hier::ProgressThread::instance().should_launch(is_long);
+        const auto when = is_later ? hier::Launch::later : hier::Launch::now;
         const hier::Status status = hier::ProgressEngine::instance().start(
             team.team, [&] { return start(when); }, waiter == HIER_CALLER);
         if (waiter == HIER_NOBODY) hier::ProgressThread::instance().wake();
@@ -212,7 +215,7 @@ int hier_team_takes_device_memory(const hier_team* team)
 int hier_start(hier_team* team, const hier_call* call, hier_request** request)
 {
     hier::Request* started = nullptr;
-    const int code = start_by(*team, call->waiter, [&](hier::Launch when) {
+    const int code = start_by(*team, call->bytes, call->waiter, [&](hier::Launch when) {
         return team->team.start(call_of(*call, team->team.size()), started, when);
     });
     *request = reinterpret_cast<hier_request*>(started);
@@ -232,9 +235,9 @@ int hier_prepare(hier_team* team, const hier_call* call, hier_request** request)
 
 int hier_start_prepared(hier_team* team, hier_request* request, int waiter)
 {
-    return start_by(*team, waiter, [&](hier::Launch when) {
-        return team->team.start(*reinterpret_cast<hier::Request*>(request), when);
-    });
+    hier::Request& prepared = *reinterpret_cast<hier::Request*>(request);
+    return start_by(*team, prepared.call().bytes, waiter,
+                    [&](hier::Launch when) { return team->team.start(prepared, when); });
 }
 
 void hier_hand_over(hier_team* team)

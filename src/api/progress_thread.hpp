@@ -25,8 +25,13 @@ public:
     // Without a thread nothing happens.
     void stop();
     void wake();
-    // Does the thread look for calls right now, so that it sees one that starts? A guess: also call wake().
-    bool is_awake() const { return is_awake_.load(std::memory_order_relaxed); }
+    // Shall the thread launch a call that starts now, and not the caller, who has to compute? Yes if it is awake, or
+    // if the call is so long that the time to wake up does not matter. It may have fallen asleep since: call wake().
+    bool should_launch(bool is_long) const
+    {
+        return is_awake_.load(std::memory_order_relaxed) ||
+               (is_long && has_started_ && !shares_core_.load(std::memory_order_relaxed));
+    }
     // There is no core to spare: do not keep one busy in order to be quick.
     void share_core() { shares_core_.store(true, std::memory_order_relaxed); }
     // A thread of the application moves calls.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <chrono>
 #include <cstdio>
-
 #include <cstring>
+#include <thread>
 
 #include "bar.hpp"
 #include "calls.hpp"
@@ -9,8 +10,13 @@
 namespace hip_sim {
 
 namespace {
+
 thread_local int device_of_thread = 0;
-}
+
+// A real runtime needs more than a tick of the kernel's clock to start, too, which hier relies on.
+[[gnu::constructor]] void start() { std::this_thread::sleep_for(std::chrono::milliseconds(12)); }
+
+}  // namespace
 
 int current_device() { return device_of_thread; }
 

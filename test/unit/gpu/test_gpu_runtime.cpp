@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <stdexcept>
 #include <thread>
@@ -149,10 +150,11 @@ struct Broken {
         find(library, "hip_sim_fail_at", fail_at);
         find(library, "hip_sim_calls", calls);
         device = simulated_memory();
-        // To load the module loads a library, so there is a second search.
+        // To load the module loads a library, so there is a second search, when libraries are counted again.
         for (int i = 0; i < 2; i++) {
             fail_next();
             if (gpu::runtime() != nullptr) throw std::runtime_error("it works");
+            std::this_thread::sleep_for(std::chrono::milliseconds(12));
         }
     }
     void fail_next() const { fail_at(calls() + 1); }
