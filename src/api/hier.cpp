@@ -3,7 +3,6 @@
 #include "hier/hier.h"
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
