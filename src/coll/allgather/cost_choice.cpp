@@ -9,17 +9,15 @@ namespace hier {
 namespace {
 
 // The share of the best choice's time that another one may take at most. The formula leaves out some
-// costs of more chunks, and of puts that all come at once. Over TCP they cost more, and the network may
-// be faster than the model assumes. So there each doubling of the chunks has to gain as much again. (2
-// nodes of 4 ranks on one H100, 256 KiB: the model finds chunks of 32 KiB 1 % faster than chunks of 128
-// KiB. The small ones took 842 to 889 us, the large ones 445 to 469.)
-double worthwhile(const Rates& rates, std::size_t best_chunk, std::size_t chunk)
-{
-    constexpr double share = 0.99;
-    if (rates.nic_gap <= 0 || best_chunk <= chunk) return share;
-    return std::pow(share, std::max(1.0, std::log2(static_cast<double>(best_chunk) /
-                                                   static_cast<double>(chunk))));
-}
+// costs of more chunks, and of puts that all come at once.
+constexpr double worthwhile = 0.99;
+
+// Over TCP smaller chunks cost more than the formula knows. On 2 nodes of 4 ranks with a link of 10
+// Gbit/s, 1 MiB takes 4.1 to 4.4 ms in chunks of 64 KiB while the ranks compute, and 3.7 in chunks of 256
+// KiB (doc/performance.md).
+constexpr std::size_t min_tcp_chunk = 256 << 10;
+
+bool is_tcp(const Rates& rates) { return rates.nic_gap > 0; }
 
 }  // namespace
 
@@ -39,8 +37,8 @@ bool AllgatherCost::is_worth_bundling(std::size_t bytes, const Constraints& cons
 {
     constexpr std::size_t most = 16 << 20;  // of a bundle
     const std::size_t whole = constraints.chunk == 0 ? most : std::min(most, constraints.chunk);
-    return nodes_ > 1 && max_members_ > 1 && are_neighbours_ && rates_.engines &&
-           rates_.nic_gap <= 0 && bytes <= whole / static_cast<std::size_t>(max_members_);
+    return nodes_ > 1 && max_members_ > 1 && are_neighbours_ && rates_.engines && !is_tcp(rates_) &&
+           bytes <= whole / static_cast<std::size_t>(max_members_);
 }
 
 bool AllgatherCost::is_choice(std::size_t bytes, Route route, const Constraints& constraints) const
@@ -64,12 +62,12 @@ int AllgatherCost::window(std::size_t bytes, Route route, std::size_t chunk) con
     return static_cast<int>(std::clamp(std::ceil(needed), least, double{max_chosen_depth}));
 }
 
-// A put whose cost is half a percent of its time on the wire gains nothing from being larger.
-// Smaller puts let the network run more evenly than the formula knows. On 2 nodes of 4 H200 over
-// TCP, 64 MiB took 7 % more in chunks of 2 MiB than in chunks of 1 MiB.
+// A put whose cost is half a percent of its time on the wire gains nothing from being larger, and over TCP
+// two percent. Smaller puts let the network run more evenly than the formula knows. On 2 nodes of a rank,
+// 8 MiB over TCP with 10 Gbit/s took 8.0 ms in chunks of 2 MiB, and 7.0 in chunks of 128 KiB to 1 MiB.
 double AllgatherCost::largest_chunk(Route route) const
 {
-    constexpr double share = 0.005;
+    const double share = is_tcp(rates_) ? 0.02 : 0.005;
     const RouteLoad& busiest = load(route);
     const double sharing = static_cast<double>(std::max(busiest.nic, 1)) / std::max(busiest.out, 1);
     return rates_.nic_issue * rates_.nic * rates_.lanes / (share * sharing);
@@ -97,6 +95,8 @@ Choice AllgatherCost::choose(std::size_t bytes, const Constraints& constraints) 
     constexpr std::size_t page = 4096;
     // With a handshake the hops of a bundle come one after the other, and each may be late.
     constexpr double worth_a_hop = 0.8;
+    const std::size_t least =
+        is_tcp(rates_) ? std::max(constraints.min_chunk, min_tcp_chunk) : constraints.min_chunk;
     Choice best;
     const auto consider = [&](std::size_t chunk) {
         // On two nodes a ring is the same as direct puts. On more, a ring has two neighbours only,
@@ -107,8 +107,7 @@ Choice AllgatherCost::choose(std::size_t bytes, const Constraints& constraints) 
             if (constraints.route ? *constraints.route != route
                                   : !is_choice(bytes, route, constraints))
                 continue;
-            const double most =
-                std::max(largest_chunk(route), 2.0 * static_cast<double>(constraints.min_chunk));
+            const double most = std::max(largest_chunk(route), 2.0 * static_cast<double>(least));
             const bool is_pointless = constraints.chunk == 0 && rates_.nic_issue > 0 &&
                                       nodes_ > 1 && static_cast<double>(chunk) > most;
             if (is_pointless) continue;
@@ -116,7 +115,7 @@ Choice AllgatherCost::choose(std::size_t bytes, const Constraints& constraints) 
             const Choice choice =
                 predict(bytes, route, chunk, depth, is_eager(bytes, route, constraints));
             const bool is_hop = route == Route::bundles && !choice.eager;
-            const double share = is_hop ? worth_a_hop : worthwhile(rates_, best.chunk, chunk);
+            const double share = is_hop ? worth_a_hop : worthwhile;
             if (best.chunk == 0 || choice.seconds < best.seconds * share) best = choice;
         }
     };
@@ -124,7 +123,7 @@ Choice AllgatherCost::choose(std::size_t bytes, const Constraints& constraints) 
         consider(std::min(constraints.chunk, bytes));
         return granted(bytes, best, constraints);
     }
-    for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= constraints.min_chunk; cuts *= 2) {
+    for (std::size_t cuts = 1; cuts == 1 || bytes / cuts >= least; cuts *= 2) {
         const std::size_t even = (bytes + cuts - 1) / cuts;
         consider(cuts == 1 ? even : (even + page - 1) / page * page);
         if (nodes_ == 1) break;  // nothing overlaps, so a cut only costs
