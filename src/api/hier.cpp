@@ -93,13 +93,13 @@ hier::Call call_of(const hier_call& call, int ranks)
             .displacements = displacements_of(call, ranks)};
 }
 
-// Between nodes such a call takes longer than a thread that sleeps needs to wake up.
-constexpr std::size_t long_call = 1 << 20;
+// Seconds. A thread that sleeps needs some 50 us to wake up, which a call of this time on the network hides.
+constexpr double long_call = 400e-6;
 
 template <class Start> int start_by(hier_team& team, std::size_t bytes, int waiter, Start start)
 {
     return hier::guarded(HIER_ERR_MEMORY, [&] {
-        const bool is_long = team.team.has_rail() && bytes >= long_call;
+        const bool is_long = team.team.network_time(bytes) >= long_call;
         const bool is_later =
             waiter == HIER_NOBODY && hier::ProgressThread::instance().should_launch(is_long);
         const auto when = is_later ? hier::Launch::later : hier::Launch::now;

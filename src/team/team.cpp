@@ -29,6 +29,15 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Gro
 
 Team::~Team() = default;
 
+double Team::network_time(std::size_t bytes) const
+{
+    if (!has_rail()) return 0;
+    const Topology& topology = setup_.topology;
+    const auto members = static_cast<int>(topology.ranks_on(topology.node_of(rank_)).size());
+    const int nics = (setup_.rates.nics > 0 ? setup_.rates.nics : members) * setup_.rates.lanes;
+    return (size() - members) * static_cast<double>(bytes) / (nics * setup_.rates.nic);
+}
+
 bool Team::takes(const Call& call) const
 {
     const auto is_before = [](const Extent& a, const Extent& b) { return a.offset < b.offset; };

@@ -79,6 +79,8 @@ public:
     bool has_spare_cores() const { return setup_.has_spare_cores; }
     int size() const { return setup_.topology.size(); }
     bool has_rail() const { return setup_.rail != nullptr; }
+    // The seconds that the network needs at least for blocks of so many bytes. 0 on a single node.
+    double network_time(std::size_t bytes) const;
     const std::string& description() const { return setup_.description; }
     // Bytes of all ranks together below which the fallback module is expected to be faster.
     std::size_t min_bytes(std::size_t collective) const { return planner_->min_bytes(collective); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A team whose network is a fake one, and a collective that only tests have. Nothing below src/coll
 // knows either of them.
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,17 @@ std::string launch_later()
 
 void test_a_call_is_launched_later(void**) { expect_no_reason(keep(launch_later())); }
 
+// All ranks are nodes, with a NIC each.
+void test_the_network_needs_time_for_each_block(void**)
+{
+    const FakeWorld world(4, 1);
+    const double one = world.team(0).network_time(1000);
+    assert_true(one > 0);
+    assert_true(std::abs(world.team(3).network_time(8000) - 8 * one) < one / 1000);
+    const FakeWorld small(2, 1);
+    assert_true(std::abs(one - 3 * small.team(1).network_time(1000)) < one / 1000);
+}
+
 std::string interrupt_before_the_launch()
 {
     FakeWorld world(2, 1);
@@ -124,6 +136,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_a_broadcast),
         cmocka_unit_test(test_the_same_buffers_are_registered_in_each_call),
         cmocka_unit_test(test_a_call_is_launched_later),
+        cmocka_unit_test(test_the_network_needs_time_for_each_block),
         cmocka_unit_test(test_a_call_is_interrupted_before_its_launch),
         cmocka_unit_test(test_the_team_names_its_network),
     };
