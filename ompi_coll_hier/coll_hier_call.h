@@ -40,6 +40,9 @@ struct mca_coll_hier_call_t {
     size_t shard_bytes;                   /* of this rank's block */
     size_t largest;                       /* the largest block; equal on all ranks */
     size_t total;
+    /* NULL, or hier_call.on_success for a call that leaves nothing else to do. */
+    void (*on_success)(void* context);
+    void* context;
 };
 
 /* Fills in what both allgathers have: all but the receive counts and what follows from them. */

@@ -67,7 +67,7 @@ static void let_types_go(const mca_coll_hier_call_t* call)
 static int free_persistent(ompi_request_t** handle)
 {
     mca_coll_hier_request_t* request = (mca_coll_hier_request_t*)*handle;
-    if (!REQUEST_COMPLETE(*handle)) {
+    if (!mca_coll_hier_is_complete(request)) {
         return MPI_ERR_REQUEST;
     }
     drop_own_team(request);

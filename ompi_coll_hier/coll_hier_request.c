@@ -21,9 +21,10 @@ void mca_coll_hier_drop_call(mca_coll_hier_request_t* request)
 int mca_coll_hier_free_request(ompi_request_t** handle)
 {
     mca_coll_hier_request_t* request = (mca_coll_hier_request_t*)*handle;
-    if (!REQUEST_COMPLETE(*handle)) {
+    if (!mca_coll_hier_is_complete(request)) {
         return MPI_ERR_REQUEST;
     }
+    mca_coll_hier_settle(request);
     OMPI_REQUEST_FINI(*handle);
     opal_mutex_lock(&lock);
     opal_list_prepend(&spare, (opal_list_item_t*)request);
@@ -87,6 +88,19 @@ mca_coll_hier_request_t* mca_coll_hier_new_request(struct ompi_communicator_t* c
     return request;
 }
 
+/* May a thread of hier's own tell Open MPI that a call is over? The application frees such a request at once, and sees
+ * the call's bytes there. A persistent one is not freed. A processor that does not keep the order of loads could read
+ * bytes too early if only MPI_Request_get_status is called. */
+static bool may_complete_early(bool is_persistent)
+{
+#if defined(__x86_64__)
+    return !is_persistent && 0 != mca_coll_hier_component.config.progress_thread;
+#else
+    (void)is_persistent;
+    return false;
+#endif
+}
+
 void mca_coll_hier_begin_request(mca_coll_hier_request_t* request, bool is_persistent)
 {
     ompi_request_t* base = &request->super.super;
@@ -98,7 +112,10 @@ void mca_coll_hier_begin_request(mca_coll_hier_request_t* request, bool is_persi
     request->call.is_repeated = is_persistent;
     request->call.send.copies = &request->send_copies;
     request->call.receive.copies = &request->receive_copies;
-    request->is_in_line = false;
+    request->call.on_success =
+        may_complete_early(is_persistent) ? mca_coll_hier_complete_early : NULL;
+    request->call.context = request;
+    request->is_in_line = request->is_listed = request->is_open = false;
     /* Counted like all nonblocking calls of the communicator. */
     request->tag = ompi_coll_base_nbc_reserve_tags(request->call.comm, 1);
     OBJ_RETAIN(request->call.comm);

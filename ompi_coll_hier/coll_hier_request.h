@@ -31,6 +31,8 @@ typedef struct mca_coll_hier_request_t {
     int tag;                                    /* of the messages */
     unsigned turn;
     bool is_in_line; /* the turn has not been passed on */
+    bool is_listed;  /* the progress loop moves it */
+    bool is_open;    /* others than its owner may touch it; to be read in any thread */
     enum {
         MCA_COLL_HIER_WAITS,
         MCA_COLL_HIER_WITH_TEAM,
@@ -41,6 +43,18 @@ typedef struct mca_coll_hier_request_t {
     mca_coll_hier_messages_t messages;
     int rc;
 } mca_coll_hier_request_t;
+
+/* REQUEST_PENDING, REQUEST_COMPLETED, or who waits in Open MPI. */
+static inline void** mca_coll_hier_state_of(mca_coll_hier_request_t* request)
+{
+    return (void**)&request->super.super.req_complete;
+}
+
+/* Does Open MPI know that the call is over? */
+static inline bool mca_coll_hier_is_complete(mca_coll_hier_request_t* request)
+{
+    return REQUEST_COMPLETED == __atomic_load_n(mca_coll_hier_state_of(request), __ATOMIC_ACQUIRE);
+}
 
 /* coll_hier_request.c */
 /* With the component. */
@@ -65,8 +79,13 @@ void mca_coll_hier_unlock_started(void);
 bool mca_coll_hier_move_request(mca_coll_hier_request_t* request);
 /* With the lock: the progress loop moves the call from now on. */
 void mca_coll_hier_add_started(mca_coll_hier_request_t* request);
-/* Without the lock: tells Open MPI that the call is over. */
+/* Without the lock: tells Open MPI that the call is over, unless
+ * mca_coll_hier_complete_early has. */
 void mca_coll_hier_complete(mca_coll_hier_request_t* request);
+/* A hier_call.on_success: tells Open MPI before the progress loop does. `request`: a mca_coll_hier_request_t. */
+void mca_coll_hier_complete_early(void* request);
+/* Without the lock, for an owner who knows that the call is over: so does the progress loop, afterwards. */
+void mca_coll_hier_settle(mca_coll_hier_request_t* request);
 /* Moves all started calls of the process. Returns how many are over. */
 int mca_coll_hier_progress_requests(void);
 /* Does any started call run? */

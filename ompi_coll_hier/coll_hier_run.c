@@ -74,6 +74,13 @@ static bool is_repeatable(const mca_coll_hier_run_t* run)
            NULL == run->send.staging.base && NULL == run->receive.staging.base;
 }
 
+/* Is nothing left to do when the part has ended? */
+static bool ends_with_part(const mca_coll_hier_run_t* run)
+{
+    return !mca_coll_hier_has_parts(run) && NULL == run->receive.staging.base &&
+           OMPI_SUCCESS == mca_coll_hier_size_mismatch(run->call);
+}
+
 static int waiter_of(const mca_coll_hier_call_t* call)
 {
     return call->in_background ? HIER_NOBODY : HIER_CALLER;
@@ -111,7 +118,9 @@ int mca_coll_hier_start_part(mca_coll_hier_run_t* run)
                       .bytes = run->bytes,
                       .stride = call->largest,
                       .in_place = in_place,
-                      .waiter = waiter_of(call)};
+                      .waiter = waiter_of(call),
+                      .on_success = ends_with_part(run) ? call->on_success : NULL,
+                      .context = call->context};
     set_result(run, &args);
     /* The part's bytes are alone in memory that was borrowed for a part. */
     const bool is_alone = NULL != run->send.streams;

@@ -105,6 +105,7 @@ void mca_coll_hier_start(mca_coll_hier_request_t* request)
     request->super.super.req_state = OMPI_REQUEST_ACTIVE;
     request->state = MCA_COLL_HIER_WAITS;
     request->rc = OMPI_SUCCESS;
+    request->is_open = true;
     bool is_over = true;
     if (0 == call->total) { /* on all ranks: nothing to do */
         request->state = MCA_COLL_HIER_ENDED;

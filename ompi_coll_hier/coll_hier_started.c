@@ -121,11 +121,39 @@ bool mca_coll_hier_move_request(mca_coll_hier_request_t* request)
 void mca_coll_hier_add_started(mca_coll_hier_request_t* request)
 {
     opal_list_append(&running, (opal_list_item_t*)request);
+    request->is_listed = true;
     __atomic_add_fetch(&request->call.module->running, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&running_count, running_count + 1, __ATOMIC_RELAXED);
 }
 
+static void take_off_list(mca_coll_hier_request_t* request)
+{
+    opal_list_remove_item(&running, (opal_list_item_t*)request);
+    request->is_listed = false;
+    __atomic_sub_fetch(&request->call.module->running, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&running_count, running_count - 1, __ATOMIC_RELAXED);
+}
+
 /* ---- without the lock */
+
+/* A thread that waits already runs the progress loop, which completes the request then. It does so, too, where Open MPI,
+ * without threads, has overwritten what this writes. */
+void mca_coll_hier_complete_early(void* request)
+{
+    void* pending = REQUEST_PENDING;
+    (void)__atomic_compare_exchange_n(mca_coll_hier_state_of(request), &pending, REQUEST_COMPLETED,
+                                      false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+static void complete_now(mca_coll_hier_request_t* request)
+{
+    request->super.super.req_status.MPI_ERROR = ompi_errcode_get_mpi_code(request->rc);
+    if (OMPI_SUCCESS != request->rc && OMPI_COMM_IS_FREED(request->call.comm)) {
+        /* Open MPI looks for its error handler. */
+        request->super.super.req_mpi_object.comm = &ompi_mpi_comm_world.comm;
+    }
+    (void)ompi_request_complete(&request->super.super, true);
+}
 
 /* Afterwards the application may have freed the request, in another thread. It may have freed the communicator before:
  * then that goes away here. */
@@ -136,12 +164,11 @@ void mca_coll_hier_complete(mca_coll_hier_request_t* request)
     if (!is_persistent) {
         mca_coll_hier_drop_call(request);
     }
-    request->super.super.req_status.MPI_ERROR = ompi_errcode_get_mpi_code(request->rc);
-    if (OMPI_SUCCESS != request->rc && OMPI_COMM_IS_FREED(comm)) {
-        /* Open MPI looks for its error handler. */
-        request->super.super.req_mpi_object.comm = &ompi_mpi_comm_world.comm;
+    const bool is_complete = mca_coll_hier_is_complete(request);
+    __atomic_store_n(&request->is_open, false, __ATOMIC_RELEASE);
+    if (!is_complete) {
+        complete_now(request);
     }
-    (void)ompi_request_complete(&request->super.super, true);
     if (!is_persistent) {
         OBJ_RELEASE(comm);
     }
@@ -164,20 +191,37 @@ int mca_coll_hier_progress_requests(void)
     for (item = opal_list_get_first(&running); opal_list_get_end(&running) != item; item = next) {
         next = opal_list_get_next(item);
         if (mca_coll_hier_move_request((mca_coll_hier_request_t*)item)) {
-            opal_list_remove_item(&running, item);
+            take_off_list((mca_coll_hier_request_t*)item);
             opal_list_append(&over, item);
-            __atomic_sub_fetch(&((mca_coll_hier_request_t*)item)->call.module->running, 1,
-                               __ATOMIC_RELAXED);
         }
     }
     const int count = (int)opal_list_get_size(&over);
-    __atomic_store_n(&running_count, running_count - count, __ATOMIC_RELAXED);
     opal_mutex_unlock(&lock);
     while (NULL != (item = opal_list_remove_first(&over))) {
         mca_coll_hier_complete((mca_coll_hier_request_t*)item);
     }
     OBJ_DESTRUCT(&over);
     return count;
+}
+
+void mca_coll_hier_settle(mca_coll_hier_request_t* request)
+{
+    if (!__atomic_load_n(&request->is_open, __ATOMIC_ACQUIRE)) {
+        return;
+    }
+    opal_mutex_lock(&lock);
+    const bool is_left = request->is_listed;
+    if (is_left) {
+        while (!mca_coll_hier_move_request(request)) {
+        }
+        take_off_list(request);
+    }
+    opal_mutex_unlock(&lock);
+    if (is_left) {
+        mca_coll_hier_complete(request);
+    }
+    while (__atomic_load_n(&request->is_open, __ATOMIC_ACQUIRE)) {
+    }
 }
 
 void mca_coll_hier_wait_for_turn(const mca_coll_hier_module_t* module)

@@ -209,6 +209,10 @@ typedef struct hier_call {
     int waiter;       /* HIER_ANYBODY, ... */
     hier_buffer send; /* not written, unless in place */
     hier_buffer recv;
+    /* For hier_start. NULL, or called once if the call ends well: just before hier_test says so, in the thread that has
+     * moved the call last, which may be one of hier's own. It may call nothing of hier. */
+    void (*on_success)(void* context);
+    void* context;
 } hier_call;
 
 typedef struct hier_request hier_request;

@@ -215,7 +215,8 @@ int hier_start(hier_team* team, const hier_call* call, hier_request** request)
 {
     hier::Request* started = nullptr;
     const int code = start_by(*team, call->bytes, call->waiter, [&](hier::Launch when) {
-        return team->team.start(call_of(*call, team->team.size()), started, when);
+        return team->team.start(call_of(*call, team->team.size()), started, when,
+                                {call->on_success, call->context});
     });
     *request = reinterpret_cast<hier_request*>(started);
     return code;

@@ -12,6 +12,12 @@
 
 namespace hier {
 
+// Hears that a call has ended well, in the thread that moved it last and just before the request says so.
+struct Listener {
+    void (*hear)(void* context) = nullptr;  // with the team's mutex
+    void* context = nullptr;
+};
+
 class Request {
 public:
     // For any thread. After any status but in_progress the request may serve another call, unless it
@@ -41,7 +47,14 @@ private:
         call_ = std::move(call);
         prepared_.stays = false;
     }
+    // So whoever has seen the end may start the next call at once, with another listener.
+    void end(Status status)
+    {
+        if (status == Status::ok && listener_.hear != nullptr) listener_.hear(listener_.context);
+        status_.store(status, std::memory_order_release);
+    }
     Call call_{};
+    Listener listener_;
     PreparedCall prepared_;
     bool is_kept_ = false;  // for one call, which is started again and again
     std::atomic<Status> status_{Status::ok};
@@ -54,10 +67,11 @@ class RequestQueue {
 public:
     bool empty() const { return waiting_.empty(); }
     // A request for this call. push() puts it behind all others.
-    Request& take(Call call)
+    Request& take(Call call, const Listener& listener = {})
     {
         Request& request = take_free();
         request.take(std::move(call));
+        request.listener_ = listener;
         return request;
     }
     // The same, for a request that no other call takes.
@@ -78,7 +92,7 @@ public:
     // The first call is over.
     void pop(Status status)
     {
-        waiting_.front()->status_.store(status, std::memory_order_release);
+        waiting_.front()->end(status);
         waiting_.erase(waiting_.begin());
     }
     // Removes the first call as if it had never been there. Its caller hears of the error in

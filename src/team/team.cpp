@@ -46,11 +46,11 @@ bool Team::takes(const Call& call) const
     return planner_->takes(call) && call.receive.base != nullptr && are_in_order;
 }
 
-Status Team::start(Call call, Request*& request, Launch when)
+Status Team::start(Call call, Request*& request, Launch when, const Listener& listener)
 {
     if (failed(error())) return error();
     if (!takes(call)) return Status::bad_argument;
-    request = &requests_.take(std::move(call));
+    request = &requests_.take(std::move(call), listener);
     return enqueue(*request, when);
 }
 

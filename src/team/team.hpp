@@ -51,7 +51,8 @@ public:
     // in_progress: `request` stands for the call. bad_argument: nothing has started. Any other
     // status is the error that has broken the team. With Launch::later such an error shows in the
     // request.
-    Status start(Call call, Request*& request, Launch when = Launch::now);
+    Status start(Call call, Request*& request, Launch when = Launch::now,
+                 const Listener& listener = {});
     // A request for a call that is started again and again, by start(Request&). It lasts as long as the
     // team. ok or bad_argument.
     Status prepare(Call call, Request*& request);

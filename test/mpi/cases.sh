@@ -200,6 +200,7 @@ for shape in "2 0" "4 2"; do
     case_ "gpu-nonblocking-progress-$ranks-by-$size" set="$([[ $size == 0 ]] && echo default || echo all)" ranks="$ranks" \
         node_size="$size" gpu=20 mca="$thread" -- gpu_nonblocking --expect hier --large 1
 done
+case_ nonblocking-unattended ranks=4 node_size=2 mca="coll_hier_progress_thread 1" -- unattended --expect hier
 for shape in "2 0" "3 2"; do
     read -r ranks size <<<"$shape"
     case_ "nonblocking-threads-$ranks-by-$size" ranks="$ranks" node_size="$size" -- nonblocking --expect hier --large 1 --threads 4
@@ -309,6 +310,7 @@ fuzz requests 25 ranks=4 node_size=2 -- fuzz --expect hier --call nonblocking,pe
 fuzz requests-4-by-0 15 ranks=4 -- fuzz --expect hier --call nonblocking,persistent
 fuzz "requests-{2,1}" 10 layout=2,1 -- fuzz --expect hier --call nonblocking,persistent
 fuzz requests-progress 10 ranks=4 node_size=2 mca="coll_hier_progress_thread 1" -- fuzz --expect hier --call nonblocking,persistent
+fuzz requests-progress-threads 10 ranks=2 mca="coll_hier_progress_thread 1" -- fuzz --expect hier --threads 3 --call nonblocking
 fuzz requests-threads 10 ranks=2 -- fuzz --expect hier --threads 3 --call nonblocking,persistent
 fuzz requests-gpu 2 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier --call nonblocking,persistent
 fuzz requests-gpu-shared 2 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier --call nonblocking,persistent

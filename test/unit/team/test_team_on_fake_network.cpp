@@ -75,6 +75,62 @@ std::string launch_later()
 
 void test_a_call_is_launched_later(void**) { expect_no_reason(keep(launch_later())); }
 
+// A call, and what is known of it when its listener is told.
+struct Heard {
+    Request* request = nullptr;
+    const std::vector<std::byte>* receive = nullptr;
+    int times = 0;
+    bool was_running = false;
+    std::byte last{};
+
+    static void hear(void* context)
+    {
+        auto* const heard = static_cast<Heard*>(context);
+        heard->times++;
+        heard->was_running = heard->request->test() == Status::in_progress;
+        heard->last = heard->receive->back();
+    }
+};
+
+Status start_heard(FakeWorld& world, int rank, std::vector<std::byte>& send,
+                   std::vector<std::byte>& receive, Heard& heard, Launch when)
+{
+    heard.receive = &receive;
+    const hier::Call call{.collective = FakeWorld::allgather,
+                          .bytes = send.size(),
+                          .in_place = false,
+                          .send = {send.data(), send.size(), {}},
+                          .receive = {receive.data(), receive.size(), {}}};
+    return world.team(rank).start(call, heard.request, when, {Heard::hear, &heard});
+}
+
+std::string tell_listeners()
+{
+    FakeWorld world(2, 1);
+    constexpr std::byte sent{7};
+    std::vector<std::byte> send(20000, sent), receive[2];
+    Heard heard[2];
+    for (int r = 0; r < 2; r++) {
+        receive[r].resize(2 * send.size());
+        if (start_heard(world, r, send, receive[r], heard[r], world.now_or_later()) !=
+            Status::in_progress)
+            return "not started";
+    }
+    for (int i = 0; i < 100000 && world.team(0).is_running() + world.team(1).is_running() > 0; i++)
+        for (int r = 0; r < 2; r++) (void)world.team(r).progress();
+    for (const Heard& h : heard) {
+        if (h.times != 1) return "a listener was told " + std::to_string(h.times) + " times";
+        if (!h.was_running) return "the request told of the end before the listener did";
+        if (h.last != sent) return "a listener was told before the bytes were there";
+        if (h.request->test() != Status::ok) return "a call has not ended well";
+    }
+    // The next call with the same buffers has no listener.
+    for (int r = 0; r < 2; r++) world.start(r, FakeWorld::allgather, send, receive[r], Launch::now);
+    world.run();
+    if (heard[0].times + heard[1].times != 2) return "a listener was told of another call";
+    return world.fault();
+}
+
 // All ranks are nodes, with a NIC each.
 void test_the_network_needs_time_for_each_block(void**)
 {
@@ -86,27 +142,25 @@ void test_the_network_needs_time_for_each_block(void**)
     assert_true(std::abs(one - 3 * small.team(1).network_time(1000)) < one / 1000);
 }
 
+void test_a_listener_hears_of_the_end(void**) { expect_no_reason(keep(tell_listeners())); }
+
 std::string interrupt_before_the_launch()
 {
     FakeWorld world(2, 1);
     std::vector<std::byte> send(20000), recv[2];
-    Request* requests[2];
+    Heard heard[2];
     for (int r = 0; r < 2; r++) {
         recv[r].resize(2 * send.size());
-        const hier::Call call{.collective = FakeWorld::allgather,
-                              .bytes = send.size(),
-                              .in_place = false,
-                              .send = {send.data(), send.size(), {}},
-                              .receive = {recv[r].data(), recv[r].size(), {}}};
-        if (world.team(r).start(call, requests[r], Launch::later) != Status::in_progress)
+        if (start_heard(world, r, send, recv[r], heard[r], Launch::later) != Status::in_progress)
             return "not started";
     }
     world.team(0).interrupt({false, false});
     for (int i = 0; i < 1000; i++) {
         for (int r = 0; r < 2; r++) (void)world.team(r).progress();
     }
-    for (Request* request : requests) {
-        if (request->test() != Status::peer_failed) return "a rank has not heard of the failure";
+    for (const Heard& h : heard) {
+        if (h.request->test() != Status::peer_failed) return "a rank has not heard of the failure";
+        if (h.times != 0) return "a listener was told of a call that has failed";
     }
     return "";
 }
@@ -137,6 +191,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_the_same_buffers_are_registered_in_each_call),
         cmocka_unit_test(test_a_call_is_launched_later),
         cmocka_unit_test(test_the_network_needs_time_for_each_block),
+        cmocka_unit_test(test_a_listener_hears_of_the_end),
         cmocka_unit_test(test_a_call_is_interrupted_before_its_launch),
         cmocka_unit_test(test_the_team_names_its_network),
     };
