@@ -6,6 +6,8 @@
 
 #include "coll_hier_persistent.h"
 
+#include "ompi/datatype/ompi_datatype.h"
+
 /* Requests that wait for a call. */
 static opal_list_t spare;
 static opal_mutex_t lock;
@@ -25,6 +27,10 @@ int mca_coll_hier_free_request(ompi_request_t** handle)
         return MPI_ERR_REQUEST;
     }
     mca_coll_hier_settle(request);
+    /* Of a call that has completed early. Open MPI's Fortran bindings free copies of the counts there. */
+    if (NULL != (*handle)->req_complete_cb) {
+        (void)(*handle)->req_complete_cb(*handle);
+    }
     OMPI_REQUEST_FINI(*handle);
     opal_mutex_lock(&lock);
     opal_list_prepend(&spare, (opal_list_item_t*)request);
@@ -88,15 +94,24 @@ mca_coll_hier_request_t* mca_coll_hier_new_request(struct ompi_communicator_t* c
     return request;
 }
 
+/* Open MPI keeps others for the call, until ompi_request_complete() lets them go. */
+static bool are_types_predefined(const mca_coll_hier_call_t* call)
+{
+    return ompi_datatype_is_predefined(call->receive.type) &&
+           (call->in_place || ompi_datatype_is_predefined(call->send.type));
+}
+
 /* May a thread of hier's own tell Open MPI that a call is over? The application frees such a request at once, and sees
  * the call's bytes there. A persistent one is not freed. A processor that does not keep the order of loads could read
  * bytes too early if only MPI_Request_get_status is called. */
-static bool may_complete_early(bool is_persistent)
+static bool may_complete_early(const mca_coll_hier_call_t* call)
 {
 #if defined(__x86_64__)
-    return !is_persistent && 0 != mca_coll_hier_component.config.progress_thread;
+    return !call->is_repeated && 0 != mca_coll_hier_component.config.progress_thread &&
+           are_types_predefined(call);
 #else
-    (void)is_persistent;
+    (void)call;
+    (void)are_types_predefined;
     return false;
 #endif
 }
@@ -113,7 +128,7 @@ void mca_coll_hier_begin_request(mca_coll_hier_request_t* request, bool is_persi
     request->call.send.copies = &request->send_copies;
     request->call.receive.copies = &request->receive_copies;
     request->call.on_success =
-        may_complete_early(is_persistent) ? mca_coll_hier_complete_early : NULL;
+        may_complete_early(&request->call) ? mca_coll_hier_complete_early : NULL;
     request->call.context = request;
     request->is_in_line = request->is_listed = request->is_open = false;
     /* Counted like all nonblocking calls of the communicator. */

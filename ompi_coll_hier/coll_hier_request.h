@@ -86,6 +86,9 @@ void mca_coll_hier_complete(mca_coll_hier_request_t* request);
 void mca_coll_hier_complete_early(void* request);
 /* Without the lock, for an owner who knows that the call is over: so does the progress loop, afterwards. */
 void mca_coll_hier_settle(mca_coll_hier_request_t* request);
+/* A pass of opal_progress() now and then, for a program whose calls all end before it waits. What else it has started
+ * needs that. */
+void mca_coll_hier_attend(void);
 /* Moves all started calls of the process. Returns how many are over. */
 int mca_coll_hier_progress_requests(void);
 /* Does any started call run? */

@@ -120,6 +120,7 @@ void mca_coll_hier_start(mca_coll_hier_request_t* request)
 
 int mca_coll_hier_start_once(mca_coll_hier_request_t* request, ompi_request_t** handle)
 {
+    mca_coll_hier_attend();
     mca_coll_hier_begin_request(request, false);
     *handle = &request->super.super;
     mca_coll_hier_start(request);

@@ -2,6 +2,8 @@
 /* Moves the calls that have been started. */
 #include "coll_hier_request.h"
 
+#include <sched.h>
+
 #include "ompi/errhandler/errcode-internal.h"
 #include "opal/runtime/opal_progress.h"
 
@@ -204,6 +206,19 @@ int mca_coll_hier_progress_requests(void)
     return count;
 }
 
+/* Of this thread, which have ended without a pass of opal_progress(). */
+static _Thread_local unsigned unattended;
+
+void mca_coll_hier_attend(void)
+{
+    enum { most = 16 };
+    if (most <= unattended) {
+        unattended = 0;
+        opal_progress();
+    }
+}
+
+/* The thread that has ended the call is about to say so to the progress loop, too. */
 void mca_coll_hier_settle(mca_coll_hier_request_t* request)
 {
     if (!__atomic_load_n(&request->is_open, __ATOMIC_ACQUIRE)) {
@@ -213,14 +228,17 @@ void mca_coll_hier_settle(mca_coll_hier_request_t* request)
     const bool is_left = request->is_listed;
     if (is_left) {
         while (!mca_coll_hier_move_request(request)) {
+            (void)sched_yield();
         }
         take_off_list(request);
+        unattended++;
     }
     opal_mutex_unlock(&lock);
     if (is_left) {
         mca_coll_hier_complete(request);
     }
     while (__atomic_load_n(&request->is_open, __ATOMIC_ACQUIRE)) {
+        (void)sched_yield();
     }
 }
 
