@@ -53,10 +53,10 @@ std::uint32_t count_libraries()
     return static_cast<std::uint32_t>(count);
 }
 
-// The count may be older, by one tick of the coarse clock. A runtime that has just been loaded should take
-// longer than that to set up a device, so that before the next look none of its memory is in a call. To count takes
-// a lock of the loader, where threads would meet in each call. (Four threads of 8 B calls made 3.1 times
-// the calls of one then, and make 3.7 times as many now.)
+// The count may be older, by one tick of the coarse clock. A runtime that has just been loaded takes
+// longer than that to set up a device (CUDA 13 on an H200: 1 s), so that before the next look none of
+// its memory is in a call. To count takes a lock of the loader, where threads would meet in each call.
+// (Four threads of 8 B calls made 3.1 times the calls of one then, and make 3.7 times as many now.)
 std::uint32_t libraries_loaded()
 {
     struct Look {
