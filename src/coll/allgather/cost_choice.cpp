@@ -13,7 +13,7 @@ namespace {
 constexpr double worthwhile = 0.99;
 
 // Over TCP smaller chunks cost more than the formula knows. On 2 nodes of 4 ranks with a link of 10
-// Gbit/s, 1 MiB takes 4.1 to 4.4 ms in chunks of 64 KiB while the ranks compute, and 3.7 in chunks of 256
+// Gbit/s, 1 MiB takes 4.2 to 4.4 ms in chunks of 64 KiB while the ranks compute, and 3.7 in chunks of 256
 // KiB (doc/performance.md).
 constexpr std::size_t min_tcp_chunk = 256 << 10;
 
