@@ -218,7 +218,8 @@ void mca_coll_hier_attend(void)
     }
 }
 
-/* The thread that has ended the call is about to say so to the progress loop, too. */
+/* Neither wait is long. Whoever has completed the request early is about to end its run, and a progress loop that has
+ * taken it off the list is about to be done with it. */
 void mca_coll_hier_settle(mca_coll_hier_request_t* request)
 {
     if (!__atomic_load_n(&request->is_open, __ATOMIC_ACQUIRE)) {
