@@ -88,8 +88,6 @@ int mca_coll_hier_allgatherv(const void* sbuf, hier_count_t scount, struct ompi_
         mca_coll_hier_count_served(&call);
         return OMPI_SUCCESS;
     }
-    mca_coll_hier_find_memory(&call);
-
     int rc = OMPI_SUCCESS;
     if (mca_coll_hier_serve(&call, &rc)) {
         return rc;

@@ -94,19 +94,19 @@ typedef enum {
     MCA_COLL_HIER_BY_FALLBACK,
     MCA_COLL_HIER_BY_NOBODY /* set-up broke off, and its messages may still come */
 } mca_coll_hier_server_t;
-mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call);
-/* The same for a call that returns before it has run. The first one begins the set-up of a team: by the team then means
- * that the team serves the call if there will be one. */
+/* For a call that returns before it has run. The first one begins the set-up of a team: by the team then means that the
+ * team serves the call if there will be one. */
 mca_coll_hier_server_t mca_coll_hier_choose_started(const mca_coll_hier_call_t* call);
-/* Chooses, counts, and lets the team serve the call: then `*rc` is the call's result. False: the fallback module has
- * to serve it. */
+/* Chooses, counts, and lets the team serve the call, whose buffers it finds: then `*rc` is the call's result. False: the
+ * fallback module has to serve it. */
 bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc);
 
 /* coll_hier_by_team.c */
 int mca_coll_hier_by_team(const mca_coll_hier_call_t* call);
 
-/* coll_hier_fallback.c: `send` and `receive` are as the application gave them */
-int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
+/* coll_hier_fallback.c: `send` and `receive` are as the application gave them. Finds the buffers, if they may be on a
+ * device. */
+int mca_coll_hier_by_fallback(mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
                               mca_coll_hier_buffer_t receive);
 /* The other ranks would wait for this one. */
 int mca_coll_hier_lacks_memory(struct ompi_communicator_t* comm);

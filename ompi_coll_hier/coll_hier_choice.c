@@ -41,6 +41,8 @@ static void tell_of_small_call(const mca_coll_hier_call_t* call)
         return;
     }
     module->has_told_of_small_calls = true;
+    mca_coll_hier_call_t found = *call;
+    mca_coll_hier_find_memory(&found);
     opal_output_verbose(
         1, mca_coll_hier_component.output,
         "coll:hier: communicator %s: %zu bytes in all are less than %s (%zu): the fallback module "
@@ -48,10 +50,11 @@ static void tell_of_small_call(const mca_coll_hier_call_t* call)
         call->comm->c_name, call->total,
         is_stated ? "coll_hier_min_bytes" : "what the cost model finds worth it",
         is_stated ? mca_coll_hier_component.min_bytes : by_cost,
-        call->receive.memory.is_reachable ? "" : ", through memory of the host");
+        found.receive.memory.is_reachable ? "" : ", through memory of the host");
 }
 
-mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call)
+/* A team looks for the device that the rank uses: that of the last device memory which was found. */
+static mca_coll_hier_server_t choose(mca_coll_hier_call_t* call)
 {
     mca_coll_hier_module_t* module = call->module;
     if (1 == ompi_comm_size(call->comm)) {
@@ -59,6 +62,7 @@ mca_coll_hier_server_t mca_coll_hier_choose(const mca_coll_hier_call_t* call)
     }
     mca_coll_hier_wait_for_turn(module);
     if (MCA_COLL_HIER_FRESH == module->state && is_worth_a_team(module, call->total)) {
+        mca_coll_hier_find_memory(call);
         mca_coll_hier_build_team(module, call->comm);
     }
     switch (module->state) {
@@ -106,9 +110,10 @@ mca_coll_hier_server_t mca_coll_hier_choose_started(const mca_coll_hier_call_t* 
 
 bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc)
 {
-    switch (mca_coll_hier_choose(call)) {
+    switch (choose(call)) {
     case MCA_COLL_HIER_BY_TEAM:
         mca_coll_hier_count_served(call);
+        mca_coll_hier_find_memory(call);
         call->team = call->module->team;
         *rc = mca_coll_hier_by_team(call);
         return true;

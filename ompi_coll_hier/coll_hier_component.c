@@ -21,6 +21,17 @@
 
 static bool progress_registered = false;
 
+/* All waits of all calls of MPI pass here, most of them while hier has no call. Then a pass now and then is enough for
+ * peers that wait for an answer. */
+static bool is_time_to_answer(void)
+{
+    enum { share = 16 };
+    static unsigned passes; /* if two threads count at once, one is lost */
+    const unsigned now = 1 + __atomic_load_n(&passes, __ATOMIC_RELAXED);
+    __atomic_store_n(&passes, now, __ATOMIC_RELAXED);
+    return 0 == now % share;
+}
+
 /* MPI_Finalize lets ranks go one by one, and frees communicators late. So from its start on we send nothing
  * to other ranks, unless a collective is called. */
 static int progress(void)
@@ -28,11 +39,10 @@ static int progress(void)
     if (OMPI_MPI_STATE_FINALIZE_STARTED <= ompi_mpi_state) {
         hier_quiesce();
     }
-    int moved = hier_progress();
-    if (!mca_coll_hier_has_requests()) { /* and other calls of MPI wait for this pass */
-        return moved;
+    if (!mca_coll_hier_has_requests()) {
+        return is_time_to_answer() ? hier_progress() : 0;
     }
-    moved += mca_coll_hier_progress_requests();
+    int moved = hier_progress() + mca_coll_hier_progress_requests();
     /* A small call is over before opal_progress() has asked all other components. */
     for (int i = 1; i < 4 && 0 == moved && mca_coll_hier_has_requests(); i++) {
         moved = hier_progress() + mca_coll_hier_progress_requests();

@@ -40,6 +40,7 @@ typedef struct {
     comm_t comm;
     int id;
     int rc;
+    bool is_all_host; /* no buffer needs a mirror */
     int used;
     mca_coll_hier_mirror_t mirrors[2];
 } call_t;
@@ -51,6 +52,7 @@ static void begin(call_t* call, module_t* module, comm_t comm, int id)
     call->comm = comm;
     call->id = id;
     call->rc = OMPI_SUCCESS;
+    call->is_all_host = 0 != hier_memory_is_all_host();
     call->used = 0;
 }
 
@@ -58,7 +60,7 @@ static void begin(call_t* call, module_t* module, comm_t comm, int id)
 static void* place(call_t* call, mca_coll_hier_use_t use, const mca_coll_hier_blocks_t* blocks)
 {
     void* base = blocks->base;
-    if (OMPI_SUCCESS != call->rc) {
+    if (call->is_all_host || OMPI_SUCCESS != call->rc) {
         return base;
     }
     mca_coll_hier_mirror_t* mirror = &call->mirrors[call->used];

@@ -24,20 +24,25 @@ constexpr std::size_t max_blocks = 16;  // failed calls keep theirs for ever
 
 }  // namespace
 
+static hier_memory memory_of(const hier::Allocation& found)
+{
+    return {.kind = static_cast<int>(found.kind),
+            .device = found.device,
+            .base = found.base,
+            .length = found.length,
+            .id = found.id,
+            .is_exportable = found.is_exportable ? 1 : 0,
+            .is_reachable = found.kind != hier::MemoryKind::device ? 1 : 0,
+            .error = HIER_OK};
+}
+
 static void inspect(const hier::gpu::Inspector& inspector, const void* address, hier_memory* memory)
 {
     *memory = {};
     memory->error = hier::guarded(HIER_ERR_TRANSPORT, [&] {
         hier::Allocation found;
         const hier::Status status = inspector.inspect(address, found);
-        *memory = {.kind = static_cast<int>(found.kind),
-                   .device = found.device,
-                   .base = found.base,
-                   .length = found.length,
-                   .id = found.id,
-                   .is_exportable = found.is_exportable ? 1 : 0,
-                   .is_reachable = found.kind != hier::MemoryKind::device ? 1 : 0,
-                   .error = HIER_OK};
+        *memory = memory_of(found);
         // If the GPU's runtime cannot tell, the kernel can.
         if (hier::failed(status)) memory->is_reachable = hier::is_readable(address) ? 1 : 0;
         return hier::code_of(status);
@@ -47,7 +52,18 @@ static void inspect(const hier::gpu::Inspector& inspector, const void* address, 
 void hier_memory_inspect(size_t count, const void* const addresses[], hier_memory* const memories[])
 {
     const hier::gpu::Inspector inspector;
-    for (size_t i = 0; i < count; i++) inspect(inspector, addresses[i], memories[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (inspector.finds_host_only()) {
+            *memories[i] = memory_of({});
+        } else {
+            inspect(inspector, addresses[i], memories[i]);
+        }
+    }
+}
+
+int hier_memory_is_all_host(void)
+{
+    return hier::guarded(0, [] { return hier::gpu::Inspector().finds_host_only() ? 1 : 0; });
 }
 
 int hier_device_of_thread(void)

@@ -198,6 +198,11 @@ Inspector::Inspector() : runtime_(opened)
     if (!is_untouched_) runtime_ = runtime_among(loaded);
 }
 
+bool Inspector::finds_host_only() const
+{
+    return is_untouched_ || (runtime_ == nullptr && !found_broken);
+}
+
 Status Inspector::inspect(const void* address, Allocation& allocation) const
 {
     allocation = {};

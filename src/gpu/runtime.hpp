@@ -22,6 +22,9 @@ public:
     // Looks for the runtime once. Then inspect() can be called for several addresses.
     Inspector();
     Status inspect(const void* address, Allocation& allocation) const;
+    // Without a look at any address. Memory that no runtime knows may still be out of the CPU's reach if a runtime
+    // is broken.
+    bool finds_host_only() const;
 
 private:
     const Runtime* runtime_;

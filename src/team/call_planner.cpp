@@ -168,10 +168,11 @@ std::size_t CallPlanner::part_bytes(std::size_t collective, std::size_t bytes) c
 {
     constexpr std::size_t page = 4096, least = 256 << 10;
     const std::size_t window = setup_.config.staging_window;
+    const std::size_t smallest = std::max(std::min(window, least) / page * page, page);
+    if (bytes <= smallest) return bytes;
     const auto cut = [&](std::size_t blocks) {
         if (blocks == 0) return bytes;
-        const std::size_t most =
-            std::max({window / blocks / page * page, std::min(window, least) / page * page, page});
+        const std::size_t most = std::max(window / blocks / page * page, smallest);
         const std::size_t parts = (bytes + most - 1) / most;
         return parts <= 1 ? bytes : ((bytes + parts - 1) / parts + page - 1) / page * page;
     };
