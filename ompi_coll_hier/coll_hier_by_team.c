@@ -2,6 +2,8 @@
 /* Runs a call on the communicator's team, part by part. */
 #include "coll_hier_run.h"
 
+#include <stdlib.h>
+
 #include "opal/runtime/opal_progress.h"
 
 /* A rank that cannot take part, pack or unpack takes part in no call any more, and the others must hear of it. */
@@ -29,9 +31,10 @@ static void start_part(mca_coll_hier_run_t* run)
     }
 }
 
-void mca_coll_hier_start_run(mca_coll_hier_run_t* run, const mca_coll_hier_call_t* call)
+void mca_coll_hier_start_run(mca_coll_hier_run_t* run, const mca_coll_hier_call_t* call,
+                             hier_request* prepared)
 {
-    *run = (mca_coll_hier_run_t){.call = call};
+    *run = (mca_coll_hier_run_t){.call = call, .request = prepared};
     run->rc = mca_coll_hier_error_of_call(call, hier_team_error(call->team));
     if (OMPI_SUCCESS != run->rc) {
         run->is_over = true;
@@ -94,12 +97,63 @@ static void progress(hier_team* team)
     (void)hier_progress_team(team);
 }
 
+static int finish(mca_coll_hier_run_t* run)
+{
+    while (!mca_coll_hier_move_run(run)) {
+        progress(run->call->team);
+    }
+    return run->rc;
+}
+
+/* ---- the same call again
+ *
+ * Many programs call with the same arguments in each step. To find out what follows from these takes longer than a small
+ * call itself. So the last call stays prepared, like one of a persistent request. */
+
+struct mca_coll_hier_last_t {
+    mca_coll_hier_call_t call;
+    mca_coll_hier_run_t run;
+    hier_request* request; /* that hier_prepare has made; NULL: none so far */
+};
+
+/* Of other datatypes, or of counts, the same address may mean something else the next time. */
+static bool may_come_again(const mca_coll_hier_call_t* call)
+{
+    return NULL == call->shards && mca_coll_hier_has_predefined_types(call);
+}
+
+static bool are_same(const mca_coll_hier_elements_t* a, const mca_coll_hier_elements_t* b)
+{
+    return a->base == b->base && a->count == b->count && a->type == b->type &&
+           mca_coll_hier_is_same_memory(&a->memory, &b->memory);
+}
+
+static bool is_prepared(const mca_coll_hier_last_t* last, const mca_coll_hier_call_t* call)
+{
+    return last->run.is_prepared && last->call.collective == call->collective &&
+           last->call.in_place == call->in_place && are_same(&last->call.receive, &call->receive) &&
+           (call->in_place || are_same(&last->call.send, &call->send));
+}
+
 int mca_coll_hier_by_team(const mca_coll_hier_call_t* call)
 {
-    mca_coll_hier_run_t run;
-    mca_coll_hier_start_run(&run, call);
-    while (!mca_coll_hier_move_run(&run)) {
-        progress(call->team);
+    mca_coll_hier_module_t* module = call->module;
+    if (may_come_again(call) && NULL == module->last) {
+        module->last = (mca_coll_hier_last_t*)calloc(1, sizeof *module->last);
     }
-    return run.rc;
+    mca_coll_hier_last_t* last = module->last;
+    if (!may_come_again(call) || NULL == last) {
+        mca_coll_hier_run_t run;
+        mca_coll_hier_start_run(&run, call, NULL);
+        return finish(&run);
+    }
+    if (is_prepared(last, call)) {
+        mca_coll_hier_start_run_again(&last->run);
+        return finish(&last->run);
+    }
+    last->call = *call;
+    last->call.is_repeated = true;
+    mca_coll_hier_start_run(&last->run, &last->call, last->request);
+    last->request = last->run.is_prepared ? last->run.request : last->request;
+    return finish(&last->run);
 }

@@ -66,6 +66,18 @@ void mca_coll_hier_find_memory(mca_coll_hier_call_t* call)
     call->own.copies = call->send.copies;
 }
 
+bool mca_coll_hier_is_same_memory(const hier_memory* before, const hier_memory* now)
+{
+    return HIER_OK == now->error && before->kind == now->kind && before->base == now->base &&
+           before->length == now->length && before->id == now->id;
+}
+
+bool mca_coll_hier_has_predefined_types(const mca_coll_hier_call_t* call)
+{
+    return ompi_datatype_is_predefined(call->receive.type) &&
+           (call->in_place || ompi_datatype_is_predefined(call->send.type));
+}
+
 int mca_coll_hier_size_mismatch(const mca_coll_hier_call_t* call)
 {
     const size_t bytes = call->in_place ? call->shard_bytes : mca_coll_hier_bytes_of(&call->send);

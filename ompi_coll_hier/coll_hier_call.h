@@ -70,6 +70,9 @@ static inline void mca_coll_hier_count_fallback(const mca_coll_hier_call_t* call
 }
 mca_coll_hier_block_t mca_coll_hier_block_of(const mca_coll_hier_call_t* call, int rank);
 
+/* `now` has been found later, at the address of `before`. Is it still the same allocation? */
+bool mca_coll_hier_is_same_memory(const hier_memory* before, const hier_memory* now);
+bool mca_coll_hier_has_predefined_types(const mca_coll_hier_call_t* call);
 size_t mca_coll_hier_bytes_of(const mca_coll_hier_elements_t* elements);
 /* The error of a rank that passes another number of bytes than the other ranks. */
 int mca_coll_hier_size_mismatch(const mca_coll_hier_call_t* call);

@@ -6,8 +6,6 @@
 
 #include "coll_hier_persistent.h"
 
-#include "ompi/datatype/ompi_datatype.h"
-
 /* Requests that wait for a call. */
 static opal_list_t spare;
 static opal_mutex_t lock;
@@ -94,24 +92,17 @@ mca_coll_hier_request_t* mca_coll_hier_new_request(struct ompi_communicator_t* c
     return request;
 }
 
-/* Open MPI keeps others for the call, until ompi_request_complete() lets them go. */
-static bool are_types_predefined(const mca_coll_hier_call_t* call)
-{
-    return ompi_datatype_is_predefined(call->receive.type) &&
-           (call->in_place || ompi_datatype_is_predefined(call->send.type));
-}
-
 /* May a thread of hier's own tell Open MPI that a call is over? The application frees such a request at once, and sees
  * the call's bytes there. A persistent one is not freed. A processor that does not keep the order of loads could read
- * bytes too early if only MPI_Request_get_status is called. */
+ * bytes too early if only MPI_Request_get_status is called. Other datatypes than predefined ones Open MPI keeps for the
+ * call, until ompi_request_complete() lets them go. */
 static bool may_complete_early(const mca_coll_hier_call_t* call)
 {
 #if defined(__x86_64__)
     return !call->is_repeated && 0 != mca_coll_hier_component.config.progress_thread &&
-           are_types_predefined(call);
+           mca_coll_hier_has_predefined_types(call);
 #else
     (void)call;
-    (void)are_types_predefined;
     return false;
 #endif
 }

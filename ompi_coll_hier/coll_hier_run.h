@@ -48,8 +48,10 @@ typedef struct {
 } mca_coll_hier_run_t;
 
 /* coll_hier_by_team.c */
-/* Begins, and starts the first part. Later parts start in mca_coll_hier_move_run. */
-void mca_coll_hier_start_run(mca_coll_hier_run_t* run, const mca_coll_hier_call_t* call);
+/* Begins, and starts the first part. Later parts start in mca_coll_hier_move_run. `prepared`: NULL, or a request that an
+ * earlier run has prepared; it serves this run if that prepares one, too. */
+void mca_coll_hier_start_run(mca_coll_hier_run_t* run, const mca_coll_hier_call_t* call,
+                             hier_request* prepared);
 /* The same once more, for a run that is prepared and over. */
 void mca_coll_hier_start_run_again(mca_coll_hier_run_t* run);
 /* Does not wait. True: the run is over. */

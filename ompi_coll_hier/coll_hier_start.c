@@ -36,12 +36,6 @@ static bool move_at_once(mca_coll_hier_request_t* request, bool has_lock)
     return mca_coll_hier_move_request(request) || is_over_soon(request, has_lock);
 }
 
-static bool is_same(const hier_memory* a, const hier_memory* b)
-{
-    return HIER_OK == b->error && a->kind == b->kind && a->base == b->base &&
-           a->length == b->length && a->id == b->id;
-}
-
 /* Is what has been prepared still good? Between two starts an application may free device memory, and get other memory
  * at the same address. Such a request is not prepared again: the team keeps what it has prepared as long as it lives. */
 static bool is_prepared(mca_coll_hier_request_t* request)
@@ -52,7 +46,8 @@ static bool is_prepared(mca_coll_hier_request_t* request)
         (HIER_MEMORY_HOST != receive.kind || HIER_MEMORY_HOST != send.kind)) {
         mca_coll_hier_find_memory(call);
         request->run.is_prepared = call->is_repeated =
-            is_same(&receive, &call->receive.memory) && is_same(&send, &call->send.memory);
+            mca_coll_hier_is_same_memory(&receive, &call->receive.memory) &&
+            mca_coll_hier_is_same_memory(&send, &call->send.memory);
     }
     return request->run.is_prepared;
 }

@@ -76,7 +76,7 @@ static void begin(mca_coll_hier_request_t* request)
         if (request->run.is_prepared) {
             mca_coll_hier_start_run_again(&request->run);
         } else {
-            mca_coll_hier_start_run(&request->run, call);
+            mca_coll_hier_start_run(&request->run, call, NULL);
         }
         break;
     case MCA_COLL_HIER_BY_FALLBACK:

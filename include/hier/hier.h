@@ -232,7 +232,8 @@ void hier_hand_over(hier_team* team);
  * request is gone, unless hier_prepare made it. */
 int hier_test(hier_request* request);
 /* For a call that is started again and again, with the same buffers. What the first start finds out serves the later ones.
- * hier_prepare is local and starts nothing. The request lasts as long as the team. HIER_OK, HIER_ERR_ARGUMENT or
+ * hier_prepare is local and starts nothing. `*request`: NULL, and then a new one, which lasts as long as the team; or one
+ * that hier_prepare has made and whose call is over, to be used for this call. HIER_OK, HIER_ERR_ARGUMENT or
  * HIER_ERR_MEMORY. */
 int hier_prepare(hier_team* team, const hier_call* call, hier_request** request);
 /* Starts the call of a request from hier_prepare, with the results of hier_start. The call may not be running. Its

@@ -225,10 +225,10 @@ int hier_start(hier_team* team, const hier_call* call, hier_request** request)
 int hier_prepare(hier_team* team, const hier_call* call, hier_request** request)
 {
     return hier::guarded(HIER_ERR_MEMORY, [&] {
-        hier::Request* made = nullptr;
+        auto* prepared = reinterpret_cast<hier::Request*>(*request);
         const std::lock_guard lock(team->team.mutex());
-        const hier::Status status = team->team.prepare(call_of(*call, team->team.size()), made);
-        *request = reinterpret_cast<hier_request*>(made);
+        const hier::Status status = team->team.prepare(call_of(*call, team->team.size()), prepared);
+        *request = reinterpret_cast<hier_request*>(prepared);
         return hier::code_of(status);
     });
 }

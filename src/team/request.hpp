@@ -82,6 +82,8 @@ public:
         request.is_free_.store(false, std::memory_order_relaxed);
         return request;
     }
+    // For a request of keep(), whose call is over.
+    void change(Request& request, Call call) { request.take(std::move(call)); }
     void push(Request& request)
     {
         waiting_.push_back(&request);

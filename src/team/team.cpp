@@ -56,8 +56,11 @@ Status Team::start(Call call, Request*& request, Launch when, const Listener& li
 
 Status Team::prepare(Call call, Request*& request)
 {
-    if (!takes(call)) return Status::bad_argument;
-    request = &requests_.keep(std::move(call));
+    if (!takes(call) || (request != nullptr && request->is_running())) return Status::bad_argument;
+    if (request == nullptr)
+        request = &requests_.keep(std::move(call));
+    else
+        requests_.change(*request, std::move(call));
     return Status::ok;
 }
 

@@ -172,6 +172,12 @@ case_ published-large ranks=6 cores=6 mca="coll_hier_verbose 1" says=": 32768 by
 case_ displaced-eager ranks=4 node_size=2 mca="coll_hier_min_bytes 1" -- displaced --expect staged --bytes 500
 case_ displaced-bundles ranks=4 node_size=2 mca="coll_hier_inter bundles" -- displaced --expect staged
 
+# The same memory again, with the same arguments or with others.
+for shape in "2 0" "4 2" "3 1"; do
+    read -r ranks size <<<"$shape"
+    case_ "again-$ranks-by-$size" ranks="$ranks" node_size="$size" -- again --expect hier
+done
+
 # MPI_Iallgather, MPI_Iallgatherv and their persistent forms.
 for shape in "2 0 16 default" "4 2 16 default" "3 1 16 default" "1 0 1 default" "4 0 100 all" "3 2 16 all" "6 2 4 all"; do
     read -r ranks size large set <<<"$shape"

@@ -190,7 +190,7 @@ int TeamRank::start_part(const std::byte* send, std::byte* recv, std::size_t byt
 int TeamRank::prepare(std::size_t bytes, Form form, Prepared& prepared)
 {
     const auto size = static_cast<std::size_t>(self_.size());
-    prepared = {.request = nullptr,
+    prepared = {.request = prepared.request,
                 .bytes = bytes,
                 .send = form == Form::in_place ? nullptr : kept_.emplace_back(bytes).data(),
                 .recv = kept_.emplace_back(bytes * size).data()};

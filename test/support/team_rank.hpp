@@ -47,7 +47,7 @@ public:
     int finish(int code);
     // A call that is started again and again, in memory that this object keeps.
     struct Prepared {
-        hier_request* request;
+        hier_request* request = nullptr;
         std::size_t bytes;
         std::byte *send, *recv;  // `send` is null in place
     };

@@ -89,6 +89,32 @@ void test_the_program_may_be_dropped(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, start_after_many_others))));
 }
 
+std::string use_again(ForkedRank& self)
+{
+    TeamRank team(self, config_of_one_node());
+    if (team.created() != HIER_OK) return "no team: " + ForkedRank::log_lines();
+    TeamRank::Prepared call;
+    const hier_request* first = nullptr;
+    std::string fault;
+    for (const std::size_t bytes : {100, 5000, 100, 300000}) {
+        for (const Form form : forms) {
+            if (team.prepare(bytes, form, call) != HIER_OK) return "not prepared";
+            if (first == nullptr) first = call.request;
+            if (call.request != first) return "another request";
+            for (int i = 0; i < 3 && fault.empty(); i++) {
+                std::string wrong;
+                fault = fault_of(team.call(call, wrong), wrong);
+            }
+        }
+    }
+    return fault;
+}
+
+void test_a_request_is_used_for_other_calls(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, use_again))));
+}
+
 // ---- what a start leaves out
 
 // Where blocks are named, all that is prepared anew allocates.
@@ -126,6 +152,8 @@ std::string start_while_it_runs(ForkedRank& self)
     const int code = team.start(call, HIER_CALLER);
     if (code != HIER_IN_PROGRESS) return "not started";
     if (team.start(call, HIER_CALLER) != HIER_ERR_ARGUMENT) return "started while it runs";
+    TeamRank::Prepared other = call;
+    if (team.prepare(200, Form::plain, other) != HIER_ERR_ARGUMENT) return "changed while it runs";
     if (team.finish(code) != HIER_OK) return "the call fails: " + ForkedRank::log_lines();
     std::string wrong;
     return fault_of(team.call(call, wrong), wrong);
@@ -196,6 +224,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_starts_in_turns),
         cmocka_unit_test(test_the_program_may_be_dropped),
+        cmocka_unit_test(test_a_request_is_used_for_other_calls),
         cmocka_unit_test(test_later_starts_prepare_nothing),
         cmocka_unit_test(test_a_running_call_is_not_started),
         cmocka_unit_test(test_a_broken_team_starts_nothing),
