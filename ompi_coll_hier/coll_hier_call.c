@@ -68,8 +68,9 @@ void mca_coll_hier_find_memory(mca_coll_hier_call_t* call)
 
 bool mca_coll_hier_is_same_memory(const hier_memory* before, const hier_memory* now)
 {
-    return HIER_OK == now->error && before->kind == now->kind && before->base == now->base &&
-           before->length == now->length && before->id == now->id;
+    return HIER_OK == now->error && before->kind == now->kind && before->device == now->device &&
+           before->base == now->base && before->length == now->length && before->id == now->id &&
+           before->is_exportable == now->is_exportable;
 }
 
 bool mca_coll_hier_has_predefined_types(const mca_coll_hier_call_t* call)

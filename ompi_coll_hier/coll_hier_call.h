@@ -50,7 +50,7 @@ void mca_coll_hier_describe(mca_coll_hier_call_t* call, const void* sbuf, size_t
                             struct ompi_datatype_t* sdtype, void* rbuf,
                             struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                             mca_coll_base_module_t* module);
-/* Finds out once where the buffers are, and fills in `own`. */
+/* Finds out where the buffers are, and fills in `own`. Until then all memory passes for the host's. */
 void mca_coll_hier_find_memory(mca_coll_hier_call_t* call);
 /* They count calls of more than one rank. Threads may count on several communicators at once. */
 static inline void mca_coll_hier_count_served(const mca_coll_hier_call_t* call)
@@ -107,9 +107,8 @@ bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc);
 /* coll_hier_by_team.c */
 int mca_coll_hier_by_team(const mca_coll_hier_call_t* call);
 
-/* coll_hier_fallback.c: `send` and `receive` are as the application gave them. Finds the buffers, if they may be on a
- * device. */
-int mca_coll_hier_by_fallback(mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
+/* coll_hier_fallback.c: `send` and `receive` are as the application gave them */
+int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
                               mca_coll_hier_buffer_t receive);
 /* The other ranks would wait for this one. */
 int mca_coll_hier_lacks_memory(struct ompi_communicator_t* comm);

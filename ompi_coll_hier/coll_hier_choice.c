@@ -26,6 +26,10 @@ static bool is_worth_a_team(mca_coll_hier_module_t* module, size_t total)
 static void tell_of_small_call(const mca_coll_hier_call_t* call)
 {
     mca_coll_hier_module_t* module = call->module;
+    if (1 == ompi_comm_size(call->comm) || MCA_COLL_HIER_REFUSED == module->state ||
+        call->total > module->max_bytes) {
+        return;
+    }
     const bool is_stated = 0 < mca_coll_hier_component.min_bytes;
     const size_t by_cost = module->min_bytes[call->collective->id];
     const bool is_fresh = MCA_COLL_HIER_FRESH == module->state && !is_stated;
@@ -41,8 +45,6 @@ static void tell_of_small_call(const mca_coll_hier_call_t* call)
         return;
     }
     module->has_told_of_small_calls = true;
-    mca_coll_hier_call_t found = *call;
-    mca_coll_hier_find_memory(&found);
     opal_output_verbose(
         1, mca_coll_hier_component.output,
         "coll:hier: communicator %s: %zu bytes in all are less than %s (%zu): the fallback module "
@@ -50,7 +52,7 @@ static void tell_of_small_call(const mca_coll_hier_call_t* call)
         call->comm->c_name, call->total,
         is_stated ? "coll_hier_min_bytes" : "what the cost model finds worth it",
         is_stated ? mca_coll_hier_component.min_bytes : by_cost,
-        found.receive.memory.is_reachable ? "" : ", through memory of the host");
+        call->receive.memory.is_reachable ? "" : ", through memory of the host");
 }
 
 /* A team looks for the device that the rank uses: that of the last device memory which was found. */
@@ -78,9 +80,6 @@ static mca_coll_hier_server_t choose(mca_coll_hier_call_t* call)
     case MCA_COLL_HIER_IN_SETUP:
     case MCA_COLL_HIER_REFUSED:
         break;
-    }
-    if (MCA_COLL_HIER_REFUSED != module->state && call->total <= module->max_bytes) {
-        tell_of_small_call(call);
     }
     return MCA_COLL_HIER_BY_FALLBACK;
 }
@@ -123,6 +122,10 @@ bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc)
     case MCA_COLL_HIER_BY_FALLBACK:
         break;
     }
+    if (!hier_memory_is_all_host()) { /* a small call takes less than a microsecond */
+        mca_coll_hier_find_memory(call);
+    }
+    tell_of_small_call(call);
     mca_coll_hier_count_fallback(call);
     return false;
 }

@@ -25,7 +25,7 @@ static bool progress_registered = false;
  * peers that wait for an answer. */
 static bool is_time_to_answer(void)
 {
-    enum { share = 16 };
+    enum { share = 4 };
     static unsigned passes; /* if two threads count at once, one is lost */
     const unsigned now = 1 + __atomic_load_n(&passes, __ATOMIC_RELAXED);
     __atomic_store_n(&passes, now, __ATOMIC_RELAXED);

@@ -54,13 +54,9 @@ static int stage_receive(const mca_coll_hier_call_t* call, mca_coll_hier_staging
     return OMPI_SUCCESS == rc ? describe(call, staging, receive) : rc;
 }
 
-int mca_coll_hier_by_fallback(mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
+int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,
                               mca_coll_hier_buffer_t receive)
 {
-    if (hier_memory_is_all_host()) { /* small calls take less than a microsecond */
-        return call->collective->fallback(call, &send, &receive);
-    }
-    mca_coll_hier_find_memory(call);
     const bool stages_send = !call->in_place && !call->send.memory.is_reachable;
     const bool stages_result = !call->receive.memory.is_reachable;
     mca_coll_hier_staging_t sent = {NULL, false}, result = {NULL, false};

@@ -67,7 +67,7 @@ static void set_result(const mca_coll_hier_run_t* run, hier_call* args)
     args->displacements = mca_coll_hier_displacements_of_part(run, args->blocks);
 }
 
-/* Is the part all of a persistent request's call, on the buffers of the application? */
+/* Is the part all of a call that may come again, on the buffers of the application? */
 static bool is_repeatable(const mca_coll_hier_run_t* run)
 {
     return run->call->is_repeated && !mca_coll_hier_has_parts(run) &&

@@ -37,7 +37,7 @@ static bool move_at_once(mca_coll_hier_request_t* request, bool has_lock)
 }
 
 /* Is what has been prepared still good? Between two starts an application may free device memory, and get other memory
- * at the same address. Such a request is not prepared again: the team keeps what it has prepared as long as it lives. */
+ * at the same address. Such a request is not prepared again, which is slower but as good. */
 static bool is_prepared(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_call_t* call = &request->call;

@@ -167,7 +167,7 @@ typedef struct hier_memory {
 /* The caller asks once for all buffers of a call. The core does not ask again. */
 void hier_memory_inspect(size_t count, const void* const addresses[],
                          hier_memory* const memories[]);
-/* 1: the process has loaded no GPU runtime, so hier_memory_inspect would find the host's memory alone. */
+/* 1: hier_memory_inspect would find the host's memory alone, whatever the address: the process uses no GPU so far. */
 int hier_memory_is_all_host(void);
 
 typedef struct hier_buffer {

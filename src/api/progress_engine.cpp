@@ -92,11 +92,8 @@ void ProgressEngine::interrupt(Team& team, const std::vector<bool>& is_dead)
 
 int ProgressEngine::progress()
 {
-    // A pass over the networks costs some 300 ns once there are connections. Without a call the component comes here
-    // in one of 16 passes.
-    constexpr unsigned when_idle = 4, in_a_call = 16;
     if (count_.load(std::memory_order_relaxed) == 0) {
-        if (is_time_for_networks(when_idle)) {
+        if (is_time_for_networks()) {
             progress_networks();
             sweep_networks();
             answer_failures();
@@ -111,7 +108,7 @@ int ProgressEngine::progress()
     // A call on one node progresses no worker, even if each of its passes moves something; but peers of
     // another communicator may wait for an answer (over TCP, UCX 1.18 completes a put only when its
     // target has answered).
-    if (is_time_for_networks(in_a_call)) {
+    if (is_time_for_networks()) {
         progress_networks();
         answer_failures();
     }
@@ -181,12 +178,14 @@ Team* ProgressEngine::take_next_answering()
     return team.mutex().try_lock() ? &team : nullptr;
 }
 
-// No atomic increment, which every pass would pay for: if two threads count at once, one is lost.
-bool ProgressEngine::is_time_for_networks(unsigned passes)
+// A pass over the networks costs some 300 ns once there are connections. No atomic increment, which every pass would pay
+// for: if two threads count at once, one is lost.
+bool ProgressEngine::is_time_for_networks()
 {
+    constexpr unsigned share = 16;
     const unsigned now = passes_.load(std::memory_order_relaxed);
     passes_.store(now + 1, std::memory_order_relaxed);
-    return now % passes == 0;
+    return now % share == 0;
 }
 
 }  // namespace hier

@@ -53,7 +53,7 @@ private:
     bool move(Team& team);
     void list(Team& team);
     void answer_failures();
-    bool is_time_for_networks(unsigned passes);
+    bool is_time_for_networks();
 
     SpinLock lists_lock_;  // of the next five. A thread that has it waits for nothing
     std::vector<Team*> answering_;

@@ -200,7 +200,8 @@ Inspector::Inspector() : runtime_(opened)
 
 bool Inspector::finds_host_only() const
 {
-    return is_untouched_ || (runtime_ == nullptr && !found_broken);
+    // In this order: a search that finds a runtime after all, perhaps that of inspect(), stores `opened` first.
+    return is_untouched_ || (runtime_ == nullptr && !found_broken && opened == nullptr);
 }
 
 Status Inspector::inspect(const void* address, Allocation& allocation) const

@@ -56,7 +56,7 @@ private:
     Call call_{};
     Listener listener_;
     PreparedCall prepared_;
-    bool is_kept_ = false;  // for one call, which is started again and again
+    bool is_kept_ = false;  // for calls that are started again and again
     std::atomic<Status> status_{Status::ok};
     std::atomic<bool> is_free_{true};
 };

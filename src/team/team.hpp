@@ -55,6 +55,7 @@ public:
                  const Listener& listener = {});
     // A request for a call that is started again and again, by start(Request&). It lasts as long as the
     // team. ok or bad_argument.
+    // `request`: null, or one that prepare() has made; bad_argument while its call runs.
     Status prepare(Call call, Request*& request);
     // As the first start. bad_argument: the call is running.
     Status start(Request& request, Launch when = Launch::now);

@@ -178,6 +178,20 @@ void test_a_runtime_that_fails_once(void**)
     }));
 }
 
+// At the first buffer the runtime works again. Then the second one is known, too.
+void test_a_runtime_that_works_again_in_a_call(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        const Broken it;
+        const void* const addresses[] = {it.device, it.device};
+        hier_memory first{}, second{};
+        hier_memory* const memories[] = {&first, &second};
+        hier_memory_inspect(2, addresses, memories);
+        if (first.kind != HIER_MEMORY_DEVICE) return "the first is not known";
+        return second.kind == HIER_MEMORY_DEVICE ? "" : "the second is not known";
+    }));
+}
+
 // While the runtime fails, device memory is an error. It never passes for host memory.
 void test_a_runtime_that_goes_on_failing(void**)
 {
@@ -221,6 +235,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_a_thread_that_is_overtaken),
         cmocka_unit_test(test_no_device),
         cmocka_unit_test(test_a_runtime_that_fails_once),
+        cmocka_unit_test(test_a_runtime_that_works_again_in_a_call),
         cmocka_unit_test(test_a_runtime_that_goes_on_failing),
         cmocka_unit_test(test_left_out),
     };
