@@ -13,6 +13,7 @@
 #include "ompi/mca/pml/pml.h"
 #include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 
@@ -90,6 +91,7 @@ void mca_coll_hier_plan_team(struct ompi_communicator_t* comm, mca_coll_hier_pla
     name_team(comm, plan->name, sizeof plan->name);
     plan->config = mca_coll_hier_component.config;
     plan->config.device = hier_device_of_thread();
+    plan->config.has_threads = ompi_mpi_thread_multiple ? 1 : 0;
     plan->config.tcp_include = told_to_tcp("if_include");
     plan->config.tcp_exclude = told_to_tcp("if_exclude");
     plan->config.messages = mca_pml_base_selected_component.pmlm_version.mca_component_name;

@@ -75,6 +75,7 @@ typedef struct hier_config {
                               * none of their choices */
     const char* caller;  /* name and version, for traces */
     int progress_thread; /* 1: a thread of hier's own moves calls that run in the background */
+    int has_threads; /* 1: threads of the application may call at the same time. Ranks may differ in this */
     int device; /* this rank's GPU, as hier_device_of_thread says, where the process has used no device memory yet */
     size_t staging_kept;   /* bytes of staging memory that the process keeps between calls */
     size_t staging_window; /* bytes of staging memory that a call of a team uses at most, as far as

@@ -126,6 +126,7 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkT
                                         : RateRecord::assumed;
     self.link = (config.link_rate > 0 ? config.link_rate : tuned_link) * giga;
     self.uses_device = uses_device ? 1 : 0;
+    self.has_threads = config.has_threads != 0 ? 1 : 0;
     self.small_block = PathChoice::max_through_cells;
     return self;
 }
@@ -243,8 +244,8 @@ const char* fault_of(const RateRecord& record)
         if (source < RateRecord::stated || source > RateRecord::assumed)
             return "a source of its rate";
     }
-    for (const std::int32_t flag :
-         {record.uses_device, record.stages, record.in_order, record.is_foreign}) {
+    for (const std::int32_t flag : {record.uses_device, record.stages, record.in_order,
+                                    record.is_foreign, record.has_threads}) {
         if (flag != 0 && flag != 1) return "neither yes nor no";
     }
     for (const double figure : {record.nic, record.nic_latency, record.nic_issue, record.message,
@@ -265,6 +266,8 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
     TeamRates team;
     team.may_be_eager =
         std::all_of(records.begin(), records.end(), [](auto& r) { return r.in_order != 0; });
+    team.has_threads =
+        std::all_of(records.begin(), records.end(), [](auto& r) { return r.has_threads != 0; });
     team.max_bytes = slowest.max_bytes;
     for (const RateRecord& r : records) {
         team.uses_devices = team.uses_devices || r.uses_device != 0;

@@ -26,10 +26,12 @@ struct RateRecord {
     std::uint64_t tuning;  // Tuning::digest; 0: none, or the file is of another machine
     std::int32_t nic_is;   // Source
     std::int32_t link_is;
-    std::int32_t uses_device;   // 1: the rank uses a GPU
-    std::int32_t stages;        // 1: its network does not reach device memory
-    std::int32_t in_order;      // 1: its network delivers in order
-    std::int32_t is_foreign;    // 1: the tuning file is of another machine
+    std::int32_t uses_device;  // 1: the rank uses a GPU
+    std::int32_t stages;       // 1: its network does not reach device memory
+    std::int32_t in_order;     // 1: its network delivers in order
+    std::int32_t is_foreign;   // 1: the tuning file is of another machine
+    std::int32_t has_threads;  // 1: threads may call at the same time
+    std::int32_t unused;
     std::uint64_t publish;      // Rates::publish_space
     std::uint64_t small_block;  // NodeTransport::max_published(false)
     // Rates::fan_out. alone: the rank has no peers on its node. any_size: all blocks go by kernels.
@@ -49,6 +51,7 @@ struct TeamRates {
     Rates rates;
     bool may_be_eager = true;      // all networks deliver in order
     std::size_t max_bytes = 0;     // the largest call that all networks take
+    bool has_threads = false;      // on all ranks threads may call at the same time
     bool uses_devices = false;     // any rank uses a GPU
     bool bounces_devices = false;  // the network of such a rank does not reach its GPU's memory
     std::string text;              // the rates and their sources

@@ -266,6 +266,7 @@ void set_up_team(const hier_config& config, const hier_bootstrap& bootstrap, con
     if (!rates.may_be_eager) setup.config.eager_bytes = 0;
     setup.max_bytes = rates.max_bytes;
     if (setup.topology.nodes() == 1) setup.max_skewed = setup.node->max_published(true);
+    setup.has_threads = rates.has_threads;
     setup.uses_devices = rates.uses_devices;
     setup.bounces_devices = rates.bounces_devices && setup.topology.nodes() > 1;
     setup.rates = rates.rates;

@@ -30,6 +30,7 @@ struct TeamSetup {
     // The largest call, of all ranks together, for which the network surely has memory.
     std::size_t max_bytes = 0;
     std::size_t max_skewed = 0;  // the largest block of skewed calls that are published
+    bool has_threads = false;    // on all ranks threads may call at the same time
     bool uses_devices = false;   // any rank uses a GPU
     bool bounces_devices =
         false;  // a rank with a GPU has to put its memory through a bounce buffer

@@ -286,6 +286,9 @@ for shape in "3 0" "4 2"; do
     read -r ranks size <<<"$shape"
     case_ "small-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="coll_hier_min_bytes 0" -- small --expect hier
 done
+# With MPI_THREAD_MULTIPLE no call of a node is too small.
+case_ small-among-threads ranks=2 mca="coll_hier_min_bytes 0 coll_hier_verbose 1" says="2 ranks on 1 node" \
+    never="less than what the cost model finds worth it" -- fuzz --threads 3 --cases 20
 case_ mappings-4-by-2 ranks=4 node_size=2 -- mappings --expect hier
 case_ "mappings-{2,1}" layout=2,1 -- mappings --expect hier
 case_ mappings-shm ranks=3 mca="coll_hier_intra shm" -- mappings --expect hier

@@ -129,6 +129,19 @@ void test_min_bytes(void**)
     assert_int_equal(faster_from_128, 3 * 128);
 }
 
+// Inside a node the fallback module is slow then, whatever the model says.
+void test_threads_leave_no_call_to_the_fallback_module(void**)
+{
+    slow_below = 100;
+    for (const char* nodes : {"3", "2 1"}) {
+        TeamSetup setup = setup_of(nodes);
+        setup.has_threads = true;
+        const std::size_t by_cost = 128 * static_cast<std::size_t>(setup.topology.size());
+        assert_int_equal(CallPlanner(setup, 0, collectives, tally).min_bytes(0),
+                         setup.topology.nodes() == 1 ? 0 : by_cost);
+    }
+}
+
 // How many of these programs are still kept, after all of them were made?
 std::size_t kept_of(std::size_t programs, std::size_t ops_of_each)
 {
@@ -388,6 +401,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_known_calls),
         cmocka_unit_test(test_choice_of_a_size),
         cmocka_unit_test(test_min_bytes),
+        cmocka_unit_test(test_threads_leave_no_call_to_the_fallback_module),
         cmocka_unit_test(test_memory_of_programs_is_bounded),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_equal_parts),

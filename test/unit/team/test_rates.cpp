@@ -79,6 +79,18 @@ void test_unknown_is_assumed(void**)
 
 // ---- a team
 
+void test_all_ranks_have_threads(void**)
+{
+    hier_config config{};
+    config.has_threads = 1;
+    std::vector<RateRecord> records(4, own_rates(config, false, {}));
+    assert_true(team_rates(records, two_nodes()).has_threads);
+    records[2] = own_rates({}, false, {});
+    assert_false(team_rates(records, two_nodes()).has_threads);
+    records[2].has_threads = 2;
+    assert_non_null(fault_of(records[2]));
+}
+
 void test_the_slowest_counts(void**)
 {
     const std::vector<RateRecord> records{record("a", 25 * giga), record("a", 12 * giga),
@@ -270,6 +282,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_stated_before_told),
         cmocka_unit_test(test_tuned_rates),
         cmocka_unit_test(test_unknown_is_assumed),
+        cmocka_unit_test(test_all_ranks_have_threads),
         cmocka_unit_test(test_the_slowest_counts),
         cmocka_unit_test(test_the_least_memory_counts),
         cmocka_unit_test(test_the_least_publish_counts),
