@@ -135,6 +135,7 @@ struct mca_coll_hier_module_t {
     mca_coll_hier_copies_t *send_copies, *receive_copies;
     mca_coll_hier_shards_t shards; /* memory for MPI_Allgatherv; NULLs: not needed yet */
     mca_coll_hier_last_t* last;    /* the last blocking call; NULL: none so far */
+    unsigned passes;               /* of waiting blocking calls, so far */
     bool lacks_device_memory;      /* for staging */
     bool has_waited_for_cause;     /* Open MPI was given time to name the cause of a failure */
 };

@@ -86,21 +86,20 @@ bool mca_coll_hier_has_started(const mca_coll_hier_run_t* run)
 
 /* A small call is over before opal_progress() has asked all of Open MPI's components whether they have
  * something to do. But a program that makes no other calls needs that, too. So every sixteenth pass goes
- * to opal_progress(), counted over all calls of the thread. */
-static void progress(hier_team* team)
+ * to opal_progress(), counted over all calls of the communicator. */
+static void attend(mca_coll_hier_module_t* module)
 {
     enum { share = 16 };
-    static _Thread_local unsigned passes = 0;
-    if (0 == ++passes % share) {
+    if (0 == ++module->passes % share) {
         opal_progress();
     }
-    (void)hier_progress_team(team);
 }
 
 static int finish(mca_coll_hier_run_t* run)
 {
     while (!mca_coll_hier_move_run(run)) {
-        progress(run->call->team);
+        attend(run->call->module);
+        (void)hier_progress_team(run->call->team);
     }
     return run->rc;
 }
@@ -124,15 +123,28 @@ static bool may_come_again(const mca_coll_hier_call_t* call)
 
 static bool are_same(const mca_coll_hier_elements_t* a, const mca_coll_hier_elements_t* b)
 {
-    return a->base == b->base && a->count == b->count && a->type == b->type &&
-           mca_coll_hier_is_same_memory(&a->memory, &b->memory);
+    return a->base == b->base && a->count == b->count && a->type == b->type;
 }
 
+/* All but the memory at the buffers' addresses. */
 static bool is_prepared(const mca_coll_hier_last_t* last, const mca_coll_hier_call_t* call)
 {
     return last->run.is_prepared && last->call.collective == call->collective &&
            last->call.in_place == call->in_place && are_same(&last->call.receive, &call->receive) &&
            (call->in_place || are_same(&last->call.send, &call->send));
+}
+
+/* A process without a GPU has one kind of memory, and nothing to look for. Else fills in the call's. */
+static bool has_same_memory(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call)
+{
+    if (HIER_MEMORY_HOST == last->call.receive.memory.kind &&
+        HIER_MEMORY_HOST == last->call.send.memory.kind && hier_memory_is_all_host()) {
+        return true;
+    }
+    mca_coll_hier_find_memory(call);
+    return mca_coll_hier_is_same_memory(&last->call.receive.memory, &call->receive.memory) &&
+           (call->in_place ||
+            mca_coll_hier_is_same_memory(&last->call.send.memory, &call->send.memory));
 }
 
 /* NULL: the call is not kept. */
@@ -148,17 +160,28 @@ static mca_coll_hier_last_t* last_of(const mca_coll_hier_call_t* call)
     return module->last;
 }
 
-int mca_coll_hier_by_team(const mca_coll_hier_call_t* call)
+/* What is prepared has no staging and no parts, so that nothing is left to do behind it. */
+static int run_again(mca_coll_hier_last_t* last)
+{
+    mca_coll_hier_start_run_again(&last->run);
+    if (HIER_OK != last->run.code) {
+        return finish(&last->run);
+    }
+    attend(last->call.module);
+    return mca_coll_hier_size_mismatch(&last->call);
+}
+
+int mca_coll_hier_by_team(mca_coll_hier_call_t* call)
 {
     mca_coll_hier_last_t* last = last_of(call);
+    if (NULL != last && is_prepared(last, call) && has_same_memory(last, call)) {
+        return run_again(last);
+    }
+    mca_coll_hier_find_memory(call);
     if (NULL == last) {
         mca_coll_hier_run_t run;
         mca_coll_hier_start_run(&run, call, NULL);
         return finish(&run);
-    }
-    if (is_prepared(last, call)) {
-        mca_coll_hier_start_run_again(&last->run);
-        return finish(&last->run);
     }
     last->call = *call;
     last->call.is_repeated = true;

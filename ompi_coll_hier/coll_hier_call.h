@@ -105,7 +105,7 @@ mca_coll_hier_server_t mca_coll_hier_choose_started(const mca_coll_hier_call_t* 
 bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc);
 
 /* coll_hier_by_team.c */
-int mca_coll_hier_by_team(const mca_coll_hier_call_t* call);
+int mca_coll_hier_by_team(mca_coll_hier_call_t* call);
 
 /* coll_hier_fallback.c: `send` and `receive` are as the application gave them */
 int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,

@@ -112,7 +112,6 @@ bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc)
     switch (choose(call)) {
     case MCA_COLL_HIER_BY_TEAM:
         mca_coll_hier_count_served(call);
-        mca_coll_hier_find_memory(call);
         call->team = call->module->team;
         *rc = mca_coll_hier_by_team(call);
         return true;

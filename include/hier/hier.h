@@ -222,7 +222,7 @@ typedef struct hier_request hier_request;
 
 /* Starts a call. Every rank of the team starts the same calls in the same order. A team runs them one after
  * the other. The buffers must stay as they are until hier_test says that the call is over.
- * HIER_IN_PROGRESS: `*request` stands for the call.
+ * HIER_IN_PROGRESS: `*request` stands for the call. HIER_OK: the call is over already, and there is no request.
  * HIER_ERR_ARGUMENT: nothing was started, and no other rank hears of this.
  * Any other error has broken the team: every later start returns it. No peer writes into `recv` any more,
  * unless the line "not safe to reuse" was logged. Then a peer has not answered within 5 s. */

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "hier/block_homes.hpp"
@@ -96,6 +97,11 @@ struct Transfer {
     std::size_t packed = 0;
 };
 
+struct NodeExchange {
+    Transfer put;                  // to Op::every_peer
+    std::optional<Transfer> copy;  // of the own block; none in place
+};
+
 // Where asynchronous operations report.
 class Completions {
 public:
@@ -132,6 +138,14 @@ public:
     virtual Status put(const Transfer& transfer) = 0;
     // Like put(), but between our own buffers. Only on the node level.
     virtual Status copy(const Transfer& transfer) = 0;
+    // A whole call of a rank that puts one block to every peer of its node and gets one of each: begins the call, puts,
+    // makes the copy if there is one, and looks some `looks` times whether a peer's block is there. ok: the call is
+    // over, and ended. in_progress: it goes on from its begin(), with the same put and copy; or the transport has no
+    // such way. Only on the node level.
+    virtual Status exchange(const Binding&, const NodeExchange&, unsigned /*looks*/)
+    {
+        return Status::in_progress;
+    }
     // Starts the transfers that put() and copy() have gathered.
     virtual void submit(Completions&) {}
     // Completes like put(), when all puts and announcements to `peer` land without our help. After

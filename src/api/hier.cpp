@@ -218,7 +218,7 @@ int hier_start(hier_team* team, const hier_call* call, hier_request** request)
         return team->team.start(call_of(*call, team->team.size()), started, when,
                                 {call->on_success, call->context});
     });
-    *request = reinterpret_cast<hier_request*>(started);
+    *request = code == HIER_IN_PROGRESS ? reinterpret_cast<hier_request*>(started) : nullptr;
     return code;
 }
 

@@ -37,8 +37,20 @@ void Executor::reset(const Program& program, Trace* trace)
     node_head_ = 0;
 }
 
+// Small calls inside a node. The bookkeeping of single operations would take longer than the blocks, so a call whose
+// blocks come at once has none. In any other case, errors among them, the call begins anew, with all of it.
+Status Executor::exchange(const Program& program, const Binding& binding)
+{
+    const NodeExchange* whole = binding.publish ? program.exchange() : nullptr;
+    Transport* const node = run_.transport(Level::node);
+    return whole == nullptr || run_.transport(Level::rail) != nullptr
+               ? Status::in_progress
+               : node->exchange(binding, *whole, limits_.exchange_looks);
+}
+
 Status Executor::start(const Program& program, const Binding& binding, Trace* trace)
 {
+    if (trace == nullptr && exchange(program, binding) == Status::ok) return status_ = Status::ok;
     reset(program, trace);
     // Every transport begins, even when one has failed: the peers have to hear of the failure, and
     // conclude() ends all transports.
@@ -92,12 +104,6 @@ void Executor::advance()
     if (failure_.is_raised()) return;
     const Status seen = watchdog_.look();
     if (failed(seen)) failure_.raise(seen);
-}
-
-Transfer Executor::transfer(std::uint32_t i) const
-{
-    const Op& op = run_.program->op(i);
-    return {run_.program->peer_of(i), op.slice, op.from, op.to, op.count, i, op.packed};
 }
 
 // Starts an op whose dependencies are all done.
@@ -225,7 +231,7 @@ void Executor::issue_rail()
             run_.moved = true;
             rail_has_started_ = true;
             started(i);
-            take(i, run_.transport(Level::rail)->put(transfer(i)));
+            take(i, run_.transport(Level::rail)->put(run_.program->transfer(i)));
         }
     }
 }
@@ -252,8 +258,9 @@ void Executor::work_on_node()
         node_head_++;
         Transport* node = run_.transport(Level::node);
         started(i);
+        const Transfer transfer = run_.program->transfer(i);
         const Status status =
-            op.kind == Op::Kind::copy ? node->copy(transfer(i)) : node->put(transfer(i));
+            op.kind == Op::Kind::copy ? node->copy(transfer) : node->put(transfer);
         if (status == Status::ok) done += op.slice.length;
         run_.moved = true;
         take(i, status);

@@ -42,6 +42,8 @@ public:
         std::chrono::microseconds rail_first{0};
         // How much the CPU itself copies in one pass.
         std::size_t bytes_per_pass = 256 << 10;
+        // For Transport::exchange.
+        unsigned exchange_looks = 500;
     };
 
     // `rail` may be null where the team has one node. Both outlive the executor.
@@ -52,7 +54,8 @@ public:
     }
 
     // `program` must outlive the run. Nothing is allocated after the first run of a program of this
-    // size. `trace`, where given, must outlive the run, and gets the times of its ops.
+    // size that did not end here. `trace`, where given, must outlive the run, and gets the times of
+    // its ops. ok: the collective is done already.
     Status start(const Program& program, const Binding& binding, Trace* trace = nullptr);
     // Tells the others that this rank cannot take part in the next collective. One that runs fails, too.
     void refuse(Status status);
@@ -67,7 +70,7 @@ public:
 
 private:
     void reset(const Program& program, Trace* trace);
-    Transfer transfer(std::uint32_t op) const;
+    Status exchange(const Program& program, const Binding& binding);
 
     void started(std::uint32_t op) override;
     void moved_bytes() override { run_.moved = true; }

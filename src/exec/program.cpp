@@ -21,6 +21,7 @@ Program::Program(Plan plan, const Topology& topology, int rank)
     check_places(rank);
     build_pairs(topology, rank);
     find_places(topology, rank);
+    find_exchange();
 }
 
 void Program::link_successors()
@@ -130,6 +131,33 @@ void Program::find_places(const Topology& topology, int rank)
     bounce_places_.resize(topology.ranks_on_rail(topology.rail_of(rank)).size());
     for (const BouncePlace& place : plan_.bounce_places)
         bounce_places_[static_cast<std::size_t>(topology.rail_index_of(place.peer))] = place.offset;
+}
+
+Transfer Program::transfer(std::uint32_t i) const
+{
+    const Op& o = op(i);
+    return {peer_[i], o.slice, o.from, o.to, o.count, i, o.packed};
+}
+
+void Program::find_exchange()
+{
+    std::vector<std::uint32_t> puts, copies;
+    for (std::uint32_t i = 0; i < size(); i++) {
+        const Op& o = op(i);
+        // A block also proves that its sender is in the call.
+        const bool is_proven =
+            o.kind == Op::Kind::await_entered || (o.kind == Op::Kind::await_data && o.count == 1);
+        const bool is_put = o.kind == Op::Kind::put && o.peer == Op::every_peer;
+        if (o.level != Level::node || !(is_proven || is_put || o.kind == Op::Kind::copy)) return;
+        if (is_put) puts.push_back(i);
+        if (o.kind == Op::Kind::copy) copies.push_back(i);
+    }
+    const auto peers = pairs(Level::node);
+    const bool has_one_of_each = std::all_of(
+        peers.begin(), peers.end(), [](const Pair& pair) { return pair.awaits.size() == 1; });
+    if (!has_one_of_each || puts.size() != 1 || copies.size() > 1) return;
+    exchange_ = NodeExchange{transfer(puts[0]), {}};
+    if (!copies.empty()) exchange_->copy = transfer(copies[0]);
 }
 
 }  // namespace hier

@@ -4,10 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "hier/plan.hpp"
+#include "hier/transport.hpp"
 
 namespace hier {
 
@@ -44,6 +46,11 @@ public:
     {
         return pairs_[static_cast<std::size_t>(level)];
     }
+    // Is this all that the rank does: one put to all peers of its node, one block from each of them, and a copy of its
+    // own block? Null: there is more.
+    const NodeExchange* exchange() const { return exchange_ ? &*exchange_ : nullptr; }
+    // The transfer of a put or a copy.
+    Transfer transfer(std::uint32_t i) const;
     // Memory of its tables.
     std::size_t bytes() const;
     // Is there a put on the rail that does not wait for anything of the node?
@@ -54,6 +61,7 @@ private:
     void check_places(int rank) const;
     void build_pairs(const Topology& topology, int rank);
     void find_places(const Topology& topology, int rank);
+    void find_exchange();
 
     Plan plan_;
     std::vector<std::uint32_t> pending_;
@@ -63,6 +71,7 @@ private:
     std::vector<int> peer_;
     std::vector<Pair> pairs_[2];
     std::vector<std::size_t> bounce_places_;
+    std::optional<NodeExchange> exchange_;
 };
 
 }  // namespace hier

@@ -152,18 +152,19 @@ Status NodeTransport::take_offer(int peer)
     return Status::ok;
 }
 
-Transfer NodeTransport::read_from(Transfer transfer) const
+const std::byte* NodeTransport::source_of(const Transfer& home) const
 {
-    Slice& slice = transfer.slice;
-    if (transfer.from == Place::receive) slice.source = context_.binding.in_receive(slice.source);
-    return transfer;
+    const Binding& binding = context_.binding;
+    const bool is_receive = home.from == Place::receive;
+    return binding.at(home.from,
+                      is_receive ? binding.in_receive(home.slice.source) : home.slice.source);
 }
 
 Transfer NodeTransport::placed(Transfer transfer, bool is_put) const
 {
     const Binding& binding = context_.binding;
-    transfer = read_from(transfer);
     Slice& slice = transfer.slice;
+    if (transfer.from == Place::receive) slice.source = binding.in_receive(slice.source);
     if (!is_put && transfer.to == Place::receive) slice.target = binding.in_receive(slice.target);
     if (is_put && is_displaced(transfer.peer))
         slice.target =
@@ -175,7 +176,7 @@ Status NodeTransport::put(const Transfer& home)
 {
     if (is_published())
         return paths_.device_publish ? paths_.device_publish->put(home)
-                                     : paths_.publish->put(read_from(home));
+                                     : paths_.publish->put(home.slice, source_of(home));
     if (!segment_) return Status::bad_argument;
     if (home.slice.length == 0 && paths_.cells) return empty_put(home);
     const Transfer transfer = placed(home, true);
@@ -231,6 +232,24 @@ Status NodeTransport::copy(const Transfer& home)
     std::memcpy(binding.at(transfer.to, transfer.slice.target), context_.source(transfer),
                 transfer.slice.length);
     return Status::ok;
+}
+
+Status NodeTransport::exchange(const Binding& binding, const NodeExchange& whole, unsigned looks)
+{
+    // DevicePublish has blocks in device memory, which the CPU does not copy.
+    if (!paths_.publish || paths_.device_publish || context_.has_failed())
+        return Status::in_progress;
+    context_.binding = binding;
+    NodePublish& publish = *paths_.publish;
+    const Transfer& put = whole.put;
+    if (failed(publish.begin()) || failed(publish.put(put.slice, source_of(put))))
+        return Status::in_progress;
+    if (whole.copy) {
+        const Slice& own = whole.copy->slice;
+        std::memcpy(binding.receive.base + binding.in_receive(own.target), source_of(*whole.copy),
+                    own.length);
+    }
+    return publish.gather(looks) ? Status::ok : Status::in_progress;
 }
 
 void NodeTransport::submit(Completions& completions)

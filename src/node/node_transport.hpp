@@ -32,6 +32,7 @@ public:
     Status entered(int peer) override;
     Status put(const Transfer& transfer) override;
     Status copy(const Transfer& transfer) override;
+    Status exchange(const Binding& binding, const NodeExchange& whole, unsigned looks) override;
     void submit(Completions& completions) override;
     Status drain(int, std::uint32_t) override { return Status::ok; }
     std::uint32_t arrived(int peer) override;
@@ -85,10 +86,9 @@ private:
     {
         return is_offer_taken(peer) && context_.offer(peer).is_displaced != 0;
     }
-    // With the places of its bytes in the two buffers, in place of their homes. In `read_from` only
-    // those in the buffer that is read.
+    // With the places of its bytes in the two buffers, in place of their homes.
     Transfer placed(Transfer transfer, bool is_put) const;
-    Transfer read_from(Transfer transfer) const;
+    const std::byte* source_of(const Transfer& home) const;
     // What a rank has announced for this call.
     NodeOffer& offer_of(int rank) const
     {

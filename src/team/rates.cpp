@@ -22,10 +22,13 @@ constexpr double core_latency = 1e-6;
 // A push through cells of shared memory, per peer. Measured: 2.4 to 6.7 us in all, with 4 to 16
 // cores of one node.
 constexpr double cell_latency = 0.4e-6;
-// A published block, per peer. Measured: 0.8 to 5.4 us in all, with 2 to 32 cores.
+// A published block, per peer. Measured before such calls ended in their start: 0.8 to 5.4 us in all, with 2 to 32 cores.
 constexpr double publish_latency = 0.15e-6;
 // A core's time for a call, whatever it does. Of 0.8 us with 2 ranks and 16 B some 0.4 us are that.
 constexpr double core_overhead = 0.4e-6;
+// The same two of calls that end in their start. Then the model expects 0.42, 0.54, 0.78 and 1.26 us for 2, 4, 8 and 16
+// ranks and few bytes. Measured on 16 cores, 8 B: 0.42, 0.54, 0.79 and 1.24.
+constexpr double exchange_latency = 0.06e-6, exchange_overhead = 0.24e-6;
 // A GPU's copy engines with several links of NVLink or xGMI. Batches are as on H200
 // (bench/results/calibration.csv): starts hide behind bytes as if there were two streams.
 constexpr double device_link = 200 * giga;
@@ -178,6 +181,8 @@ Rates rates_of(const RateRecord& slowest, bool has_devices)
     rates.publish_space = slowest.publish;
     rates.publish_block = NodePublish::space_for(1, 0);
     rates.overhead = has_devices ? 0 : core_overhead;
+    rates.exchange_overhead = has_devices ? 0 : exchange_overhead;
+    rates.exchange_latency = has_devices ? 0 : exchange_latency;
     rates.detour = has_devices ? device_detour : 0;
     rates.detour_rate = has_devices ? device_stage : 0;
     rates.copy_issue = has_devices ? device_issue : 0;

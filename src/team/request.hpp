@@ -97,7 +97,7 @@ public:
         waiting_.front()->end(status);
         waiting_.erase(waiting_.begin());
     }
-    // Removes the first call as if it had never been there. Its caller hears of the error in
+    // Removes the first call as if it had never been there. Its caller hears of the end in
     // another way.
     void withdraw()
     {

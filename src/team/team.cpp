@@ -21,6 +21,8 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Gro
                              .fails = config.timeout_action == HIER_TIMEOUT_FAIL,
                              .rank = rank_},
                 .rail_first = std::chrono::microseconds(setup_.oversubscribed ? 1000 : 0),
+                // A look takes some 2 ns. Where ranks share cores, those that a rank waits for need the core.
+                .exchange_looks = setup_.oversubscribed ? 1u : 500u,
             });
         planner_ = std::make_unique<CallPlanner>(setup_, rank_, parts.collectives, meter_.tally());
         tracer_ = make_tracer(setup_, rank_);
@@ -78,7 +80,7 @@ Status Team::enqueue(Request& request, Launch when)
     has_launched_ = when == Launch::now;
     if (!has_launched_) return Status::in_progress;
     const Status status = launch(request);
-    if (failed(status)) requests_.withdraw();
+    if (status != Status::in_progress) requests_.withdraw();
     return status;
 }
 
@@ -108,8 +110,16 @@ Status Team::begin(Request& request)
     }
     prepared.binding.sequence = ++sequence_;
     meter_.take(prepared.program->choice, prepared.binding.total);
-    return executor_->start(*prepared.program->program, prepared.binding,
-                            trace_of(*prepared.program));
+    const Status status =
+        executor_->start(*prepared.program->program, prepared.binding, trace_of(*prepared.program));
+    if (status == Status::ok) note_success();
+    return status;
+}
+
+void Team::note_success()
+{
+    memory_.end(false);
+    meter_.end();
 }
 
 Status Team::prepare(const Call& call, PreparedCall& prepared)
@@ -206,10 +216,10 @@ Status Team::progress()
     const Status status = executor_->progress();
     if (status == Status::in_progress) return status;
     if (tracer_) tracer_->end(status);
-    memory_.end(failed(status));
     if (!failed(status)) {
-        meter_.end();
+        note_success();
     } else {
+        memory_.end(true);
         broken_.store(status, std::memory_order_release);
         log(HIER_LOG_ERROR, "%s failed on rank %d of %d: %s; this communicator takes no more",
             planner_->name_of(requests_.front().call().collective), rank_, size(),

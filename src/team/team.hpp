@@ -48,9 +48,9 @@ public:
 
     // Held around each of the following functions. Two teams work at the same time.
     std::mutex& mutex() { return mutex_; }
-    // in_progress: `request` stands for the call. bad_argument: nothing has started. Any other
-    // status is the error that has broken the team. With Launch::later such an error shows in the
-    // request.
+    // in_progress: `request` stands for the call. ok: the call is over already, and nobody hears of
+    // it. bad_argument: nothing has started. Any other status is the error that has broken the team.
+    // With Launch::later such an error shows in the request.
     Status start(Call call, Request*& request, Launch when = Launch::now,
                  const Listener& listener = {});
     // A request for a call that is started again and again, by start(Request&). It lasts as long as the
@@ -106,6 +106,7 @@ private:
     Status prepare(const Call& call, PreparedCall& prepared);
     Status connect(PreparedProgram& prepared);
     Trace* trace_of(const PreparedProgram& prepared);
+    void note_success();
 
     std::mutex mutex_;
     TeamSetup setup_;

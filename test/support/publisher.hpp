@@ -52,6 +52,17 @@ public:
 
     Status begin(std::uint64_t sequence, std::size_t total, bool publish)
     {
+        return transport_->begin(bind(sequence, total, publish));
+    }
+    Status exchange(std::uint64_t sequence, unsigned looks)
+    {
+        const Slice slice{memory_.in_place ? offset_ : 0, offset_, bytes_};
+        const Place place = memory_.in_place ? Place::receive : Place::send;
+        const Transfer put{Op::every_peer, slice, place, Place::receive, 1, put_op};
+        return transport_->exchange(bind(sequence, total(), true), {put, {}}, looks);
+    }
+    Binding bind(std::uint64_t sequence, std::size_t total, bool publish)
+    {
         done_ = {};
         put(receive_, Bytes(at(size_), 0xee));
         std::byte* const from = memory_.in_place ? receive_ + offset_ : send_;
@@ -65,7 +76,7 @@ public:
             binding.send.memory = allocation_of(from);
         binding.publish = publish;
         binding.total = total;
-        return transport_->begin(binding);
+        return binding;
     }
     // Takes the call for one of another kind.
     Status announce(std::uint64_t sequence, std::size_t total)

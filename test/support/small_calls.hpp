@@ -30,6 +30,8 @@ inline Rates tcp()
     r.small_bytes = 16 * kilo;
     r.publish_latency = 0.15e-6;
     r.overhead = 0.4e-6;
+    r.exchange_overhead = 0.24e-6;
+    r.exchange_latency = 0.06e-6;
     r.publish_space = 32704;
     r.publish_block = 23;
     return r;

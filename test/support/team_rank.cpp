@@ -207,10 +207,13 @@ int TeamRank::start(const Prepared& call, int waiter)
     return hier_start_prepared(team_, call.request, waiter);
 }
 
-int TeamRank::call(const Prepared& call, std::string& wrong)
+int TeamRank::call(const Prepared& call, std::string& wrong,
+                   const std::function<void(int)>& between)
 {
     fill(call.bytes, call.send, call.recv);
-    const int code = finish(start(call, HIER_CALLER));
+    const int started = start(call, HIER_CALLER);
+    between(started);
+    const int code = finish(started);
     if (code == HIER_OK) wrong = wrong_byte(call.bytes, call.recv);
     return code;
 }

@@ -2,6 +2,7 @@
 // A forked rank that uses the core like Open MPI's side: through hier.h alone.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <string>
 #include <vector>
@@ -55,8 +56,10 @@ public:
     // The code of hier_prepare. Form::blocks names the blocks, which are equal.
     int prepare(std::size_t bytes, Form form, Prepared& call);
     int start(const Prepared& call, int waiter);
-    // start() and finish(), with new bytes.
-    int call(const Prepared& call, std::string& wrong);
+    // start() and finish(), with new bytes. `between` gets the code of start().
+    int call(
+        const Prepared& call, std::string& wrong,
+        const std::function<void(int)>& between = [](int) {});
     // The code of hier_start alone, for a team that takes no more.
     int start_only();
 

@@ -92,6 +92,10 @@ Rates AllgatherCost::rates_for(std::size_t bytes, bool is_publish) const
     if (is_publish) {
         r.link_latency = r.publish_latency;
         r.launch = 0;  // is in it
+        if (nodes_ == 1 && !r.shares_cores && r.exchange_latency > 0) {
+            r.link_latency = r.exchange_latency;
+            r.overhead = r.exchange_overhead;
+        }
     } else if (bytes <= r.small_bytes) {
         r.link_latency = r.small_latency;
     }

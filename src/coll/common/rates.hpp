@@ -42,6 +42,8 @@ struct Rates {
     bool engines = false;       // copy engines copy, so the ranks' cores do not
     bool shares_cores = false;  // a host has more ranks than cores
     double overhead = 0;
+    // The same, and the latency of a publish, in a call that ends in its start (Transport::exchange). 0: none does.
+    double exchange_overhead = 0, exchange_latency = 0;
     // The extra time of a call of the fallback module, because its memory has to be the host's: a
     // constant, and a rate. 0: nothing.
     double detour = 0, detour_rate = 0;

@@ -28,10 +28,22 @@ Status NodePublish::begin()
 
 Status NodePublish::put(const Transfer& transfer)
 {
+    return put(transfer.slice, context_.source(transfer));
+}
+
+// A call that begins anew has shown its block already, and others may be reading it.
+Status NodePublish::put(const Slice& slice, const std::byte* from)
+{
+    const std::uint64_t shown = half(rank_).signal.load(std::memory_order_relaxed);
+    if (Signal::count(shown, context_.binding.sequence) > blocks_) {
+        written_ = after(written_, slice.length);
+        blocks_++;
+        return Status::ok;
+    }
     std::byte* bytes = nullptr;
-    const Status status = place(transfer.slice, bytes);
+    const Status status = place(slice, bytes);
     if (failed(status)) return status;
-    std::memcpy(bytes, context_.source(transfer), transfer.slice.length);
+    std::memcpy(bytes, from, slice.length);
     show();
     return Status::ok;
 }
@@ -115,6 +127,27 @@ Status NodePublish::copy_out(int peer, Half& from, std::uint32_t blocks, std::si
         in.blocks++;
     }
     return Status::ok;
+}
+
+// What is wrong with a call is for progress() to say.
+bool NodePublish::gather(unsigned looks)
+{
+    const int size = static_cast<int>(incoming_.size());
+    const std::uint64_t sequence = context_.binding.sequence, shape = context_.binding.shape();
+    int missing = size - 1;
+    for (unsigned seen = 0; seen < looks && missing > 0; seen += static_cast<unsigned>(size)) {
+        for (int i = 1; i < size; i++) {
+            const int peer = (rank_ + i) % size;
+            Half& from = half(peer);
+            if (incoming_[index(peer)].blocks > 0) continue;
+            const std::uint64_t word = from.signal.load(std::memory_order_acquire);
+            if (Signal::count(word, sequence) == 0) continue;
+            std::size_t copied = 0;
+            if (from.shape != shape || failed(copy_out(peer, from, 1, copied))) return false;
+            missing--;
+        }
+    }
+    return missing == 0;
 }
 
 Status NodePublish::progress(Completions&)

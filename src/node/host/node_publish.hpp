@@ -42,10 +42,13 @@ public:
     Status begin() override;
     // Lets all other ranks read the slice. The put is done when this returns.
     Status put(const Transfer& transfer) override;
+    Status put(const Slice& slice, const std::byte* from);
     // The same in two halves. Sets `bytes` to where the bytes of the slice go; show() follows when
     // they are there.
     Status place(const Slice& slice, std::byte*& bytes);
     void show();
+    // Copies out the first block of each peer, if all come within some so many looks at single peers.
+    bool gather(unsigned looks);
     // Has the peer published a block in this call? mismatch: its buffer has another size.
     Status entered(int peer) const;
     std::uint32_t arrived(int peer) const override { return incoming_[index(peer)].blocks; }

@@ -257,6 +257,58 @@ void test_who_opens_the_rail(void**)
     }
 }
 
+// ---- programs of one exchange
+
+const std::vector<Step> exchange = {{put, Level::node, Op::every_peer, 1, {}, Place::send},
+                                    {copy, Level::node, 0, 0, {}},
+                                    {await_entered, Level::node, 1, 0, {}},
+                                    {await_data, Level::node, 1, 1, {}},
+                                    {await_data, Level::node, 2, 1, {}}};
+
+bool is_exchange(const std::vector<Step>& steps)
+{
+    return Program(plan_of(steps), Topology(machine("3,1")), 0).exchange() != nullptr;
+}
+
+void test_an_exchange(void**)
+{
+    const Program program(plan_of(exchange), Topology(machine("3,1")), 0);
+    const NodeExchange* const whole = program.exchange();
+    assert_non_null(whole);
+    assert_int_equal(whole->put.peer, Op::every_peer);
+    assert_true(whole->put.from == Place::send);
+    assert_true(whole->copy.has_value());
+    assert_true(whole->copy->to == Place::receive);
+    auto in_place = exchange;
+    in_place.erase(in_place.begin() + 1);
+    const Program without_copy(plan_of(in_place), Topology(machine("3,1")), 0);
+    assert_non_null(without_copy.exchange());
+    assert_false(without_copy.exchange()->copy.has_value());
+}
+
+void test_more_or_less_than_an_exchange(void**)
+{
+    assert_false(is_exchange({}));
+    for (std::size_t missing : {0u, 3u}) {
+        auto steps = exchange;
+        steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(missing));
+        assert_false(is_exchange(steps));
+    }
+    const Step others[] = {{enter, Level::node, Op::every_peer, 0, {}},
+                           {announce, Level::node, Op::every_peer, 0, {}},
+                           {put, Level::node, Op::every_peer, 2, {}},
+                           {put, Level::node, 1, 1, {}},
+                           {put, Level::rail, 3, 1, {}},
+                           {copy, Level::node, 0, 0, {}},
+                           {await_data, Level::node, 2, 2, {}},
+                           {await_data, Level::rail, 3, 1, {}}};
+    for (const Step& other : others) {
+        auto steps = exchange;
+        steps.push_back(other);
+        assert_false(is_exchange(steps));
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -273,6 +325,8 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_refuses_node_puts_from_the_bounce_buffer),
         cmocka_unit_test(test_tables),
         cmocka_unit_test(test_sorted_puts),
+        cmocka_unit_test(test_an_exchange),
+        cmocka_unit_test(test_more_or_less_than_an_exchange),
     };
     return hier::test::run_cases(argc, argv, "program", tests);
 }

@@ -51,6 +51,21 @@ void test_any_order(void**)
     }
 }
 
+// The CPU would have to copy it.
+void test_no_exchange_of_device_memory(void**)
+{
+    expect_no_reason(run_on_one_device(2, [](ForkedRank& self) -> std::string {
+        Publisher rank(self, self.rank(), {.in_place = true});
+        for (std::uint64_t sequence = 1; sequence < 4; sequence++) {
+            if (rank.exchange(sequence, 1000) != Status::in_progress) return "it is exchanged";
+            rank.meet();
+            const std::string wrong = rank.call(sequence);
+            if (!wrong.empty()) return wrong;
+        }
+        return "";
+    }));
+}
+
 // A copy out of the device fails on rank 1, or the copy into it. Rank 1 gets an error and tells it.
 void test_failing_copies(void**)
 {
@@ -96,6 +111,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_two_copies_whatever_the_ranks),
         cmocka_unit_test(test_any_memory),
         cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_no_exchange_of_device_memory),
         cmocka_unit_test(test_failing_copies),
         cmocka_unit_test(test_ranks_that_disagree),
     };

@@ -53,6 +53,12 @@ public:
 
     Status begin(std::uint64_t call, std::size_t blocks, std::size_t size, bool publish = true)
     {
+        bind(call, blocks, size, publish);
+        return transport_->begin(binding_);
+    }
+
+    void bind(std::uint64_t call, std::size_t blocks, std::size_t size, bool publish = true)
+    {
         call_ = call;
         blocks_ = blocks;
         size_ = size;
@@ -66,24 +72,38 @@ public:
         for (std::size_t i = 0; i < own; i++)
             receive_[at(self_.rank()) + i] = value_of(self_.rank(), i);
         const Region all{receive_.data(), receive_.size()};
-        Binding binding{call, all, all};
-        binding.total = ranks * own;
-        binding.publish = publish;
-        binding.homes = BlockHomes({}, own);
-        binding.displacements = displacements_;
-        return transport_->begin(binding);
+        binding_ = {call, all, all};
+        binding_.total = ranks * own;
+        binding_.publish = publish;
+        binding_.homes = BlockHomes({}, own);
+        binding_.displacements = displacements_;
     }
 
     Status put(std::size_t block) { return put_to(home(self_.rank()) + block * size_, block); }
     Status put_to(std::size_t to, std::size_t block)
     {
-        const std::size_t from = home(self_.rank()) + block * size_;
-        return transport_->put({Op::every_peer,
-                                {from, to, size_},
-                                Place::receive,
-                                Place::receive,
-                                static_cast<std::uint32_t>(block + 1),
-                                0});
+        return transport_->put(transfer(to, block));
+    }
+
+    // The whole call at once, with one block; the caller checks what it has got.
+    Status exchange(std::uint64_t call, std::size_t size, unsigned looks)
+    {
+        bind(call, 1, size);
+        return transport_->exchange(binding_, {transfer(home(self_.rank()), 0), {}}, looks);
+    }
+    // The call that did not end in exchange().
+    std::string run_exchanged()
+    {
+        if (failed(transport_->begin(binding_)) || put(0) != Status::ok) return "it does not begin";
+        std::string fault = take_all();
+        transport_->end();
+        return fault;
+    }
+    bool has_all() const
+    {
+        for (int peer = 0; peer < self_.size(); peer++)
+            if (!is_right(peer, 0)) return false;
+        return true;
     }
 
     // Returns "" or a fault. A block must be there as soon as it is counted.
@@ -124,6 +144,11 @@ public:
 private:
     static constexpr std::size_t gap = 5;
 
+    Transfer transfer(std::size_t to, std::size_t block) const
+    {
+        return {Op::every_peer, {home(self_.rank()) + block * size_, to, size_}, Place::receive,
+                Place::receive, static_cast<std::uint32_t>(block + 1),           0};
+    }
     std::size_t home(int rank) const { return static_cast<std::size_t>(rank) * blocks_ * size_; }
     std::size_t at(int rank) const
     {
@@ -140,6 +165,7 @@ private:
     ForkedRank& self_;
     std::unique_ptr<NodeTransport> transport_;
     Ignore ignore_;
+    Binding binding_{};
     std::uint64_t call_ = 0;
     std::size_t blocks_ = 0, size_ = 0;
     bool are_displaced_ = false;
@@ -317,6 +343,64 @@ void test_a_slow_reader(void**)
     }))));
 }
 
+// ---- whole calls at once
+
+// Who comes last has all at its first look. The others go on, and their blocks stay as they are.
+void test_exchanges(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(4, [](ForkedRank& self) -> std::string {
+        const Group group = self.group();
+        Publisher me(self);
+        std::string fault;
+        for (std::uint64_t call = 1; call <= 40 && fault.empty(); call++) {
+            const bool is_last = self.rank() == static_cast<int>(call) % 4;
+            if (call % 8 > 5) me.displace();
+            if (is_last) (void)group.collect(0);
+            const Status status = me.exchange(call, call % 3 == 0 ? 3000 : 24, is_last ? 1 : 9);
+            if (!is_last) (void)group.collect(0);
+            if (status != (is_last ? Status::ok : Status::in_progress))
+                return "call " + std::to_string(call) + ": " + to_string(status);
+            if (!is_last) fault = me.run_exchanged();
+            if (!me.has_all()) return "call " + std::to_string(call) + ": a wrong byte";
+        }
+        return fault;
+    }))));
+}
+
+// Some ranks make it an exchange, others do not.
+void test_exchanges_among_others(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(3, [](ForkedRank& self) -> std::string {
+        Publisher me(self);
+        std::string fault;
+        for (std::uint64_t call = 1; call <= 300 && fault.empty(); call++) {
+            if ((call + static_cast<std::uint64_t>(self.rank())) % 3 == 0) {
+                fault = me.run(call, 1, 50);
+            } else if (me.exchange(call, 50, 100) == Status::in_progress) {
+                fault = me.run_exchanged();
+            }
+            if (!me.has_all()) return "call " + std::to_string(call) + ": a wrong byte";
+        }
+        return fault;
+    }))));
+}
+
+// Ranks that disagree do not copy anything, and hear of it when the call goes on.
+void test_an_exchange_of_other_blocks(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        const Group group = self.group();
+        Publisher me(self);
+        const std::size_t size = self.rank() == 0 ? 8 : 16;
+        if (self.rank() == 1) (void)group.collect(0);
+        const Status status = me.exchange(1, size, 1);
+        if (self.rank() == 0) (void)group.collect(0);
+        if (status != Status::in_progress) return to_string(status);
+        const std::string fault = me.run_exchanged();
+        return fault == std::string("call 1: ") + to_string(Status::mismatch) ? "" : "no mismatch";
+    }))));
+}
+
 // Interrupts this process again and again, for longer than a call takes. The next interruption comes
 // some time behind the end of the last one, however long a sleep takes on this machine.
 class Interruptions {
@@ -462,6 +546,9 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_among_others),
         cmocka_unit_test(test_nobody_is_waited_for),
         cmocka_unit_test(test_a_slow_reader),
+        cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_exchanges_among_others),
+        cmocka_unit_test(test_an_exchange_of_other_blocks),
         cmocka_unit_test(test_entered_while_the_peer_goes_on),
         cmocka_unit_test(test_too_much),
         cmocka_unit_test(test_mismatch),
