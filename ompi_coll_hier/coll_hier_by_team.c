@@ -95,13 +95,16 @@ static void attend(mca_coll_hier_module_t* module)
     }
 }
 
+/* Also a call that has ended in its start makes a pass. */
 static int finish(mca_coll_hier_run_t* run)
 {
-    while (!mca_coll_hier_move_run(run)) {
+    for (;;) {
         attend(run->call->module);
+        if (mca_coll_hier_move_run(run)) {
+            return run->rc;
+        }
         (void)hier_progress_team(run->call->team);
     }
-    return run->rc;
 }
 
 /* ---- the same call again

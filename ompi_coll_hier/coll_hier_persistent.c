@@ -79,6 +79,7 @@ static int free_persistent(ompi_request_t** handle)
 
 static int start_persistent(size_t count, ompi_request_t** handles)
 {
+    mca_coll_hier_attend();
     for (size_t i = 0; i < count; i++) {
         mca_coll_hier_start((mca_coll_hier_request_t*)handles[i]);
     }

@@ -89,6 +89,8 @@ void mca_coll_hier_settle(mca_coll_hier_request_t* request);
 /* A pass of opal_progress() now and then, for a program whose calls all end before it waits. What else it has started
  * needs that. */
 void mca_coll_hier_attend(void);
+/* A call has ended in its start. */
+void mca_coll_hier_note_unattended(void);
 /* Moves all started calls of the process. Returns how many are over. */
 int mca_coll_hier_progress_requests(void);
 /* Does any started call run? */

@@ -109,6 +109,7 @@ void mca_coll_hier_start(mca_coll_hier_request_t* request)
         is_over = is_prepared(request) ? start_prepared(request) : start_unprepared(request);
     }
     if (is_over) {
+        mca_coll_hier_note_unattended();
         mca_coll_hier_complete(request);
     }
 }

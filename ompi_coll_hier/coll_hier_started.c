@@ -209,6 +209,8 @@ int mca_coll_hier_progress_requests(void)
 /* Of this thread, which have ended without a pass of opal_progress(). */
 static _Thread_local unsigned unattended;
 
+void mca_coll_hier_note_unattended(void) { unattended++; }
+
 void mca_coll_hier_attend(void)
 {
     enum { most = 16 };

@@ -212,8 +212,8 @@ typedef struct hier_call {
     int waiter;       /* HIER_ANYBODY, ... */
     hier_buffer send; /* not written, unless in place */
     hier_buffer recv;
-    /* For hier_start. NULL, or called once if the call ends well: just before hier_test says so, in the thread that has
-     * moved the call last, which may be one of hier's own. It may call nothing of hier. */
+    /* For hier_start. NULL, or called once if the call ends well, and not in its start: just before hier_test says so, in
+     * the thread that has moved the call last, which may be one of hier's own. It may call nothing of hier. */
     void (*on_success)(void* context);
     void* context;
 } hier_call;

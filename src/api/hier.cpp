@@ -105,7 +105,8 @@ template <class Start> int start_by(hier_team& team, std::size_t bytes, int wait
         const auto when = is_later ? hier::Launch::later : hier::Launch::now;
         const hier::Status status = hier::ProgressEngine::instance().start(
             team.team, [&] { return start(when); }, waiter == HIER_CALLER);
-        if (waiter == HIER_NOBODY) hier::ProgressThread::instance().wake();
+        if (waiter == HIER_NOBODY && status == hier::Status::in_progress)
+            hier::ProgressThread::instance().wake();
         return hier::code_of(status);
     });
 }

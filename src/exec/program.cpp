@@ -148,9 +148,11 @@ void Program::find_exchange()
         const bool is_proven =
             o.kind == Op::Kind::await_entered || (o.kind == Op::Kind::await_data && o.count == 1);
         const bool is_put = o.kind == Op::Kind::put && o.peer == Op::every_peer;
-        if (o.level != Level::node || !(is_proven || is_put || o.kind == Op::Kind::copy)) return;
+        const bool is_copy = o.kind == Op::Kind::copy && o.to == Place::receive;
+        if (o.level != Level::node || o.dependencies > 0 || !(is_proven || is_put || is_copy))
+            return;
         if (is_put) puts.push_back(i);
-        if (o.kind == Op::Kind::copy) copies.push_back(i);
+        if (is_copy) copies.push_back(i);
     }
     const auto peers = pairs(Level::node);
     const bool has_one_of_each = std::all_of(

@@ -236,8 +236,9 @@ Status NodeTransport::copy(const Transfer& home)
 
 Status NodeTransport::exchange(const Binding& binding, const NodeExchange& whole, unsigned looks)
 {
-    // DevicePublish has blocks in device memory, which the CPU does not copy.
-    if (!paths_.publish || paths_.device_publish || context_.has_failed())
+    // DevicePublish has blocks in device memory, which the CPU does not copy. And a start copies no more than this.
+    constexpr std::size_t most = 64 << 10;
+    if (!paths_.publish || paths_.device_publish || binding.total > most || context_.has_failed())
         return Status::in_progress;
     context_.binding = binding;
     NodePublish& publish = *paths_.publish;

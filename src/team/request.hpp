@@ -13,6 +13,7 @@
 namespace hier {
 
 // Hears that a call has ended well, in the thread that moved it last and just before the request says so.
+// Not of a call that has ended in its start.
 struct Listener {
     void (*hear)(void* context) = nullptr;  // with the team's mutex
     void* context = nullptr;

@@ -206,6 +206,7 @@ for shape in "2 0" "4 2"; do
     case_ "gpu-nonblocking-progress-$ranks-by-$size" set="$([[ $size == 0 ]] && echo default || echo all)" ranks="$ranks" \
         node_size="$size" gpu=20 mca="$thread" -- gpu_nonblocking --expect hier --large 1
 done
+case_ small-attention ranks=2 mca="coll_hier_min_bytes 1" -- attention --expect hier
 case_ nonblocking-unattended ranks=4 node_size=2 mca="coll_hier_progress_thread 1" -- unattended --expect hier
 for shape in "2 0" "3 2"; do
     read -r ranks size <<<"$shape"

@@ -294,12 +294,16 @@ void test_more_or_less_than_an_exchange(void**)
         steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(missing));
         assert_false(is_exchange(steps));
     }
+    auto ordered = exchange;
+    ordered[1].after = {0};
+    assert_false(is_exchange(ordered));
     const Step others[] = {{enter, Level::node, Op::every_peer, 0, {}},
                            {announce, Level::node, Op::every_peer, 0, {}},
                            {put, Level::node, Op::every_peer, 2, {}},
                            {put, Level::node, 1, 1, {}},
                            {put, Level::rail, 3, 1, {}},
                            {copy, Level::node, 0, 0, {}},
+                           {copy, Level::node, 0, 0, {}, Place::receive, Place::bounce},
                            {await_data, Level::node, 2, 2, {}},
                            {await_data, Level::rail, 3, 1, {}}};
     for (const Step& other : others) {
