@@ -40,31 +40,42 @@ Status NodePublish::put(const Slice& slice, const std::byte* from)
         blocks_++;
         return Status::ok;
     }
-    std::byte* bytes = nullptr;
-    const Status status = place(slice, bytes);
-    if (failed(status)) return status;
-    std::memcpy(bytes, from, slice.length);
+    if (!has_room(slice)) return Status::bad_argument;
+    // The others look at the line of the signal all the time, and each look takes the line away from this rank's core.
+    // So what is in that line comes last, at once.
+    const std::size_t first = std::min(slice.length, in_first_line);
+    std::byte* const to = blocks_of(half(rank_)) + written_ + sizeof(Block);
+    std::memcpy(to + first, from + first, slice.length - first);
+    std::memcpy(add(slice), from, first);
     show();
     return Status::ok;
 }
 
 Status NodePublish::place(const Slice& slice, std::byte*& bytes)
 {
+    if (!has_room(slice)) return Status::bad_argument;
+    bytes = add(slice);
+    return Status::ok;
+}
+
+bool NodePublish::has_room(const Slice& slice) const
+{
+    if (slice.length <= space_ && after(written_, slice.length) <= space_) return true;
+    log(HIER_LOG_ERROR, "no room for a block of %zu bytes behind %zu others, in a published call",
+        slice.length, written_);
+    return false;
+}
+
+// Writes the header of the next block. Returns where its bytes go.
+std::byte* NodePublish::add(const Slice& slice)
+{
     Half& to = half(rank_);
-    const std::size_t next = after(written_, slice.length);
-    if (slice.length > space_ || next > space_) {
-        log(HIER_LOG_ERROR,
-            "no room for a block of %zu bytes behind %zu others, in a published call", slice.length,
-            written_);
-        return Status::bad_argument;
-    }
     const Block block{slice.target, slice.length};
     std::byte* const at = blocks_of(to) + written_;
     std::memcpy(at, &block, sizeof block);
     if (blocks_ == 0) to.shape = context_.binding.shape();
-    written_ = next;
-    bytes = at + sizeof block;
-    return Status::ok;
+    written_ = after(written_, slice.length);
+    return at + sizeof block;
 }
 
 void NodePublish::show()

@@ -76,6 +76,7 @@ private:
         std::atomic<std::uint64_t> signal;  // a Signal, with the number of blocks
         std::uint64_t shape;                // CallShape
     };
+    static constexpr std::size_t in_first_line = cache_line - sizeof(Half) - sizeof(Block);
     struct Reader {
         std::uint32_t blocks = 0;  // copied out in this call
         std::size_t at = 0;        // where the next block is
@@ -95,6 +96,8 @@ private:
     {
         return reinterpret_cast<std::byte*>(&half) + sizeof(Half);
     }
+    bool has_room(const Slice& slice) const;
+    std::byte* add(const Slice& slice);
     // The block of `peer` whose header is at `at` in its half.
     Status read(int peer, Half& from, std::size_t at, Arrived& block) const;
     Status copy_out(int peer, Half& from, std::uint32_t blocks, std::size_t& copied);
