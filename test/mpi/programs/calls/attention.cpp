@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Small calls may end in their start. What else a program has started needs Open MPI's progress loop all the same: each
 // form of a call makes a pass of it now and then. Rank 0 comes last, so that its calls end in their start.
+#include "test/mpi/lib/passes.hpp"
 #include "test/mpi/lib/persistent.hpp"
 #include "test/mpi/lib/support.hpp"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <functional>
@@ -13,8 +13,6 @@
 using namespace hier_test;
 
 namespace {
-
-long passes = 0;
 
 constexpr int bytes = 8, rounds = 64, least = 2;
 
@@ -91,15 +89,6 @@ void check(Session& session, const char* form, const std::function<void(int)>& c
 }
 
 }  // namespace
-
-// In front of Open MPI's own, which returns nothing in 4.1 and an int in later versions.
-extern "C" int opal_progress();
-int opal_progress()
-{
-    static auto* const next = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "opal_progress"));
-    ++passes;
-    return next();
-}
 
 int main(int argc, char** argv)
 {

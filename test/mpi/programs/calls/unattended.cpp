@@ -3,9 +3,9 @@
 // But a call with datatypes of the application's lets them go in that loop.
 //
 //   --bytes N  of a rank's block [65536]
+#include "test/mpi/lib/passes.hpp"
 #include "test/mpi/lib/support.hpp"
 
-#include <dlfcn.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -14,8 +14,6 @@
 using namespace hier_test;
 
 namespace {
-
-long passes = 0;
 
 // One call, with the thread alone for some time. The datatype is freed at once. Returns the passes of the loop in MPI_Wait.
 long call_unattended(Session& session, std::size_t bytes, int call, bool has_own_type)
@@ -69,15 +67,6 @@ long growth_by_types(Session& session, std::size_t bytes, int first_call)
 }
 
 }  // namespace
-
-// In front of Open MPI's own, which returns nothing in 4.1 and an int in later versions.
-extern "C" int opal_progress();
-int opal_progress()
-{
-    static auto* const next = reinterpret_cast<int (*)()>(dlsym(RTLD_NEXT, "opal_progress"));
-    ++passes;
-    return next();
-}
 
 int main(int argc, char** argv)
 {
