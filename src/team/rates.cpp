@@ -27,7 +27,7 @@ constexpr double publish_latency = 0.15e-6;
 // A core's time for a call, whatever it does. Of 0.8 us with 2 ranks and 16 B some 0.4 us are that.
 constexpr double core_overhead = 0.4e-6;
 // The same two of calls that end in their start. Then the model expects 0.42, 0.54, 0.78 and 1.26 us for 2, 4, 8 and 16
-// ranks and few bytes. Measured on 16 cores, 8 B: 0.42, 0.54, 0.79 and 1.24.
+// ranks and few bytes. Measured on 16 cores, 8 B: 0.43, 0.54, 0.82 and 1.33.
 constexpr double exchange_latency = 0.06e-6, exchange_overhead = 0.24e-6;
 // A GPU's copy engines with several links of NVLink or xGMI. Batches are as on H200
 // (bench/results/calibration.csv): starts hide behind bytes as if there were two streams.

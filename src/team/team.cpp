@@ -21,7 +21,8 @@ Team::Team(const hier_config& config, const hier_bootstrap& bootstrap, const Gro
                              .fails = config.timeout_action == HIER_TIMEOUT_FAIL,
                              .rank = rank_},
                 .rail_first = std::chrono::microseconds(setup_.oversubscribed ? 1000 : 0),
-                // A look takes some 2 ns. Where ranks share cores, those that a rank waits for need the core.
+                // A look takes some 2 ns, by estimate. Where ranks share cores, those that a rank waits for
+                // need the core.
                 .exchange_looks = setup_.oversubscribed ? 1u : 500u,
             });
         planner_ = std::make_unique<CallPlanner>(setup_, rank_, parts.collectives, meter_.tally());

@@ -47,7 +47,7 @@ public:
     // they are there.
     Status place(const Slice& slice, std::byte*& bytes);
     void show();
-    // Copies out the first block of each peer, if all come within some so many looks at single peers.
+    // Copies out the first block of each peer, if all come within about so many looks at single peers.
     bool gather(unsigned looks);
     // Has the peer published a block in this call? mismatch: its buffer has another size.
     Status entered(int peer) const;
