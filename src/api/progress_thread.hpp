@@ -48,17 +48,18 @@ private:
     void move_calls(bool is_woken);
     bool sleep();
 
-    // First, and at the beginning of a cache line: every pass writes it.
+    // First, and in a cache line of their own: every call of the application looks at them.
     alignas(64) std::atomic<unsigned> passes_of_others_{0};
-    unsigned seen_ = 0;  // of these; the thread's own
-    std::thread thread_;
-    bool has_started_ = false;
-    std::mutex mutex_;  // of the next two
-    std::condition_variable changed_;
-    bool is_wanted_ = false;
-    std::atomic<bool> is_stopping_{false};
+    std::atomic<bool> is_wanted_{false};  // a call has started
     std::atomic<bool> is_awake_{false};
     std::atomic<bool> shares_core_{false};
+    bool has_started_ = false;
+
+    alignas(64) unsigned seen_ = 0;  // of passes_of_others_; the thread's own
+    std::thread thread_;
+    std::mutex mutex_;  // to wait with
+    std::condition_variable changed_;
+    std::atomic<bool> is_stopping_{false};
 };
 
 }  // namespace hier
