@@ -101,7 +101,7 @@ typedef struct {
     bool are_in_order;        /* the elements lie one behind the other in rank order */
 } mca_coll_hier_shards_t;
 
-/* A call that may come again (coll_hier_by_team.c). */
+/* A call that may come again (coll_hier_last.c). */
 typedef struct mca_coll_hier_last_t mca_coll_hier_last_t;
 
 struct mca_coll_hier_module_t {
@@ -133,11 +133,12 @@ struct mca_coll_hier_module_t {
     int running;        /* started calls that are not over */
     unsigned own_teams; /* of persistent requests, so far */
     mca_coll_hier_copies_t *send_copies, *receive_copies;
-    mca_coll_hier_shards_t shards; /* memory for MPI_Allgatherv; NULLs: not needed yet */
-    mca_coll_hier_last_t* last;    /* the last blocking call; NULL: none so far */
-    unsigned passes;               /* of waiting blocking calls, so far */
-    bool lacks_device_memory;      /* for staging */
-    bool has_waited_for_cause;     /* Open MPI was given time to name the cause of a failure */
+    mca_coll_hier_shards_t shards;      /* memory for MPI_Allgatherv; NULLs: not needed yet */
+    mca_coll_hier_last_t* last;         /* the last blocking call; NULL: none so far */
+    mca_coll_hier_last_t* last_started; /* the same of nonblocking calls */
+    unsigned passes;                    /* of waiting blocking calls, so far */
+    bool lacks_device_memory;           /* for staging */
+    bool has_waited_for_cause;          /* Open MPI was given time to name the cause of a failure */
 };
 typedef struct mca_coll_hier_module_t mca_coll_hier_module_t;
 OBJ_CLASS_DECLARATION(mca_coll_hier_module_t);

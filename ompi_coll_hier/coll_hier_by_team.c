@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs a call on the communicator's team, part by part. */
-#include "coll_hier_run.h"
-
-#include <stdlib.h>
+#include "coll_hier_last.h"
 
 #include "opal/runtime/opal_progress.h"
 
@@ -107,62 +105,6 @@ static int finish(mca_coll_hier_run_t* run)
     }
 }
 
-/* ---- the same call again
- *
- * Many programs call with the same arguments in each step. To find out what follows from these takes 0.3 us, a quarter
- * of a small call's time. So the last call stays prepared, like one of a persistent request. */
-
-struct mca_coll_hier_last_t {
-    mca_coll_hier_call_t call;
-    mca_coll_hier_run_t run;
-    hier_request* request; /* that hier_prepare has made; NULL: none so far */
-};
-
-/* Of other datatypes, or of counts, the same address may mean something else the next time. */
-static bool may_come_again(const mca_coll_hier_call_t* call)
-{
-    return NULL == call->shards && mca_coll_hier_has_predefined_types(call);
-}
-
-static bool are_same(const mca_coll_hier_elements_t* a, const mca_coll_hier_elements_t* b)
-{
-    return a->base == b->base && a->count == b->count && a->type == b->type;
-}
-
-/* All but the memory at the buffers' addresses. */
-static bool is_prepared(const mca_coll_hier_last_t* last, const mca_coll_hier_call_t* call)
-{
-    return last->run.is_prepared && last->call.collective == call->collective &&
-           last->call.in_place == call->in_place && are_same(&last->call.receive, &call->receive) &&
-           (call->in_place || are_same(&last->call.send, &call->send));
-}
-
-/* A process without a GPU has one kind of memory, and nothing to look for. Else fills in the call's. */
-static bool has_same_memory(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call)
-{
-    if (HIER_MEMORY_HOST == last->call.receive.memory.kind &&
-        HIER_MEMORY_HOST == last->call.send.memory.kind && hier_memory_is_all_host()) {
-        return true;
-    }
-    mca_coll_hier_find_memory(call);
-    return mca_coll_hier_is_same_memory(&last->call.receive.memory, &call->receive.memory) &&
-           (call->in_place ||
-            mca_coll_hier_is_same_memory(&last->call.send.memory, &call->send.memory));
-}
-
-/* NULL: the call is not kept. */
-static mca_coll_hier_last_t* last_of(const mca_coll_hier_call_t* call)
-{
-    mca_coll_hier_module_t* module = call->module;
-    if (!may_come_again(call)) {
-        return NULL;
-    }
-    if (NULL == module->last) {
-        module->last = (mca_coll_hier_last_t*)calloc(1, sizeof *module->last);
-    }
-    return module->last;
-}
-
 /* What is prepared has no staging and no parts, so that nothing is left to do behind it. */
 static int run_again(mca_coll_hier_last_t* last)
 {
@@ -176,8 +118,8 @@ static int run_again(mca_coll_hier_last_t* last)
 
 int mca_coll_hier_by_team(mca_coll_hier_call_t* call)
 {
-    mca_coll_hier_last_t* last = last_of(call);
-    if (NULL != last && is_prepared(last, call) && has_same_memory(last, call)) {
+    mca_coll_hier_last_t* last = mca_coll_hier_last_of(call, &call->module->last);
+    if (NULL != last && mca_coll_hier_is_again(last, call)) {
         return run_again(last);
     }
     mca_coll_hier_find_memory(call);

@@ -35,7 +35,8 @@ static void clean_up(mca_coll_hier_module_t* module)
     mca_coll_hier_drop_copies(&module->send_copies);
     mca_coll_hier_drop_copies(&module->receive_copies);
     free(module->last);
-    module->last = NULL;
+    free(module->last_started);
+    module->last = module->last_started = NULL;
     free(module->shards.packed);
     module->shards.packed = NULL;
 #if !HIER_MODULE_INSTALLS

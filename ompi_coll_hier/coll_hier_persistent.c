@@ -70,6 +70,7 @@ static int free_persistent(ompi_request_t** handle)
     if (!mca_coll_hier_is_complete(request)) {
         return MPI_ERR_REQUEST;
     }
+    mca_coll_hier_settle(request);
     drop_own_team(request);
     mca_coll_hier_drop_call(request);
     let_types_go(&request->call);
@@ -81,7 +82,9 @@ static int start_persistent(size_t count, ompi_request_t** handles)
 {
     mca_coll_hier_attend();
     for (size_t i = 0; i < count; i++) {
-        mca_coll_hier_start((mca_coll_hier_request_t*)handles[i]);
+        mca_coll_hier_request_t* request = (mca_coll_hier_request_t*)handles[i];
+        mca_coll_hier_settle(request);
+        mca_coll_hier_start(request);
     }
     return OMPI_SUCCESS;
 }

@@ -92,14 +92,14 @@ mca_coll_hier_request_t* mca_coll_hier_new_request(struct ompi_communicator_t* c
     return request;
 }
 
-/* May a thread of hier's own tell Open MPI that a call is over? The application frees such a request at once, and sees
- * the call's bytes there. A persistent one is not freed. A processor that does not keep the order of loads could read
- * bytes too early if only MPI_Request_get_status is called. Other datatypes than predefined ones Open MPI keeps for the
- * call, until ompi_request_complete() lets them go. */
+/* May a thread of hier's own tell Open MPI that a call is over? The application frees such a request or starts it again,
+ * and sees the call's bytes there. A processor that does not keep the order of loads could read bytes too early: after
+ * MPI_Request_get_status, or if a persistent request is not started again. Other datatypes than predefined ones Open MPI
+ * keeps for the call, until ompi_request_complete() lets them go. */
 static bool may_complete_early(const mca_coll_hier_call_t* call)
 {
 #if defined(__x86_64__)
-    return !call->is_repeated && 0 != mca_coll_hier_component.config.progress_thread &&
+    return 0 != mca_coll_hier_component.config.progress_thread &&
            mca_coll_hier_has_predefined_types(call);
 #else
     (void)call;

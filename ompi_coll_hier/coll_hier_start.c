@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starts calls that return before they have run. What is not over at once goes to those that have been started
  * (coll_hier_started.c). */
-#include "coll_hier_request.h"
+#include "coll_hier_last.h"
 
 /* Does this thread move all the bytes that the rank sends? */
 static bool is_moved_here(const mca_coll_hier_call_t* call)
@@ -75,10 +75,13 @@ static bool start_prepared(mca_coll_hier_request_t* request)
 static bool start_unprepared(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_module_t* module = request->call.module;
+    const bool is_persistent = request->super.super.req_persistent;
     request->call.in_background = true;
-    mca_coll_hier_find_memory(&request->call);
+    if (is_persistent || !mca_coll_hier_take_last(request)) {
+        mca_coll_hier_find_memory(&request->call);
+    }
     mca_coll_hier_lock_started();
-    if (!request->super.super.req_persistent) {
+    if (!is_persistent) {
         request->is_in_line = true;
         request->turn = module->turns++;
         if (MCA_COLL_HIER_FRESH == module->state) {

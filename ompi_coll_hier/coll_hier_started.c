@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Moves the calls that have been started. */
-#include "coll_hier_request.h"
+#include "coll_hier_last.h"
 
 #include <sched.h>
 
@@ -76,7 +76,7 @@ static void begin(mca_coll_hier_request_t* request)
         if (request->run.is_prepared) {
             mca_coll_hier_start_run_again(&request->run);
         } else {
-            mca_coll_hier_start_run(&request->run, call, NULL);
+            mca_coll_hier_start_to_keep(request);
         }
         break;
     case MCA_COLL_HIER_BY_FALLBACK:
@@ -117,6 +117,9 @@ bool mca_coll_hier_move_request(mca_coll_hier_request_t* request)
         break;
     }
     pass_turn(request);
+    if (is_over) {
+        mca_coll_hier_leave_last(request);
+    }
     return is_over;
 }
 

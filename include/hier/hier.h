@@ -238,8 +238,10 @@ int hier_test(hier_request* request);
  * HIER_ERR_MEMORY. */
 int hier_prepare(hier_team* team, const hier_call* call, hier_request** request);
 /* Starts the call of a request from hier_prepare, with the results of hier_start. The call may not be running. Its
- * buffers are still in the memory that hier_prepare was told of. `waiter` replaces that of the call. */
-int hier_start_prepared(hier_team* team, hier_request* request, int waiter);
+ * buffers are still in the memory that hier_prepare was told of. `waiter`, `on_success` and `context` replace those of the
+ * call. */
+int hier_start_prepared(hier_team* team, hier_request* request, int waiter,
+                        void (*on_success)(void* context), void* context);
 /* Takes the place of hier_start on a rank that cannot take part. The call fails on the other ranks, and the
  * team is broken. */
 void hier_refuse(hier_team* team);

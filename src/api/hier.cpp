@@ -234,11 +234,13 @@ int hier_prepare(hier_team* team, const hier_call* call, hier_request** request)
     });
 }
 
-int hier_start_prepared(hier_team* team, hier_request* request, int waiter)
+int hier_start_prepared(hier_team* team, hier_request* request, int waiter,
+                        void (*on_success)(void* context), void* context)
 {
     hier::Request& prepared = *reinterpret_cast<hier::Request*>(request);
-    return start_by(*team, prepared.call().bytes, waiter,
-                    [&](hier::Launch when) { return team->team.start(prepared, when); });
+    return start_by(*team, prepared.call().bytes, waiter, [&](hier::Launch when) {
+        return team->team.start(prepared, when, {on_success, context});
+    });
 }
 
 void hier_hand_over(hier_team* team)

@@ -68,11 +68,10 @@ class RequestQueue {
 public:
     bool empty() const { return waiting_.empty(); }
     // A request for this call. push() puts it behind all others.
-    Request& take(Call call, const Listener& listener = {})
+    Request& take(Call call)
     {
         Request& request = take_free();
         request.take(std::move(call));
-        request.listener_ = listener;
         return request;
     }
     // The same, for a request that no other call takes.
@@ -85,9 +84,10 @@ public:
     }
     // For a request of keep(), whose call is over.
     void change(Request& request, Call call) { request.take(std::move(call)); }
-    void push(Request& request)
+    void push(Request& request, const Listener& listener)
     {
         waiting_.push_back(&request);
+        request.listener_ = listener;
         request.status_.store(Status::in_progress, std::memory_order_relaxed);
         request.is_free_.store(false, std::memory_order_relaxed);
     }

@@ -53,8 +53,8 @@ Status Team::start(Call call, Request*& request, Launch when, const Listener& li
 {
     if (failed(error())) return error();
     if (!takes(call)) return Status::bad_argument;
-    request = &requests_.take(std::move(call), listener);
-    return enqueue(*request, when);
+    request = &requests_.take(std::move(call));
+    return enqueue(*request, when, listener);
 }
 
 Status Team::prepare(Call call, Request*& request)
@@ -67,16 +67,16 @@ Status Team::prepare(Call call, Request*& request)
     return Status::ok;
 }
 
-Status Team::start(Request& request, Launch when)
+Status Team::start(Request& request, Launch when, const Listener& listener)
 {
     if (failed(error())) return error();
-    return request.is_running() ? Status::bad_argument : enqueue(request, when);
+    return request.is_running() ? Status::bad_argument : enqueue(request, when, listener);
 }
 
-Status Team::enqueue(Request& request, Launch when)
+Status Team::enqueue(Request& request, Launch when, const Listener& listener)
 {
     const bool is_first = requests_.empty();
-    requests_.push(request);
+    requests_.push(request, listener);
     if (!is_first) return Status::in_progress;
     has_launched_ = when == Launch::now;
     if (!has_launched_) return Status::in_progress;

@@ -58,7 +58,7 @@ public:
     // `request`: null, or one that prepare() has made; bad_argument while its call runs.
     Status prepare(Call call, Request*& request);
     // As the first start. bad_argument: the call is running.
-    Status start(Request& request, Launch when = Launch::now);
+    Status start(Request& request, Launch when = Launch::now, const Listener& listener = {});
     // In place of a start. The others hear that this rank has failed.
     Status refuse(Status status);
     // Between two calls, for a team that has a rail. If a peer on the rail has failed, the peer
@@ -99,7 +99,7 @@ public:
 
 private:
     bool takes(const Call& call) const;
-    Status enqueue(Request& request, Launch when);
+    Status enqueue(Request& request, Launch when, const Listener& listener);
     Status launch(Request& request);
     Status launch_next();
     Status begin(Request& request);

@@ -176,6 +176,7 @@ case_ displaced-bundles ranks=4 node_size=2 mca="coll_hier_inter bundles" -- dis
 for shape in "2 0" "4 2" "3 1"; do
     read -r ranks size <<<"$shape"
     case_ "again-$ranks-by-$size" ranks="$ranks" node_size="$size" -- again --expect hier
+    case_ "again-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="coll_hier_progress_thread 1" -- again --expect hier
 done
 
 # MPI_Iallgather, MPI_Iallgatherv and their persistent forms.

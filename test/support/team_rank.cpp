@@ -204,7 +204,7 @@ int TeamRank::prepare(std::size_t bytes, Form form, Prepared& prepared)
 int TeamRank::start(const Prepared& call, int waiter)
 {
     request_ = call.request;
-    return hier_start_prepared(team_, call.request, waiter);
+    return hier_start_prepared(team_, call.request, waiter, nullptr, nullptr);
 }
 
 int TeamRank::call(const Prepared& call, std::string& wrong,

@@ -92,8 +92,10 @@ struct Heard {
     }
 };
 
+enum class Kept : bool { no, yes };
+
 Status start_heard(FakeWorld& world, int rank, std::vector<std::byte>& send,
-                   std::vector<std::byte>& receive, Heard& heard, Launch when)
+                   std::vector<std::byte>& receive, Heard& heard, Launch when, Kept kept = Kept::no)
 {
     heard.receive = &receive;
     const hier::Call call{.collective = FakeWorld::allgather,
@@ -101,10 +103,13 @@ Status start_heard(FakeWorld& world, int rank, std::vector<std::byte>& send,
                           .in_place = false,
                           .send = {send.data(), send.size(), {}},
                           .receive = {receive.data(), receive.size(), {}}};
-    return world.team(rank).start(call, heard.request, when, {Heard::hear, &heard});
+    hier::Team& team = world.team(rank);
+    if (kept == Kept::no) return team.start(call, heard.request, when, {Heard::hear, &heard});
+    const Status status = team.prepare(call, heard.request);
+    return status != Status::ok ? status : team.start(*heard.request, when, {Heard::hear, &heard});
 }
 
-std::string tell_listeners()
+std::string tell_listeners(Kept kept)
 {
     FakeWorld world(2, 1);
     constexpr std::byte sent{7};
@@ -112,7 +117,7 @@ std::string tell_listeners()
     Heard heard[2];
     for (int r = 0; r < 2; r++) {
         receive[r].resize(2 * send.size());
-        if (start_heard(world, r, send, receive[r], heard[r], world.now_or_later()) !=
+        if (start_heard(world, r, send, receive[r], heard[r], world.now_or_later(), kept) !=
             Status::in_progress)
             return "not started";
     }
@@ -125,7 +130,12 @@ std::string tell_listeners()
         if (h.request->test() != Status::ok) return "a call has not ended well";
     }
     // The next call with the same buffers has no listener.
-    for (int r = 0; r < 2; r++) world.start(r, FakeWorld::allgather, send, receive[r], Launch::now);
+    for (int r = 0; r < 2; r++) {
+        if (kept == Kept::no)
+            world.start(r, FakeWorld::allgather, send, receive[r], Launch::now);
+        else if (world.team(r).start(*heard[r].request) != Status::in_progress)
+            return "not started again";
+    }
     world.run();
     if (heard[0].times + heard[1].times != 2) return "a listener was told of another call";
     return world.fault();
@@ -142,7 +152,12 @@ void test_the_network_needs_time_for_each_block(void**)
     assert_true(std::abs(one - 3 * small.team(1).network_time(1000)) < one / 1000);
 }
 
-void test_a_listener_hears_of_the_end(void**) { expect_no_reason(keep(tell_listeners())); }
+void test_a_listener_hears_of_the_end(void**) { expect_no_reason(keep(tell_listeners(Kept::no))); }
+
+void test_a_listener_hears_of_a_kept_request(void**)
+{
+    expect_no_reason(keep(tell_listeners(Kept::yes)));
+}
 
 std::string interrupt_before_the_launch()
 {
@@ -192,6 +207,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_a_call_is_launched_later),
         cmocka_unit_test(test_the_network_needs_time_for_each_block),
         cmocka_unit_test(test_a_listener_hears_of_the_end),
+        cmocka_unit_test(test_a_listener_hears_of_a_kept_request),
         cmocka_unit_test(test_a_call_is_interrupted_before_its_launch),
         cmocka_unit_test(test_the_team_names_its_network),
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Allgather in the same memory again and again, with the same arguments or with others. What hier remembers of a call
-// must not serve another one.
+// MPI_Allgather and MPI_Iallgather in the same memory again and again, with the same arguments or with others. What hier
+// remembers of a call must not serve another one.
 #include "test/mpi/lib/support.hpp"
 
 #include <string>
@@ -72,6 +72,79 @@ void run(Session& session, Observer& observer, MPI_Comm comm, int calls)
     }
 }
 
+// A nonblocking call and its memory.
+struct Started {
+    explicit Started(int ranks)
+        : send(most_bytes), receive(most_bytes * static_cast<std::size_t>(ranks))
+    {
+    }
+
+    void start(Session& session, std::size_t its_bytes, int its_pattern, MPI_Comm comm)
+    {
+        bytes = its_bytes;
+        pattern = its_pattern;
+        receive.clear();
+        Pattern(rank_of(comm), pattern).fill(send.data(), bytes);
+        session.ok(MPI_Iallgather(send.data(), static_cast<int>(bytes), MPI_BYTE, receive.data(),
+                                  static_cast<int>(bytes), MPI_BYTE, comm, &request),
+                   "MPI_Iallgather in the same memory");
+    }
+    void end(Session& session, int ranks)
+    {
+        session.ok(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+        const std::size_t total = bytes * static_cast<std::size_t>(ranks);
+        check_blocks(session, receive.data(), bytes, ranks, pattern, "same memory");
+        session.check(all_poison(receive.data() + total, receive.bytes() - total) &&
+                          receive.guards_intact(),
+                      "call %d: written beside the result", pattern);
+    }
+
+    static constexpr std::size_t most_bytes = 20000;
+    GuardedBuffer send, receive;
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::size_t bytes = 0;
+    int pattern = 0;
+};
+
+void tell_others(MPI_Comm comm)
+{
+    for (int other = 1; other < size_of(comm); ++other)
+        MPI_Send(nullptr, 0, MPI_BYTE, other, 1, comm);
+}
+
+// Each call is made three times, and the next three ones are in other memory. At the third time rank 0 starts another call
+// behind it, and then waits for the first one. The others start theirs when they have heard that the first one is over: it
+// may not depend on the second one.
+void run_started(Session& session, Observer& observer, MPI_Comm comm, int calls)
+{
+    const int ranks = size_of(comm), rank = rank_of(comm);
+    Started memory[] = {Started(ranks), Started(ranks)};
+    const Counters::Values before = observer.read(Counted::iallgather);
+    unsigned long long made = 0;
+    for (int call = 0; call < calls; ++call) {
+        const auto at = static_cast<std::uint64_t>(call / 3);
+        const std::size_t bytes = pick(4, at, 2) == 0 ? 8 : Started::most_bytes;
+        Started &first = memory[at % 2], &second = memory[1 - at % 2];
+        const bool has_second = call % 3 == 2;
+        session.phase("started call %d of %d, %zu bytes a rank", call, calls, bytes);
+        first.start(session, bytes, 2 * call, comm);
+        if (has_second && rank == 0) second.start(session, 100, 2 * call + 1, comm);
+        first.end(session, ranks);
+        made += has_second ? 2 : 1;
+        if (!has_second) continue;
+        if (rank == 0) {
+            tell_others(comm);
+        } else {
+            MPI_Recv(nullptr, 0, MPI_BYTE, 0, 1, comm, MPI_STATUS_IGNORE);
+            second.start(session, 100, 2 * call + 1, comm);
+        }
+        second.end(session, ranks);
+    }
+    const unsigned long long served = observer.read(Counted::iallgather).served - before.served;
+    session.check(observer.expect() != Expect::hier || served == made,
+                  "of %llu nonblocking calls hier served %llu", made, served);
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -83,6 +156,7 @@ int main(int argc, char** argv)
     MPI_Comm_split(MPI_COMM_WORLD, 0, -session.rank(), &reversed);
     for (const MPI_Comm comm : {MPI_COMM_WORLD, reversed}) {
         run(session, observer, comm, calls);
+        run_started(session, observer, comm, calls);
     }
     MPI_Comm_free(&reversed);
     observer.close();

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_hier_last.h"
+
+#include <stdlib.h>
+
+/* Of other datatypes, or of counts, the same address may mean something else the next time. */
+static bool may_come_again(const mca_coll_hier_call_t* call)
+{
+    return NULL == call->shards && mca_coll_hier_has_predefined_types(call);
+}
+
+static bool are_same(const mca_coll_hier_elements_t* a, const mca_coll_hier_elements_t* b)
+{
+    return a->base == b->base && a->count == b->count && a->type == b->type;
+}
+
+/* All but the memory at the buffers' addresses. */
+static bool is_prepared(const mca_coll_hier_last_t* last, const mca_coll_hier_call_t* call)
+{
+    return last->run.is_prepared && last->call.collective == call->collective &&
+           last->call.in_place == call->in_place && are_same(&last->call.receive, &call->receive) &&
+           (call->in_place || are_same(&last->call.send, &call->send));
+}
+
+static void copy_memory(const mca_coll_hier_call_t* from, mca_coll_hier_call_t* to)
+{
+    to->receive.memory = from->receive.memory;
+    to->send.memory = from->send.memory;
+    to->own = from->own;
+}
+
+/* A process without a GPU has one kind of memory, and nothing to look for. */
+static bool has_same_memory(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call)
+{
+    if (HIER_MEMORY_HOST == last->call.receive.memory.kind &&
+        HIER_MEMORY_HOST == last->call.send.memory.kind && hier_memory_is_all_host()) {
+        copy_memory(&last->call, call);
+        return true;
+    }
+    mca_coll_hier_find_memory(call);
+    return mca_coll_hier_is_same_memory(&last->call.receive.memory, &call->receive.memory) &&
+           (call->in_place ||
+            mca_coll_hier_is_same_memory(&last->call.send.memory, &call->send.memory));
+}
+
+mca_coll_hier_last_t* mca_coll_hier_last_of(const mca_coll_hier_call_t* call,
+                                            mca_coll_hier_last_t** place)
+{
+    if (!may_come_again(call)) {
+        return NULL;
+    }
+    if (NULL == *place) {
+        *place = (mca_coll_hier_last_t*)calloc(1, sizeof **place);
+    }
+    return *place;
+}
+
+bool mca_coll_hier_is_again(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call)
+{
+    return is_prepared(last, call) && has_same_memory(last, call);
+}
+
+/* ---- nonblocking calls. One thread at a time starts those of a communicator, and nobody else touches what has no user. */
+
+static mca_coll_hier_last_t* used_by(const mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_last_t* last = request->call.module->last_started;
+    return NULL != last && request == __atomic_load_n(&last->user, __ATOMIC_ACQUIRE) ? last : NULL;
+}
+
+bool mca_coll_hier_take_last(mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_call_t* call = &request->call;
+    mca_coll_hier_last_t* last = mca_coll_hier_last_of(call, &call->module->last_started);
+    if (NULL == last || NULL != __atomic_load_n(&last->user, __ATOMIC_ACQUIRE)) {
+        return false;
+    }
+    call->is_repeated = true;
+    __atomic_store_n(&last->user, request, __ATOMIC_RELEASE);
+    if (!mca_coll_hier_is_again(last, call)) {
+        return false;
+    }
+    request->run = last->run;
+    request->run.call = call;
+    return true;
+}
+
+void mca_coll_hier_start_to_keep(mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_last_t* last = used_by(request);
+    mca_coll_hier_start_run(&request->run, &request->call, NULL == last ? NULL : last->request);
+    if (NULL == last) {
+        return;
+    }
+    last->call = request->call;
+    last->run = request->run;
+    last->request = last->run.is_prepared ? last->run.request : last->request;
+}
+
+void mca_coll_hier_leave_last(const mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_last_t* last = used_by(request);
+    if (NULL != last) {
+        __atomic_store_n(&last->user, NULL, __ATOMIC_RELEASE);
+    }
+}
