@@ -31,11 +31,11 @@ struct mca_coll_hier_call_t {
     struct ompi_communicator_t* comm;
     hier_team* team; /* that serves the call */
     bool in_place;
-    bool in_background;               /* the application may do something else meanwhile */
-    bool is_repeated;                 /* starts again and again, with buffers in the same memory */
-    mca_coll_hier_elements_t send;    /* unless in place */
-    mca_coll_hier_elements_t receive; /* of all ranks; `base` is that of the first element */
-    mca_coll_hier_elements_t own;     /* the part of `receive` that is this rank's */
+    bool in_background;                   /* the application may do something else meanwhile */
+    bool is_repeated;                     /* may come again: what it finds out is kept */
+    mca_coll_hier_elements_t send;        /* unless in place */
+    mca_coll_hier_elements_t receive;     /* of all ranks; `base` is that of the first element */
+    mca_coll_hier_elements_t own;         /* the part of `receive` that is this rank's */
     const mca_coll_hier_shards_t* shards; /* NULL: all blocks have the same size and lie in order */
     size_t shard_bytes;                   /* of this rank's block */
     size_t largest;                       /* the largest block; equal on all ranks */

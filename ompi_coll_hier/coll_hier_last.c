@@ -27,6 +27,7 @@ static void copy_memory(const mca_coll_hier_call_t* from, mca_coll_hier_call_t* 
     to->receive.memory = from->receive.memory;
     to->send.memory = from->send.memory;
     to->own = from->own;
+    to->own.copies = to->send.copies;
 }
 
 /* A process without a GPU has one kind of memory, and nothing to look for. */
@@ -60,47 +61,39 @@ bool mca_coll_hier_is_again(const mca_coll_hier_last_t* last, mca_coll_hier_call
     return is_prepared(last, call) && has_same_memory(last, call);
 }
 
-/* ---- nonblocking calls. One thread at a time starts those of a communicator, and nobody else touches what has no user. */
+/* ---- nonblocking calls. One thread at a time starts those of a communicator. */
 
-static mca_coll_hier_last_t* used_by(const mca_coll_hier_request_t* request)
-{
-    mca_coll_hier_last_t* last = request->call.module->last_started;
-    return NULL != last && request == __atomic_load_n(&last->user, __ATOMIC_ACQUIRE) ? last : NULL;
-}
-
-bool mca_coll_hier_take_last(mca_coll_hier_request_t* request)
+void mca_coll_hier_take_last(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_call_t* call = &request->call;
     mca_coll_hier_last_t* last = mca_coll_hier_last_of(call, &call->module->last_started);
-    if (NULL == last || NULL != __atomic_load_n(&last->user, __ATOMIC_ACQUIRE)) {
-        return false;
-    }
-    call->is_repeated = true;
-    __atomic_store_n(&last->user, request, __ATOMIC_RELEASE);
-    if (!mca_coll_hier_is_again(last, call)) {
-        return false;
-    }
-    request->run = last->run;
-    request->run.call = call;
-    return true;
-}
-
-void mca_coll_hier_start_to_keep(mca_coll_hier_request_t* request)
-{
-    mca_coll_hier_last_t* last = used_by(request);
-    mca_coll_hier_start_run(&request->run, &request->call, NULL == last ? NULL : last->request);
-    if (NULL == last) {
+    if (NULL == last || __atomic_load_n(&last->is_used, __ATOMIC_ACQUIRE)) {
+        mca_coll_hier_find_memory(call);
         return;
     }
+    last->is_used = request->uses_last = call->is_repeated = true;
+    if (mca_coll_hier_is_again(last, call)) {
+        request->run = last->run;
+        request->run.call = call;
+    } else {
+        mca_coll_hier_find_memory(call);
+    }
+}
+
+void mca_coll_hier_start_as_last(mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_last_t* last = request->call.module->last_started;
+    mca_coll_hier_start_run(&request->run, &request->call, last->request);
     last->call = request->call;
     last->run = request->run;
+    last->run.receive.displacements = NULL; /* the request's own, and only its start needs them */
     last->request = last->run.is_prepared ? last->run.request : last->request;
 }
 
-void mca_coll_hier_leave_last(const mca_coll_hier_request_t* request)
+void mca_coll_hier_leave_last(mca_coll_hier_request_t* request)
 {
-    mca_coll_hier_last_t* last = used_by(request);
-    if (NULL != last) {
-        __atomic_store_n(&last->user, NULL, __ATOMIC_RELEASE);
+    if (request->uses_last) {
+        request->uses_last = false;
+        __atomic_store_n(&request->call.module->last_started->is_used, false, __ATOMIC_RELEASE);
     }
 }

@@ -15,8 +15,7 @@ struct mca_coll_hier_last_t {
     mca_coll_hier_call_t call;
     mca_coll_hier_run_t run;
     hier_request* request; /* that hier_prepare has made; NULL: none so far */
-    /* The nonblocking call that uses the above until it is over. To be read in any thread. */
-    const mca_coll_hier_request_t* user;
+    bool is_used;          /* by a nonblocking call, until it is over; any thread may end that */
 };
 
 /* In `*place`, where it is made at the first use. NULL: the call is not kept. */
@@ -26,12 +25,13 @@ mca_coll_hier_last_t* mca_coll_hier_last_of(const mca_coll_hier_call_t* call,
  * mca_coll_hier_find_memory would. */
 bool mca_coll_hier_is_again(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call);
 
-/* For a nonblocking call that starts, in the thread that starts it. True: its run is prepared, and its memory is known. */
-bool mca_coll_hier_take_last(mca_coll_hier_request_t* request);
-/* Starts a run that is not prepared. It prepares the next one, if it may. */
-void mca_coll_hier_start_to_keep(mca_coll_hier_request_t* request);
+/* For a nonblocking call that starts, in the thread that starts it. Finds its memory, and its run if that is prepared. Sets
+ * request->uses_last unless another call uses it. The next two are with the lock of started calls. */
+void mca_coll_hier_take_last(mca_coll_hier_request_t* request);
+/* Starts a run that is not prepared, for a request that uses the last one, and prepares it for the next call. */
+void mca_coll_hier_start_as_last(mca_coll_hier_request_t* request);
 /* The call is over. */
-void mca_coll_hier_leave_last(const mca_coll_hier_request_t* request);
+void mca_coll_hier_leave_last(mca_coll_hier_request_t* request);
 
 END_C_DECLS
 #endif

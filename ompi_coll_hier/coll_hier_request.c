@@ -92,10 +92,10 @@ mca_coll_hier_request_t* mca_coll_hier_new_request(struct ompi_communicator_t* c
     return request;
 }
 
-/* May a thread of hier's own tell Open MPI that a call is over? The application frees such a request or starts it again,
- * and sees the call's bytes there. A processor that does not keep the order of loads could read bytes too early: after
- * MPI_Request_get_status, or if a persistent request is not started again. Other datatypes than predefined ones Open MPI
- * keeps for the call, until ompi_request_complete() lets them go. */
+/* May a thread of hier's own tell Open MPI that a call is over? Whoever frees a request or starts it again waits until the
+ * progress loop is done with it. But a program reads the result before: of a persistent request, and after
+ * MPI_Request_get_status. So only a processor may that keeps the order of loads. Other datatypes than predefined ones Open
+ * MPI keeps for the call, until ompi_request_complete() lets them go. */
 static bool may_complete_early(const mca_coll_hier_call_t* call)
 {
 #if defined(__x86_64__)
@@ -121,7 +121,7 @@ void mca_coll_hier_begin_request(mca_coll_hier_request_t* request, bool is_persi
     request->call.on_success =
         may_complete_early(&request->call) ? mca_coll_hier_complete_early : NULL;
     request->call.context = request;
-    request->is_in_line = request->is_listed = request->is_open = false;
+    request->is_in_line = request->is_listed = request->is_open = request->uses_last = false;
     /* Counted like all nonblocking calls of the communicator. */
     request->tag = ompi_coll_base_nbc_reserve_tags(request->call.comm, 1);
     OBJ_RETAIN(request->call.comm);

@@ -33,6 +33,7 @@ typedef struct mca_coll_hier_request_t {
     bool is_in_line; /* the turn has not been passed on */
     bool is_listed;  /* the progress loop moves it */
     bool is_open;    /* others than its owner may touch it; to be read in any thread */
+    bool uses_last;  /* the prepared run of coll_hier_last.h */
     enum {
         MCA_COLL_HIER_WAITS,
         MCA_COLL_HIER_WITH_TEAM,

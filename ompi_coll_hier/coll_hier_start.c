@@ -77,8 +77,10 @@ static bool start_unprepared(mca_coll_hier_request_t* request)
     mca_coll_hier_module_t* module = request->call.module;
     const bool is_persistent = request->super.super.req_persistent;
     request->call.in_background = true;
-    if (is_persistent || !mca_coll_hier_take_last(request)) {
+    if (is_persistent) {
         mca_coll_hier_find_memory(&request->call);
+    } else {
+        mca_coll_hier_take_last(request);
     }
     mca_coll_hier_lock_started();
     if (!is_persistent) {

@@ -75,8 +75,10 @@ static void begin(mca_coll_hier_request_t* request)
         request->state = MCA_COLL_HIER_WITH_TEAM;
         if (request->run.is_prepared) {
             mca_coll_hier_start_run_again(&request->run);
+        } else if (request->uses_last) {
+            mca_coll_hier_start_as_last(request);
         } else {
-            mca_coll_hier_start_to_keep(request);
+            mca_coll_hier_start_run(&request->run, call, NULL);
         }
         break;
     case MCA_COLL_HIER_BY_FALLBACK:
@@ -223,8 +225,8 @@ void mca_coll_hier_attend(void)
     }
 }
 
-/* Neither wait is long. Whoever has completed the request early is about to end its run, and a progress loop that has
- * taken it off the list is about to be done with it. */
+/* Whoever has completed the request early is about to end its run, and a progress loop that has taken it off the list is
+ * about to be done with it. At worst each wait takes as long as another thread's pass over the started calls. */
 void mca_coll_hier_settle(mca_coll_hier_request_t* request)
 {
     if (!__atomic_load_n(&request->is_open, __ATOMIC_ACQUIRE)) {

@@ -99,6 +99,9 @@ constexpr double long_call = 400e-6;
 template <class Start> int start_by(hier_team& team, std::size_t bytes, int waiter, Start start)
 {
     return hier::guarded(HIER_ERR_MEMORY, [&] {
+        // The thread may be looking at an earlier call of the team, again and again.
+        if (waiter == HIER_NOBODY && hier::ProgressEngine::instance().is_busy())
+            hier::ProgressThread::instance().stand_back();
         const bool is_long = team.team.network_time(bytes) >= long_call;
         const bool is_later =
             waiter == HIER_NOBODY && hier::ProgressThread::instance().should_launch(is_long);

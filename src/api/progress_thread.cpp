@@ -20,8 +20,8 @@ namespace hier {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// So long the thread stays awake after the start of a call, and after a movement. A core that sleeps takes some 50 us to wake up:
-// a nap ends up to 70 us late. That is 7 % of the time that has gone by then, or of the time between two calls.
+// So long the thread stays awake after the start of a call, and after a movement. A core that sleeps takes some 50 us to
+// wake up, so a nap ends up to 70 us late. That is 7 % of the time that has gone by when the first nap begins.
 constexpr std::chrono::microseconds wakefulness{1000}, wakefulness_if_shared{5};
 constexpr std::chrono::microseconds nap{20};
 // By default Linux lets a thread sleep 50 us longer than it asked for.
@@ -105,7 +105,7 @@ void ProgressThread::stop()
 void ProgressThread::wake()
 {
     if (!has_started_) return;
-    // Either the thread sees this before it sleeps, or this sees that it sleeps.
+    // Either the thread sees the wish before it sleeps, or the caller sees that it sleeps.
     if (!is_wanted_.load()) is_wanted_.store(true);
     if (is_awake_.load()) return;
     {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Allgather and MPI_Iallgather in the same memory again and again, with the same arguments or with others. What hier
-// remembers of a call must not serve another one.
+// MPI_Allgather and MPI_Iallgather in the same memory again and again, with the same arguments or with
+// others. What hier remembers of a call must not serve another one.
+#include "test/mpi/lib/persistent.hpp"
 #include "test/mpi/lib/support.hpp"
 
+#include <cstring>
 #include <string>
 
 using namespace hier_test;
@@ -112,9 +114,9 @@ void tell_others(MPI_Comm comm)
         MPI_Send(nullptr, 0, MPI_BYTE, other, 1, comm);
 }
 
-// Each call is made three times, and the next three ones are in other memory. At the third time rank 0 starts another call
-// behind it, and then waits for the first one. The others start theirs when they have heard that the first one is over: it
-// may not depend on the second one.
+// Each call is made three times, and the next three ones are in other memory. At the third time rank 0
+// starts another call behind it, and then waits for the first one. The others start theirs when they have
+// heard that the first one is over: it may not depend on the second one.
 void run_started(Session& session, Observer& observer, MPI_Comm comm, int calls)
 {
     const int ranks = size_of(comm), rank = rank_of(comm);
@@ -145,6 +147,81 @@ void run_started(Session& session, Observer& observer, MPI_Comm comm, int calls)
                   "of %llu nonblocking calls hier served %llu", made, served);
 }
 
+// MPI_DOUBLE_INT. Its 12 bytes have a gap behind them: one element is all that lies side by side.
+struct Pair {
+    double first;
+    int second;
+    unsigned char gap[4];
+};
+
+enum class Form { blocking, nonblocking, persistent };
+
+// One such element of each rank.
+class PairCall {
+public:
+    PairCall(Session& session, MPI_Comm comm, Form form)
+        : session_(session), comm_(comm), form_(form),
+          receive_(sizeof(Pair) * static_cast<std::size_t>(size_of(comm)))
+    {
+        if (form != Form::persistent) return;
+        session.ok(allgather_init(&send_, 1, MPI_DOUBLE_INT, receive_.data(), 1, MPI_DOUBLE_INT,
+                                  comm, &request_),
+                   "MPI_Allgather_init of pairs");
+    }
+    ~PairCall()
+    {
+        if (request_ != MPI_REQUEST_NULL) MPI_Request_free(&request_);
+    }
+    PairCall(const PairCall&) = delete;
+    PairCall& operator=(const PairCall&) = delete;
+
+    void run(int call)
+    {
+        receive_.clear();
+        send_ = {call + 0.5, rank_of(comm_), {}};
+        session_.ok(start(), "an allgather of pairs");
+        if (form_ != Form::blocking)
+            session_.ok(MPI_Wait(&request_, MPI_STATUS_IGNORE), "MPI_Wait");
+        for (int rank = 0; rank < size_of(comm_); ++rank) {
+            Pair got{};
+            std::memcpy(&got, receive_.data() + sizeof got * static_cast<std::size_t>(rank),
+                        sizeof got);
+            session_.check(got.first == call + 0.5 && got.second == rank &&
+                               all_poison(got.gap, sizeof got.gap),
+                           "call %d of pairs: a wrong element of rank %d", call, rank);
+        }
+        session_.check(receive_.guards_intact(), "call %d of pairs: written beside the result",
+                       call);
+    }
+
+private:
+    int start()
+    {
+        if (form_ == Form::persistent) return MPI_Start(&request_);
+        if (form_ == Form::nonblocking)
+            return MPI_Iallgather(&send_, 1, MPI_DOUBLE_INT, receive_.data(), 1, MPI_DOUBLE_INT,
+                                  comm_, &request_);
+        return MPI_Allgather(&send_, 1, MPI_DOUBLE_INT, receive_.data(), 1, MPI_DOUBLE_INT, comm_);
+    }
+
+    Session& session_;
+    MPI_Comm comm_;
+    Form form_;
+    Pair send_{};
+    GuardedBuffer receive_;
+    MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+void run_pairs(Session& session, MPI_Comm comm)
+{
+    for (const Form form : {Form::blocking, Form::nonblocking, Form::persistent}) {
+        if (form == Form::persistent && !has_persistent) continue;
+        session.phase("pairs, form %d", static_cast<int>(form));
+        PairCall calls(session, comm, form);
+        for (int call = 0; call < 20; ++call) calls.run(call);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -157,6 +234,7 @@ int main(int argc, char** argv)
     for (const MPI_Comm comm : {MPI_COMM_WORLD, reversed}) {
         run(session, observer, comm, calls);
         run_started(session, observer, comm, calls);
+        run_pairs(session, comm);
     }
     MPI_Comm_free(&reversed);
     observer.close();
