@@ -14,7 +14,8 @@
 
 namespace hier::test {
 
-inline constexpr std::chrono::seconds patience{30};  // the bound of every wait
+// The bound of every wait. With TSan a test may take half a minute, and twice as long beside another one.
+inline constexpr std::chrono::seconds patience{60};
 
 class Exchange;
 
