@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The same call again.
  *
- * Many programs call with the same arguments in each step. To find out what follows from these takes 0.3 us, a quarter
- * of a small call's time. So a communicator's last blocking call stays prepared, like one of a persistent request, and
- * so does its last nonblocking one. While that runs, other nonblocking calls leave it as it is. */
+ * Many programs call with the same arguments in each step. To find out what follows from these takes some 0.3 us. So a
+ * communicator's last blocking call stays prepared, like one of a persistent request, and so does its last nonblocking one. While that runs, other nonblocking calls leave it as it is. */
 #ifndef MCA_COLL_HIER_LAST_H
 #define MCA_COLL_HIER_LAST_H
 
