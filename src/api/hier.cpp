@@ -279,7 +279,9 @@ void hier_interrupt(hier_team* team, const unsigned char* is_dead)
 
 int hier_progress(void)
 {
-    hier::ProgressThread::instance().stand_back();
+    hier::ProgressThread& thread = hier::ProgressThread::instance();
+    if (thread.moves_calls()) return 0;
+    thread.stand_back();
     return hier::guarded(0, [] { return hier::ProgressEngine::instance().progress(); });
 }
 

@@ -114,6 +114,19 @@ void ProgressThread::wake()
     changed_.notify_one();
 }
 
+bool ProgressThread::moves_calls() const
+{
+    constexpr std::chrono::microseconds longest_pass{100};
+    static thread_local unsigned seen = nobody;
+    static thread_local Clock::time_point since;
+    const unsigned pass = pass_.load(std::memory_order_relaxed);
+    if (pass == nobody) return false;
+    const auto now = Clock::now();
+    if (pass != seen) since = now;
+    seen = pass;
+    return now - since < longest_pass;
+}
+
 void ProgressThread::run()
 {
     // The rank may be bound to the one core that computes.
@@ -124,6 +137,7 @@ void ProgressThread::run()
         is_awake_.store(true);
         move_calls(is_woken);
         is_awake_.store(false);
+        pass_.store(nobody, std::memory_order_relaxed);
         is_woken = sleep();
     }
 }
@@ -153,11 +167,23 @@ void ProgressThread::move_calls(bool is_woken)
         seen_ = passes;
         const bool is_wanted =
             is_wanted_.load(std::memory_order_relaxed) && is_wanted_.exchange(false);
-        const bool has_moved =
-            is_alone && engine.is_busy() && guarded(0, [&] { return engine.progress(); }) > 0;
+        const bool moves = is_alone && engine.is_busy();
+        show_pass(moves);
+        const bool has_moved = moves && guarded(0, [&] { return engine.progress(); }) > 0;
         if (is_wanted || has_moved) end = Clock::now() + patience;
-        if (!is_alone || !engine.is_busy()) pause_core();
+        if (!moves) pause_core();
     } while (!is_stopping_ && Clock::now() < end);
+}
+
+// A thread that shares its core with the application does not keep calls.
+void ProgressThread::show_pass(bool moves)
+{
+    unsigned pass = nobody;
+    if (moves && !shares_core_.load(std::memory_order_relaxed)) {
+        pass = pass_.load(std::memory_order_relaxed) + 1;
+        if (pass == nobody) pass++;
+    }
+    pass_.store(pass, std::memory_order_relaxed);
 }
 
 }  // namespace hier

@@ -5,8 +5,9 @@
 //       ^                                          |
 //       '---- for some time nothing has moved -----'   looks again now and then, as long as a call runs
 //
-// The application's own threads move calls too, whenever they are inside MPI. Then this thread stands back: two threads
-// at the same calls are slower than one.
+// The application's own threads move calls too, whenever they are inside MPI. But two threads at the same calls are slower
+// than one. So the application leaves the calls to this thread while it moves them, and this thread stands back while the
+// application moves calls.
 #pragma once
 
 #include <atomic>
@@ -41,11 +42,17 @@ public:
         const unsigned passes = passes_of_others_.load(std::memory_order_relaxed);
         passes_of_others_.store(passes + 1, std::memory_order_relaxed);
     }
+    // Does the thread move the calls? Asked by a thread of the application before each of its own passes. No, if the
+    // thread has made no pass for some time: then it has no core, or is busy with one call.
+    bool moves_calls() const;
 
 private:
+    static constexpr unsigned nobody = 0;
+
     void run();
     void start_once();
     void move_calls(bool is_woken);
+    void show_pass(bool moves);
     bool sleep();
 
     // First, and in a cache line of their own: every call of the application looks at them.
@@ -55,7 +62,10 @@ private:
     std::atomic<bool> shares_core_{false};
     bool has_started_ = false;
 
-    alignas(64) unsigned seen_ = 0;  // of passes_of_others_; the thread's own
+    // The thread's own.
+    alignas(64) std::atomic<unsigned> pass_{
+        nobody};         // the number of the last pass, if it moved calls
+    unsigned seen_ = 0;  // of passes_of_others_
     std::thread thread_;
     std::mutex mutex_;  // to wait with
     std::condition_variable changed_;

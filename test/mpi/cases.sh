@@ -172,11 +172,12 @@ case_ published-large ranks=6 cores=6 mca="coll_hier_verbose 1" says=": 32768 by
 case_ displaced-eager ranks=4 node_size=2 mca="coll_hier_min_bytes 1" -- displaced --expect staged --bytes 500
 case_ displaced-bundles ranks=4 node_size=2 mca="coll_hier_inter bundles" -- displaced --expect staged
 
-# The same memory again, with the same arguments or with others.
-for shape in "2 0" "4 2" "3 1"; do
-    read -r ranks size <<<"$shape"
+# The same memory again, with the same arguments or with others. A progress thread that has a core keeps what it moves.
+for shape in "2 0 64" "4 2" "3 1"; do
+    read -r ranks size cores <<<"$shape"
     case_ "again-$ranks-by-$size" ranks="$ranks" node_size="$size" -- again --expect hier
-    case_ "again-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="coll_hier_progress_thread 1" -- again --expect hier
+    case_ "again-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" cores="$cores" mca="coll_hier_progress_thread 1" \
+        -- again --expect hier
 done
 
 # MPI_Iallgather, MPI_Iallgatherv and their persistent forms.
@@ -199,11 +200,13 @@ for window in 4k 64k; do
     case_ "nonblocking-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" -- nonblocking --expect hier --large 4
     case_ "persistent-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" -- persistent --expect hier --starts 3
 done
-for shape in "2 0" "4 2"; do
-    read -r ranks size <<<"$shape"
+for shape in "2 0 64" "4 2"; do
+    read -r ranks size cores <<<"$shape"
     thread="coll_hier_progress_thread 1"
-    case_ "nonblocking-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="$thread" -- nonblocking --expect hier --large 4
-    case_ "persistent-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" mca="$thread" -- persistent --expect hier --starts 3
+    case_ "nonblocking-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" cores="$cores" mca="$thread" \
+        -- nonblocking --expect hier --large 4
+    case_ "persistent-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" cores="$cores" mca="$thread" \
+        -- persistent --expect hier --starts 3
     case_ "gpu-nonblocking-progress-$ranks-by-$size" set="$([[ $size == 0 ]] && echo default || echo all)" ranks="$ranks" \
         node_size="$size" gpu=20 mca="$thread" -- gpu_nonblocking --expect hier --large 1
 done
@@ -321,7 +324,8 @@ fuzz requests 25 ranks=4 node_size=2 -- fuzz --expect hier --call nonblocking,pe
 fuzz requests-4-by-0 15 ranks=4 -- fuzz --expect hier --call nonblocking,persistent
 fuzz "requests-{2,1}" 10 layout=2,1 -- fuzz --expect hier --call nonblocking,persistent
 fuzz requests-progress 10 ranks=4 node_size=2 mca="coll_hier_progress_thread 1" -- fuzz --expect hier --call nonblocking,persistent
-fuzz requests-progress-threads 10 ranks=2 mca="coll_hier_progress_thread 1" -- fuzz --expect hier --threads 3 --call nonblocking
+fuzz requests-progress-threads 10 ranks=2 cores=64 mca="coll_hier_progress_thread 1" \
+    -- fuzz --expect hier --threads 3 --call nonblocking
 fuzz requests-threads 10 ranks=2 -- fuzz --expect hier --threads 3 --call nonblocking,persistent
 fuzz requests-gpu 2 ranks=3 node_size=2 gpu=20 -- gpu_fuzz --expect hier --call nonblocking,persistent
 fuzz requests-gpu-shared 2 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier --call nonblocking,persistent

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who moves a call that nobody waits for: the progress thread, or a thread of the application that is inside MPI.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "api/progress_thread.hpp"
+#include "test/support/forked.hpp"
+#include "test/support/team_rank.hpp"
+#include "test/support/wrapped/system.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using namespace hier;
+using namespace hier::test;
+using std::chrono::steady_clock;
+
+constexpr std::size_t bytes = 1 << 20;
+
+// One node. hier believes that each thread has a core.
+hier_config config_with_thread()
+{
+    setenv("HWLOC_SYNTHETIC", "core:64 pu:1", 1);
+    setenv("HWLOC_THISSYSTEM", "1", 1);
+    hier_config config = config_for_tests();
+    config.ranks_per_node = 0;
+    config.intra = HIER_INTRA_CMA;
+    config.progress_thread = 1;
+    return config;
+}
+
+bool thread_moves() { return ProgressThread::instance().moves_calls(); }
+
+// A call that nobody waits for.
+class Background {
+public:
+    Background(TeamRank& team, int rank) : team_(team)
+    {
+        code_ = team.prepare(bytes, TeamRank::Form::plain, call_);
+        if (code_ == HIER_OK) std::fill_n(call_.send, bytes, value(rank));
+    }
+    void start()
+    {
+        if (code_ == HIER_OK) code_ = team_.start(call_, HIER_NOBODY);
+    }
+    // The fault of a call of two ranks, or "".
+    std::string finish()
+    {
+        (void)await([&] {
+            return code_ != HIER_IN_PROGRESS ||
+                   (code_ = hier_test(call_.request)) != HIER_IN_PROGRESS;
+        });
+        if (code_ != HIER_OK) return std::string("a call ends with: ") + hier_strerror(code_);
+        for (int r = 0; r < 2; r++) {
+            const std::byte* const block = call_.recv + static_cast<std::size_t>(r) * bytes;
+            if (std::any_of(block, block + bytes, [=](std::byte b) { return b != value(r); }))
+                return "a wrong byte";
+        }
+        return "";
+    }
+
+private:
+    static std::byte value(int rank) { return static_cast<std::byte>(3 + rank); }
+
+    TeamRank& team_;
+    TeamRank::Prepared call_{};
+    int code_;
+};
+
+// ---- the application leaves a call to the thread that moves it
+
+// Passes of the application, for several times as long as it waits for a pass of the thread. The thread falls asleep when
+// nothing moves.
+bool leaves_calls_to_thread()
+{
+    ProgressThread::instance().wake();
+    const auto start = steady_clock::now();
+    while (!thread_moves() && steady_clock::now() < start + std::chrono::milliseconds(1)) {
+    }
+    const auto end = steady_clock::now() + std::chrono::microseconds(400);
+    int passes = 0;
+    while (steady_clock::now() < end || passes < 500) {
+        if (!thread_moves()) return false;
+        (void)hier_progress();
+        passes++;
+    }
+    return true;
+}
+
+std::string leave_to_thread(ForkedRank& self)
+{
+    TeamRank team(self, config_with_thread());
+    if (team.created() != HIER_OK) return ForkedRank::log_lines();
+    std::string fault;
+    Background call(team, self.rank());
+    if (self.rank() == 0) {
+        call.start();  // and waits for the other rank
+        if (!await(leaves_calls_to_thread))
+            fault = "the application does not leave the call to the thread";
+    }
+    (void)self.group().collect(0);
+    if (self.rank() == 1) call.start();
+    fault += call.finish();
+    if (!await([] { return !thread_moves(); }))
+        fault += "the thread moves calls when there are none";
+    team.end();
+    return fault;
+}
+
+void test_application_leaves_calls_to_thread(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, leave_to_thread))));
+}
+
+// ---- the application moves the others while the thread is held by one call
+
+std::atomic<bool> is_held = false, is_free = false;
+std::thread::id application;
+
+void hold_progress_thread()
+{
+    if (std::this_thread::get_id() == application) return;
+    is_held = true;
+    const auto end = steady_clock::now() + patience;
+    while (!is_free && steady_clock::now() < end) std::this_thread::yield();
+}
+
+std::string move_beside_held_thread(ForkedRank& self)
+{
+    TeamRank team(self, config_with_thread()), other(self, config_with_thread());
+    if (team.created() != HIER_OK || other.created() != HIER_OK) return ForkedRank::log_lines();
+    std::string fault;
+    application = std::this_thread::get_id();
+    Background held(team, self.rank()), free(other, self.rank());
+    // Rank 0 begins. It cannot copy yet, and leaves its copy to the thread, which does not come back from it.
+    if (self.rank() == 0) {
+        before_writev = hold_progress_thread;
+        held.start();
+        ForkedRank::while_waiting(nullptr);
+        (void)self.group().collect(0);
+        if (!await([] { return is_held.load(); })) fault = "the thread does not copy";
+        ForkedRank::while_waiting([] { return hier_progress(); });
+    } else {
+        (void)self.group().collect(0);
+        held.start();
+    }
+    free.start();
+    fault += free.finish();
+    is_free = true;
+    fault += held.finish();
+    other.end();
+    team.end();
+    return fault;
+}
+
+void test_application_moves_calls_beside_held_thread(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, move_beside_held_thread))));
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_application_leaves_calls_to_thread),
+        cmocka_unit_test(test_application_moves_calls_beside_held_thread),
+    };
+    return hier::test::run_cases(argc, argv, "progress_thread", tests);
+}
