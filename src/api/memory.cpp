@@ -8,7 +8,7 @@
 #include "hier/hier.h"
 #include "memory/readable.hpp"
 #include "memory/staging_pool.hpp"
-#include "node/device/lent_memory.hpp"
+#include "node/device/exports/lent_memory.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // The export table of this process, as another process sees it.
 #pragma once
 
-#include "node/device/export_table.hpp"
+#include "node/device/exports/export_table.hpp"
 
 namespace hier::test {
 

@@ -28,7 +28,7 @@
 #include "hier/gpu.hpp"
 #include "node/device/engine_signals.hpp"
 #include "node/device/fan_out.hpp"
-#include "node/device/peer_buffers.hpp"
+#include "node/device/imports/peer_buffers.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {

@@ -12,7 +12,7 @@
 #include "gpu/runtime.hpp"
 #include "memory/readable.hpp"
 #include "memory/staging_pool.hpp"
-#include "node/device/lent_memory.hpp"
+#include "node/device/exports/lent_memory.hpp"
 
 namespace hier {
 namespace {

@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "hier/gpu_exchange.hpp"
-#include "node/device/lent_memory.hpp"
-#include "node/device/peer_mappings.hpp"
+#include "node/device/exports/lent_memory.hpp"
+#include "node/device/imports/peer_mappings.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An entry of another process's export table.
-#include "node/device/export_entry.hpp"
+#include "node/device/exports/export_entry.hpp"
 #include "test/fuzz/target.hpp"
 
 namespace hier::fuzz {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Device memory that cannot be exported. Peers push into cells that the receiver lends.
-#include "node/device/lent_memory.hpp"
+#include "node/device/exports/lent_memory.hpp"
 #include "test/support/engine_rank.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The table of what a process exports: its words, its changes, and descriptors that another process
 // takes.
-#include "node/device/export_table.hpp"
+#include "node/device/exports/export_table.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "node/device/peer_table.hpp"
+#include "node/device/imports/peer_table.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/own_table.hpp"
 #include "test/support/wrapped/system.hpp"

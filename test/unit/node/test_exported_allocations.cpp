@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // An owner frees memory that peers have mapped. Its entry vanishes from the owner's table. The peers
 // close their mappings, so that the memory comes free.
-#include "node/device/exported_allocations.hpp"
-#include "node/device/peer_mappings.hpp"
-#include "node/device/peer_table.hpp"
+#include "node/device/exports/exported_allocations.hpp"
+#include "node/device/imports/peer_mappings.hpp"
+#include "node/device/imports/peer_table.hpp"
 #include "test/support/engine_rank.hpp"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Published blocks by kernels: when kernels run, any mix of memory, ranks that fail or disagree.
-#include "node/device/lent_memory.hpp"
+#include "node/device/exports/lent_memory.hpp"
 #include "test/support/publisher.hpp"
 
 namespace {

@@ -3,7 +3,7 @@
 // other memory at the same address is mapped.
 #include <unistd.h>
 
-#include "node/device/peer_mappings.hpp"
+#include "node/device/imports/peer_mappings.hpp"
 #include "team/group.hpp"
 #include "test/support/gpu_rank.hpp"
 

@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "node/device/peer_mappings.hpp"
-#include "node/device/peer_vmm_segments.hpp"
-#include "node/device/vmm_exports.hpp"
+#include "node/device/exports/vmm_exports.hpp"
+#include "node/device/imports/peer_mappings.hpp"
+#include "node/device/imports/peer_vmm_segments.hpp"
 #include "test/support/engine_rank.hpp"
 #include "test/support/own_table.hpp"
 #include "test/support/wrapped/system.hpp"

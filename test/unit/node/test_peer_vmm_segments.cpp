@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "node/device/peer_vmm_segments.hpp"
-#include "node/device/vmm_exports.hpp"
+#include "node/device/exports/vmm_exports.hpp"
+#include "node/device/imports/peer_vmm_segments.hpp"
 #include "test/support/engine_rank.hpp"
 #include "test/support/wrapped/system.hpp"
 

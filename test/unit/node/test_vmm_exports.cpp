@@ -2,8 +2,8 @@
 // One process offers another its VMM segments: again, too late, too many, or in vain.
 #include <sys/resource.h>
 
-#include "node/device/peer_vmm_segments.hpp"
-#include "node/device/vmm_exports.hpp"
+#include "node/device/exports/vmm_exports.hpp"
+#include "node/device/imports/peer_vmm_segments.hpp"
 #include "test/support/engine_rank.hpp"
 #include "test/support/own_table.hpp"
 

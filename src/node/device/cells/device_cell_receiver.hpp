@@ -8,7 +8,7 @@
 
 #include "node/device/cells/device_cell_copies.hpp"
 #include "node/device/cells/device_cell_layout.hpp"
-#include "node/device/lent_memory.hpp"
+#include "node/device/exports/lent_memory.hpp"
 
 namespace hier {
 

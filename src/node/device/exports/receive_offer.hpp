@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "node/device/cells/device_cells.hpp"
-#include "node/device/peer_mappings.hpp"
-#include "node/device/peer_table.hpp"
+#include "node/device/imports/peer_mappings.hpp"
+#include "node/device/imports/peer_table.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {

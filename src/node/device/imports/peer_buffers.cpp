@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/peer_buffers.hpp"
+#include "node/device/imports/peer_buffers.hpp"
 
 #include "base/log.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/export_table.hpp"
+#include "node/device/exports/export_table.hpp"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/peer_table.hpp"
+#include "node/device/imports/peer_table.hpp"
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -11,8 +11,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "node/device/peer_mappings.hpp"
-#include "node/device/peer_vmm_segments.hpp"
+#include "node/device/imports/peer_mappings.hpp"
+#include "node/device/imports/peer_vmm_segments.hpp"
 
 #ifndef SYS_pidfd_open  // equal on all architectures
 #define SYS_pidfd_open 434

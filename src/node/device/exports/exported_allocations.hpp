@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 
-#include "node/device/export_table.hpp"
+#include "node/device/exports/export_table.hpp"
 
 namespace hier {
 

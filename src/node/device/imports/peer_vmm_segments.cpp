@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/peer_vmm_segments.hpp"
+#include "node/device/imports/peer_vmm_segments.hpp"
 
 #include <unistd.h>
 

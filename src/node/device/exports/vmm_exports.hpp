@@ -15,7 +15,7 @@
 
 #include "hier/gpu.hpp"
 #include "hier/transport.hpp"
-#include "node/device/peer_table.hpp"
+#include "node/device/imports/peer_table.hpp"
 
 namespace hier {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
-#include "node/device/export_entry.hpp"
+#include "node/device/exports/export_entry.hpp"
 #include "node/peer_words.hpp"
 
 namespace hier {

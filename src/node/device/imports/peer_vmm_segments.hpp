@@ -16,7 +16,7 @@
 
 #include "hier/gpu.hpp"
 #include "hier/status.hpp"
-#include "node/device/peer_table.hpp"
+#include "node/device/imports/peer_table.hpp"
 
 namespace hier {
 

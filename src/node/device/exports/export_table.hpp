@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "node/device/export_entry.hpp"
+#include "node/device/exports/export_entry.hpp"
 #include "node/shared_memory.hpp"
 
 namespace hier {

@@ -8,7 +8,7 @@
 #include <list>
 #include <mutex>
 
-#include "node/device/peer_mappings.hpp"
+#include "node/device/imports/peer_mappings.hpp"
 
 namespace hier {
 

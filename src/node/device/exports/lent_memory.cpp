@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/lent_memory.hpp"
+#include "node/device/exports/lent_memory.hpp"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/vmm_exports.hpp"
+#include "node/device/exports/vmm_exports.hpp"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 #include "gpu/runtime.hpp"
 #include "memory/vmm_digest.hpp"
-#include "node/device/peer_vmm_segments.hpp"
+#include "node/device/imports/peer_vmm_segments.hpp"
 
 namespace hier {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/peer_mappings.hpp"
+#include "node/device/imports/peer_mappings.hpp"
 
 #include <algorithm>
 

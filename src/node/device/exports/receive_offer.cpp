@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/receive_offer.hpp"
+#include "node/device/exports/receive_offer.hpp"
 
 #include <unistd.h>
 
 #include "base/log.hpp"
 #include "gpu/runtime.hpp"
-#include "node/device/exported_allocations.hpp"
-#include "node/device/vmm_exports.hpp"
+#include "node/device/exports/exported_allocations.hpp"
+#include "node/device/exports/vmm_exports.hpp"
 #include "node/host/cma_path.hpp"
 
 namespace hier {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "node/device/export_table.hpp"
+#include "node/device/exports/export_table.hpp"
 
 namespace hier {
 

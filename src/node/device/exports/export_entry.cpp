@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/export_entry.hpp"
+#include "node/device/exports/export_entry.hpp"
 
 namespace hier {
 

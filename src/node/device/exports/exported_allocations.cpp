@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "node/device/exported_allocations.hpp"
+#include "node/device/exports/exported_allocations.hpp"
 
 #include <algorithm>
 

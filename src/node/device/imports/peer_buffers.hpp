@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "node/device/cells/device_cells.hpp"
-#include "node/device/peer_mappings.hpp"
-#include "node/device/peer_vmm_segments.hpp"
+#include "node/device/imports/peer_mappings.hpp"
+#include "node/device/imports/peer_vmm_segments.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {
