@@ -79,12 +79,12 @@ void fit_area(NodeLayout& layout, std::size_t bytes, bool publishes)
 
 std::size_t NodeNeeds::max_published(bool is_skewed) const
 {
-    constexpr std::size_t of_two = 12 << 10, small = 16 << 10, large = 32 << 10, skewed = 128 << 10;
+    constexpr std::size_t of_two = 6 << 10, small = 16 << 10, large = 32 << 10, skewed = 128 << 10;
     // Every communicator has two halves for them, whose memory is reserved.
     constexpr std::size_t of_all = 2 << 20;
     const bool is_single = ranks == blocks;
     if (!is_single || !has_areas || have_devices || share_cores) return small;
-    if (ranks == 2) return has_cma ? of_two : small;
+    if (ranks == 2) return !has_cma ? small : is_cma_slow ? large : of_two;
     if (ranks < 4 || ranks > max_roomy) return small;
     if (!is_skewed) return ranks < 6 ? small : large;
     return std::clamp(of_all / static_cast<std::size_t>(ranks) / page * page, large, skewed);

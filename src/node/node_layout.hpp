@@ -68,7 +68,8 @@ struct NodeNeeds {
     bool by_cpu = false;        // the CPU of each rank moves small blocks of device memory
     bool share_cores = false;   // the host has more ranks than cores
     bool has_cma = false;
-    bool has_areas = true;  // cells, and published blocks
+    bool is_cma_slow = false;  // a copy takes slow_cma_start or more before it moves bytes
+    bool has_areas = true;     // cells, and published blocks
     // Up to so many ranks every word has a cache line. Above, all should fit into max_bytes, which
     // from some 300 ranks on it does not. Tests pack the words of few ranks.
     int max_roomy = 64;
@@ -92,7 +93,12 @@ struct NodeNeeds {
     //
     // Two ranks, medians of three:       4 KiB       8 KiB      12 KiB      16 KiB      32 KiB
     //     64 cores of Xeons         3.0 / 3.5   3.9 / 4.1   4.6 / 4.7   5.8 / 4.6  10.6 / 6.6
+    //     16 cores of Xeons         2.0 / 3.7   3.0 / 3.4   3.7 / 4.1   4.6 / 4.8   8.1 / 6.0
+    //     2 cores of a Xeon         1.5 / 2.2   2.3 / 2.1   3.1 / 2.2   3.6 / 2.8   6.6 / 4.0
     //     2 cores of an EPYC        1.7 / 6.1   2.1 / 6.5   2.4 / 7.0   2.8 / 7.3   4.9 / 8.4
+    //
+    // Open MPI's tuned takes 4.8 and 6.1 us for 8 and 12 KiB on the 16 cores, and 2.3 and 2.9 on the 2 cores of a Xeon. A
+    // copy of one word by CMA takes 0.66 and 0.56 us there. On the EPYC it was not timed; by this table it takes some 4 us.
     //
     // Skewed calls gain more. By CMA the largest block holds all up, because its owner copies it to
     // every peer. Blocks of 1 : 2 : 3 ... on the 64 cores, bytes in all, the better of two runs:
@@ -102,6 +108,7 @@ struct NodeNeeds {
     //     8 ranks   13 / 44    39 /  75   86 / 115
     //    16 ranks   22 / 61    45 / 107   94 / 185
     std::size_t max_published(bool is_skewed) const;
+    static constexpr double slow_cma_start = 2e-6;
 };
 
 struct NodeLayout {

@@ -30,6 +30,7 @@ constexpr Attempt attempts[] = {
 struct Told {
     SharedMemory::Address memory;  // from node rank 0
     std::uint32_t is_made;         // the same
+    std::uint32_t is_cma_slow;     // the same
     std::uint32_t reaches_all;     // by CMA
 };
 
@@ -74,6 +75,7 @@ private:
     {
         const std::string refusal = intra_ == HIER_INTRA_SHM ? "" : try_cma(ranks_.processes);
         const bool reaches_all = intra_ != HIER_INTRA_SHM && refusal.empty();
+        needs.is_cma_slow = reaches_all && cma_start() >= NodeNeeds::slow_cma_start;
         SharedMemory memory;
         // Rank 0 supposes that the others reach all if it does. Seldom it has to start again.
         std::vector<Told> told = tell(attempt, needs, reaches_all, reaches_all, memory);
@@ -86,6 +88,7 @@ private:
                             : refusal);
         if (!has_cma && first > 0) told = tell(attempt, needs, false, reaches_all, memory);
         needs.has_cma = has_cma;
+        needs.is_cma_slow = told[0].is_cma_slow != 0;
         if (told[0].is_made == 0)
             throw group_.rank() == 0 ? SetupError(cause_)
                                      : KnownFailure("node rank 0 has no shared memory");
@@ -107,7 +110,8 @@ private:
                 cause_ = e.what();
             }
         }
-        return group_.collect(Told{memory.address(), is_made ? 1U : 0U, reaches_all ? 1U : 0U});
+        return group_.collect(Told{memory.address(), is_made ? 1U : 0U, needs.is_cma_slow ? 1U : 0U,
+                                   reaches_all ? 1U : 0U});
     }
     void decide(bool has_cma, const std::string& refusal)
     {

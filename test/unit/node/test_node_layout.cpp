@@ -63,7 +63,7 @@ void test_a_single_node_publishes_more(void**)
         bool share_cores, has_cma;
         std::size_t usual, skewed;  // KiB
     };
-    for (const Case& c : {Case{2, 2, false, true, 12, 12}, Case{2, 2, false, false, 16, 16},
+    for (const Case& c : {Case{2, 2, false, true, 6, 6}, Case{2, 2, false, false, 16, 16},
                           Case{2, 2, true, true, 16, 16}, Case{3, 3, false, true, 16, 16},
                           Case{4, 4, false, true, 16, 128}, Case{4, 4, true, true, 16, 16},
                           Case{6, 6, false, true, 32, 128}, Case{6, 6, false, false, 32, 128},
@@ -79,8 +79,11 @@ void test_a_single_node_publishes_more(void**)
         needs = {.ranks = c.ranks, .blocks = c.team, .has_areas = false};
         assert_int_equal(needs.max_published(true), 16 << 10);
     }
+    const NodeNeeds slow{.ranks = 2, .blocks = 2, .has_cma = true, .is_cma_slow = true};
+    assert_int_equal(slow.max_published(false), 32 << 10);
     for (int ranks = 2; ranks <= 64; ranks++) {
-        const NodeNeeds needs{.ranks = ranks, .blocks = ranks, .has_cma = true};
+        const NodeNeeds needs{
+            .ranks = ranks, .blocks = ranks, .has_cma = true, .is_cma_slow = ranks < 6};
         const NodeLayout layout(needs);
         const std::size_t largest = std::max(needs.max_published(false), needs.max_published(true));
         assert_true(layout.half >= NodePublish::space_for(1, largest) + cache_line);

@@ -16,6 +16,7 @@
 #include "node/node_setup.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/node_traffic.hpp"
+#include "test/support/wrapped/system.hpp"
 
 #include "test/support/cmocka.hpp"
 
@@ -261,6 +262,24 @@ void test_large_blocks_of_a_single_node(void**)
         if (most != 128 << 10 || me.transport().max_published(false) != 32 << 10)
             return "another limit";
         me.displace();
+        std::string fault;
+        for (std::uint64_t call = 1; call <= 20 && fault.empty(); call++)
+            fault = me.run(call, 1, call % 2 == 0 ? most : 8);
+        return fault;
+    }))));
+}
+
+// The slowest start of a copy that a kernel has, and more.
+void test_two_ranks_publish_more_if_copies_start_slowly(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        const Group group = self.group();
+        // The first rank finds it out for both.
+        if (self.rank() == 0) before_writev = [] { usleep(10); };
+        const NodeRanks ranks{.processes = group.collect(own_cma_target()), .team = self.size()};
+        Publisher me(self, make_node_transport(group, ranks, HIER_INTRA_AUTO));
+        const std::size_t most = me.transport().max_published(false);
+        if (most != 32 << 10) return "another limit";
         std::string fault;
         for (std::uint64_t call = 1; call <= 20 && fault.empty(); call++)
             fault = me.run(call, 1, call % 2 == 0 ? most : 8);
@@ -562,6 +581,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_places_of_the_readers),
         cmocka_unit_test(test_no_such_home),
         cmocka_unit_test(test_large_blocks_of_a_single_node),
+        cmocka_unit_test(test_two_ranks_publish_more_if_copies_start_slowly),
         cmocka_unit_test(test_packed_words),
         cmocka_unit_test(test_among_others),
         cmocka_unit_test(test_nobody_is_waited_for),
