@@ -45,10 +45,11 @@ struct Kinds {
 // would wait for those that refuse.
 std::vector<Kinds> kinds_of(const Collective& collective, const Call& call)
 {
-    std::vector<Kinds> all = {{Kind::device, Kind::device, true},
-                              {Kind::pool, Kind::mapped, true},
-                              {Kind::pageable, Kind::pageable, false},
-                              {Kind::pinned, Kind::managed, false}};
+    std::vector<Kinds> all;
+    all.push_back({Kind::device, Kind::device, true});
+    all.push_back({Kind::pool, Kind::mapped, true});
+    all.push_back({Kind::pageable, Kind::pageable, false});
+    all.push_back({Kind::pinned, Kind::managed, false});
     if (collective.send == Uses::all && !call.in_place) {
         all.push_back({Kind::device, Kind::pageable, true});
     }
