@@ -252,7 +252,8 @@ void hier_refuse(hier_team* team);
 void hier_interrupt(hier_team* team, const unsigned char* is_dead);
 /* HIER_OK, or the error that has broken the team. */
 int hier_team_error(const hier_team* team);
-/* Moves all running collectives of the process. Returns how many moved, for opal_progress. */
+/* Moves all running collectives of the process, unless the progress thread moves them. Returns how many moved, for
+ * opal_progress. */
 int hier_progress(void);
 /* The same for the running collective of one team, for the thread that waits for it. */
 int hier_progress_team(hier_team* team);

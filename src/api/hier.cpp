@@ -248,6 +248,7 @@ int hier_start_prepared(hier_team* team, hier_request* request, int waiter,
 
 void hier_hand_over(hier_team* team)
 {
+    hier::ProgressThread::instance().stand_back();
     (void)hier::guarded(HIER_ERR_TRANSPORT, [&] {
         hier::ProgressEngine::instance().hand_over(team->team);
         hier::ProgressThread::instance().wake();
@@ -262,6 +263,7 @@ int hier_test(hier_request* request)
 
 void hier_refuse(hier_team* team)
 {
+    hier::ProgressThread::instance().stand_back();
     (void)hier::guarded(HIER_ERR_TRANSPORT, [&] {
         hier::ProgressEngine::instance().refuse(team->team);
         return static_cast<int>(HIER_OK);
@@ -270,6 +272,7 @@ void hier_refuse(hier_team* team)
 
 void hier_interrupt(hier_team* team, const unsigned char* is_dead)
 {
+    hier::ProgressThread::instance().stand_back();
     (void)hier::guarded(HIER_ERR_MEMORY, [&] {
         const std::vector<bool> dead(is_dead, is_dead + team->team.size());
         hier::ProgressEngine::instance().interrupt(team->team, dead);

@@ -137,7 +137,7 @@ void ProgressThread::run()
         is_awake_.store(true);
         move_calls(is_woken);
         is_awake_.store(false);
-        pass_.store(nobody, std::memory_order_relaxed);
+        show_pass(false);
         is_woken = sleep();
     }
 }
@@ -178,12 +178,9 @@ void ProgressThread::move_calls(bool is_woken)
 // A thread that shares its core with the application does not keep calls.
 void ProgressThread::show_pass(bool moves)
 {
-    unsigned pass = nobody;
-    if (moves && !shares_core_.load(std::memory_order_relaxed)) {
-        pass = pass_.load(std::memory_order_relaxed) + 1;
-        if (pass == nobody) pass++;
-    }
-    pass_.store(pass, std::memory_order_relaxed);
+    const bool keeps = moves && !shares_core_.load(std::memory_order_relaxed);
+    if (keeps && ++count_ == nobody) ++count_;
+    pass_.store(keeps ? count_ : nobody, std::memory_order_relaxed);
 }
 
 }  // namespace hier

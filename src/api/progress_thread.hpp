@@ -5,9 +5,9 @@
 //       ^                                          |
 //       '---- for some time nothing has moved -----'   looks again now and then, as long as a call runs
 //
-// The application's own threads move calls too, whenever they are inside MPI. But two threads at the same calls are slower
-// than one. So the application leaves the calls to this thread while it moves them, and this thread stands back while the
-// application moves calls.
+// The application's own threads move calls too, whenever they are inside MPI. But two threads at the same calls are
+// slower than one. So the application leaves the calls to this thread while it moves them, and this thread stands back
+// while the application moves calls.
 #pragma once
 
 #include <atomic>
@@ -62,10 +62,10 @@ private:
     std::atomic<bool> shares_core_{false};
     bool has_started_ = false;
 
-    // The thread's own.
-    alignas(64) std::atomic<unsigned> pass_{
-        nobody};         // the number of the last pass, if it moved calls
-    unsigned seen_ = 0;  // of passes_of_others_
+    // Written by the thread alone. The application looks at the first.
+    alignas(64) std::atomic<unsigned> pass_{nobody};  // in which it moves calls
+    unsigned count_ = 0;                              // of these passes
+    unsigned seen_ = 0;                               // of passes_of_others_
     std::thread thread_;
     std::mutex mutex_;  // to wait with
     std::condition_variable changed_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,9 @@ struct Told {
     std::uint32_t is_made;         // the same
     std::uint32_t is_cma_slow;     // the same
     std::uint32_t reaches_all;     // by CMA
+    std::uint32_t reserved;
 };
+static_assert(std::has_unique_object_representations_v<Told>);
 
 class NodeSetup {
 public:
@@ -111,7 +114,7 @@ private:
             }
         }
         return group_.collect(Told{memory.address(), is_made ? 1U : 0U, needs.is_cma_slow ? 1U : 0U,
-                                   reaches_all ? 1U : 0U});
+                                   reaches_all ? 1U : 0U, 0});
     }
     void decide(bool has_cma, const std::string& refusal)
     {

@@ -200,7 +200,7 @@ for window in 4k 64k; do
     case_ "nonblocking-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" -- nonblocking --expect hier --large 4
     case_ "persistent-parts-$window" ranks=4 node_size=2 mca="coll_hier_staging_window $window" -- persistent --expect hier --starts 3
 done
-for shape in "2 0 64" "4 2"; do
+for shape in "2 0 64" "2 1 64" "4 2"; do
     read -r ranks size cores <<<"$shape"
     thread="coll_hier_progress_thread 1"
     case_ "nonblocking-progress-$ranks-by-$size" ranks="$ranks" node_size="$size" cores="$cores" mca="$thread" \

@@ -22,7 +22,7 @@ CmaTarget own_cma_target();
 // another process, because it belongs to another namespace, does no harm. Returns "" or why one of
 // them cannot be written. Asks nobody a second time that has agreed. Local.
 std::string try_cma(std::span<const CmaTarget> targets);
-// Seconds of a copy of one word, the quickest of those that try_cma() has timed. 0: it has timed none. Local.
+// Seconds of a copy of one word into another process, the quickest of those that try_cma() has timed. 0: none. Local.
 double cma_start();
 
 }  // namespace hier

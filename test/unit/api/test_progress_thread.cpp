@@ -74,8 +74,8 @@ private:
 
 // ---- the application leaves a call to the thread that moves it
 
-// Passes of the application, for several times as long as it waits for a pass of the thread. The thread falls asleep when
-// nothing moves.
+// Passes of the application, for several times as long as it waits for a pass of the thread. The thread falls asleep
+// when nothing moves.
 bool leaves_calls_to_thread()
 {
     ProgressThread::instance().wake();
@@ -106,8 +106,6 @@ std::string leave_to_thread(ForkedRank& self)
     (void)self.group().collect(0);
     if (self.rank() == 1) call.start();
     fault += call.finish();
-    if (!await([] { return !thread_moves(); }))
-        fault += "the thread moves calls when there are none";
     team.end();
     return fault;
 }
@@ -126,8 +124,7 @@ void hold_progress_thread()
 {
     if (std::this_thread::get_id() == application) return;
     is_held = true;
-    const auto end = steady_clock::now() + patience;
-    while (!is_free && steady_clock::now() < end) std::this_thread::yield();
+    while (!is_free) std::this_thread::yield();
 }
 
 std::string move_beside_held_thread(ForkedRank& self)
@@ -153,7 +150,7 @@ std::string move_beside_held_thread(ForkedRank& self)
     fault += free.finish();
     is_free = true;
     fault += held.finish();
-    other.end();
+    other.leave();
     team.end();
     return fault;
 }

@@ -269,7 +269,7 @@ void test_large_blocks_of_a_single_node(void**)
     }))));
 }
 
-// The slowest start of a copy that a kernel has, and more.
+// A copy of this rank starts more slowly than by any kernel that was measured.
 void test_two_ranks_publish_more_if_copies_start_slowly(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
