@@ -124,6 +124,7 @@ void hold_progress_thread()
 {
     if (std::this_thread::get_id() == application) return;
     is_held = true;
+    // Without a bound of its own: a rank that hangs is ended from outside.
     while (!is_free) std::this_thread::yield();
 }
 
