@@ -79,7 +79,7 @@ void fit_area(NodeLayout& layout, std::size_t bytes, bool publishes)
 
 std::size_t NodeNeeds::max_published(bool is_skewed) const
 {
-    constexpr std::size_t of_two = 6 << 10, small = 16 << 10, large = 32 << 10, skewed = 128 << 10;
+    constexpr std::size_t of_two = 8 << 10, small = 16 << 10, large = 32 << 10, skewed = 128 << 10;
     // Every communicator has two halves for them, whose memory is reserved.
     constexpr std::size_t of_all = 2 << 20;
     const bool is_single = ranks == blocks;

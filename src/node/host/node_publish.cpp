@@ -7,6 +7,7 @@
 
 #include "base/disagreement.hpp"
 #include "base/log.hpp"
+#include "base/prefetch.hpp"
 
 namespace hier {
 
@@ -45,7 +46,7 @@ Status NodePublish::put(const Slice& slice, const std::byte* from)
     // So what is in that line comes last, at once.
     const std::size_t first = std::min(slice.length, in_first_line);
     std::byte* const to = blocks_of(half(rank_)) + written_ + sizeof(Block);
-    std::memcpy(to + first, from + first, slice.length - first);
+    if (slice.length > first) std::memcpy(to + first, from + first, slice.length - first);
     std::memcpy(add(slice), from, first);
     show();
     return Status::ok;
@@ -152,13 +153,33 @@ bool NodePublish::gather(unsigned looks)
             Half& from = half(peer);
             if (incoming_[index(peer)].blocks > 0) continue;
             const std::uint64_t word = from.signal.load(std::memory_order_acquire);
-            if (Signal::count(word, sequence) == 0) continue;
+            if (Signal::count(word, sequence) == 0) {
+                prefetch_to_read(from);
+                continue;
+            }
             std::size_t copied = 0;
             if (from.shape != shape || failed(copy_out(peer, from, 1, copied))) return false;
             missing--;
         }
     }
-    return missing == 0;
+    if (missing > 0) return false;
+    prefetch_to_write(half(rank_, sequence + 1));
+    return true;
+}
+
+// A block as long as this rank's: the lines behind that of the signal, which comes anyway.
+void NodePublish::prefetch_to_read(const Half& half) const
+{
+    const std::byte* const at = reinterpret_cast<const std::byte*>(&half);
+    for (std::size_t i = cache_line; i < bytes_ahead(); i += cache_line)
+        hier::prefetch_to_read(at + i);
+}
+
+// For a block as long as the last one. The other ranks have read what is there.
+void NodePublish::prefetch_to_write(Half& half) const
+{
+    std::byte* const at = reinterpret_cast<std::byte*>(&half);
+    for (std::size_t i = 0; i < bytes_ahead(); i += cache_line) hier::prefetch_to_write(at + i);
 }
 
 Status NodePublish::progress(Completions&)

@@ -16,6 +16,7 @@
 // Shipman, "MPI support for multi-core architectures: optimized shared memory collectives").
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -77,6 +78,8 @@ private:
         std::uint64_t shape;                // CallShape
     };
     static constexpr std::size_t in_first_line = cache_line - sizeof(Half) - sizeof(Block);
+    // 20 lines instead of 5 made 1 KiB slower (1.1 us instead of 0.8, on 2 cores of a Xeon) and 4 KiB 4 % faster.
+    static constexpr std::size_t max_ahead = 5 * cache_line;
     struct Reader {
         std::uint32_t blocks = 0;  // copied out in this call
         std::size_t at = 0;        // where the next block is
@@ -87,15 +90,19 @@ private:
     {
         return (at + sizeof(Block) + length + alignment - 1) / alignment * alignment;
     }
-    Half& half(int rank) const
+    Half& half(int rank, std::uint64_t sequence) const
     {
         std::byte* const at = context_.segment->area(rank) + first_half_;
-        return *reinterpret_cast<Half*>(at + context_.binding.sequence % 2 * half_bytes_);
+        return *reinterpret_cast<Half*>(at + sequence % 2 * half_bytes_);
     }
+    Half& half(int rank) const { return half(rank, context_.binding.sequence); }
     static std::byte* blocks_of(Half& half)
     {
         return reinterpret_cast<std::byte*>(&half) + sizeof(Half);
     }
+    std::size_t bytes_ahead() const { return std::min(sizeof(Half) + written_, max_ahead); }
+    void prefetch_to_read(const Half& half) const;
+    void prefetch_to_write(Half& half) const;
     bool has_room(const Slice& slice) const;
     std::byte* add(const Slice& slice);
     // The block of `peer` whose header is at `at` in its half.

@@ -63,7 +63,7 @@ void test_a_single_node_publishes_more(void**)
         bool share_cores, has_cma;
         std::size_t usual, skewed;  // KiB
     };
-    for (const Case& c : {Case{2, 2, false, true, 6, 6}, Case{2, 2, false, false, 16, 16},
+    for (const Case& c : {Case{2, 2, false, true, 8, 8}, Case{2, 2, false, false, 16, 16},
                           Case{2, 2, true, true, 16, 16}, Case{3, 3, false, true, 16, 16},
                           Case{4, 4, false, true, 16, 128}, Case{4, 4, true, true, 16, 16},
                           Case{6, 6, false, true, 32, 128}, Case{6, 6, false, false, 32, 128},
