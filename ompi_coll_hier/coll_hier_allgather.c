@@ -34,6 +34,13 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
                             void* rbuf, hier_count_t rcount, struct ompi_datatype_t* rdtype,
                             struct ompi_communicator_t* comm, mca_coll_base_module_t* module)
 {
+    const mca_coll_hier_buffer_t send = {(void*)sbuf, scount, sdtype, false};
+    const mca_coll_hier_buffer_t receive = {rbuf, rcount, rdtype, false};
+    int rc = OMPI_SUCCESS;
+    if (mca_coll_hier_serve_again((mca_coll_hier_module_t*)module, &allgather, &send, &receive,
+                                  &rc)) {
+        return rc;
+    }
     mca_coll_hier_call_t call;
     mca_coll_hier_describe(&call, sbuf, (size_t)scount, sdtype, rbuf, rdtype, comm, module);
     call.collective = &allgather;
@@ -43,13 +50,7 @@ int mca_coll_hier_allgather(const void* sbuf, hier_count_t scount, struct ompi_d
         mca_coll_hier_count_served(&call);
         return OMPI_SUCCESS;
     }
-    int rc = OMPI_SUCCESS;
-    if (mca_coll_hier_serve(&call, &rc)) {
-        return rc;
-    }
-    return mca_coll_hier_by_fallback(&call,
-                                     (mca_coll_hier_buffer_t){(void*)sbuf, scount, sdtype, false},
-                                     (mca_coll_hier_buffer_t){rbuf, rcount, rdtype, false});
+    return mca_coll_hier_serve(&call, &rc) ? rc : mca_coll_hier_by_fallback(&call, send, receive);
 }
 
 /* NULL: the job ends. */

@@ -116,6 +116,21 @@ static int run_again(mca_coll_hier_last_t* last)
     return mca_coll_hier_size_mismatch(&last->call);
 }
 
+bool mca_coll_hier_serve_again(mca_coll_hier_module_t* module,
+                               const mca_coll_hier_collective_t* collective,
+                               const mca_coll_hier_buffer_t* send,
+                               const mca_coll_hier_buffer_t* receive, int* rc)
+{
+    mca_coll_hier_last_t* last = module->last;
+    if (NULL == last || !mca_coll_hier_is_last(last, collective, send, receive)) {
+        return false;
+    }
+    mca_coll_hier_wait_for_turn(module);
+    mca_coll_hier_count_served(&last->call);
+    *rc = run_again(last);
+    return true;
+}
+
 int mca_coll_hier_by_team(mca_coll_hier_call_t* call)
 {
     mca_coll_hier_last_t* last = mca_coll_hier_last_of(call, &call->module->last);

@@ -106,6 +106,12 @@ bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc);
 
 /* coll_hier_by_team.c */
 int mca_coll_hier_by_team(mca_coll_hier_call_t* call);
+/* The quick way for a call on blocks of the same size: if the communicator's last one was the same, its team serves it once
+ * more, and `*rc` is its result. False: nothing has happened. `receive`: what comes from each rank. */
+bool mca_coll_hier_serve_again(mca_coll_hier_module_t* module,
+                               const mca_coll_hier_collective_t* collective,
+                               const mca_coll_hier_buffer_t* send,
+                               const mca_coll_hier_buffer_t* receive, int* rc);
 
 /* coll_hier_fallback.c: `send` and `receive` are as the application gave them */
 int mca_coll_hier_by_fallback(const mca_coll_hier_call_t* call, mca_coll_hier_buffer_t send,

@@ -31,10 +31,33 @@ static void copy_memory(const mca_coll_hier_call_t* from, mca_coll_hier_call_t* 
 }
 
 /* A process without a GPU has one kind of memory, and nothing to look for. */
+static bool is_all_host(const mca_coll_hier_call_t* last)
+{
+    return HIER_MEMORY_HOST == last->receive.memory.kind &&
+           HIER_MEMORY_HOST == last->send.memory.kind && hier_memory_is_all_host();
+}
+
+static bool are_elements(const mca_coll_hier_elements_t* last, const mca_coll_hier_buffer_t* block,
+                         int blocks)
+{
+    return last->base == block->base && last->count == (size_t)block->count * (size_t)blocks &&
+           last->type == block->type;
+}
+
+bool mca_coll_hier_is_last(const mca_coll_hier_last_t* last,
+                           const mca_coll_hier_collective_t* collective,
+                           const mca_coll_hier_buffer_t* send,
+                           const mca_coll_hier_buffer_t* receive)
+{
+    const mca_coll_hier_call_t* call = &last->call;
+    return last->run.is_prepared && collective == call->collective &&
+           are_elements(&call->receive, receive, ompi_comm_size(call->comm)) &&
+           are_elements(&call->send, send, 1) && is_all_host(call);
+}
+
 static bool has_same_memory(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call)
 {
-    if (HIER_MEMORY_HOST == last->call.receive.memory.kind &&
-        HIER_MEMORY_HOST == last->call.send.memory.kind && hier_memory_is_all_host()) {
+    if (is_all_host(&last->call)) {
         copy_memory(&last->call, call);
         return true;
     }

@@ -2,7 +2,8 @@
 /* The same call again.
  *
  * Many programs call with the same arguments in each step. To find out what follows from these takes some 0.3 us. So a
- * communicator's last blocking call stays prepared, like one of a persistent request, and so does its last nonblocking one. While that runs, other nonblocking calls leave it as it is. */
+ * communicator's last blocking call stays prepared, like one of a persistent request, and so does its last nonblocking
+ * one. While that runs, other nonblocking calls leave it as it is. */
 #ifndef MCA_COLL_HIER_LAST_H
 #define MCA_COLL_HIER_LAST_H
 
@@ -16,6 +17,13 @@ struct mca_coll_hier_last_t {
     hier_request* request; /* that hier_prepare has made; NULL: none so far */
     bool is_used;          /* by a nonblocking call, until it is over; any thread may end that */
 };
+
+/* Is it prepared for this call, as the application makes it, and has this process no memory but the host's? `receive`: what
+ * comes from each rank. */
+bool mca_coll_hier_is_last(const mca_coll_hier_last_t* last,
+                           const mca_coll_hier_collective_t* collective,
+                           const mca_coll_hier_buffer_t* send,
+                           const mca_coll_hier_buffer_t* receive);
 
 /* In `*place`, where it is made at the first use. NULL: the call is not kept. */
 mca_coll_hier_last_t* mca_coll_hier_last_of(const mca_coll_hier_call_t* call,

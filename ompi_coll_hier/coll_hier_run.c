@@ -89,8 +89,9 @@ static int waiter_of(const mca_coll_hier_call_t* call)
 void mca_coll_hier_start_prepared(mca_coll_hier_run_t* run)
 {
     const mca_coll_hier_call_t* call = run->call;
-    run->code = hier_start_prepared(call->team, run->request, waiter_of(call),
-                                    ends_with_part(run) ? call->on_success : NULL, call->context);
+    run->code = hier_start_prepared(
+        call->team, run->request, waiter_of(call),
+        NULL != call->on_success && ends_with_part(run) ? call->on_success : NULL, call->context);
 }
 
 static void start(mca_coll_hier_run_t* run, const hier_call* args)

@@ -99,17 +99,18 @@ constexpr double long_call = 400e-6;
 template <class Start> int start_by(hier_team& team, std::size_t bytes, int waiter, Start start)
 {
     return hier::guarded(HIER_ERR_MEMORY, [&] {
+        hier::ProgressEngine& engine = hier::ProgressEngine::instance();
+        if (waiter != HIER_NOBODY)
+            return hier::code_of(engine.start(
+                team.team, [&] { return start(hier::Launch::now); }, waiter == HIER_CALLER));
+        hier::ProgressThread& thread = hier::ProgressThread::instance();
         // The thread may be looking at an earlier call of the team, again and again.
-        if (waiter == HIER_NOBODY && hier::ProgressEngine::instance().is_busy())
-            hier::ProgressThread::instance().stand_back();
+        if (engine.is_busy()) thread.stand_back();
         const bool is_long = team.team.network_time(bytes) >= long_call;
-        const bool is_later =
-            waiter == HIER_NOBODY && hier::ProgressThread::instance().should_launch(is_long);
-        const auto when = is_later ? hier::Launch::later : hier::Launch::now;
-        const hier::Status status = hier::ProgressEngine::instance().start(
-            team.team, [&] { return start(when); }, waiter == HIER_CALLER);
-        if (waiter == HIER_NOBODY && status == hier::Status::in_progress)
-            hier::ProgressThread::instance().wake();
+        const auto when = thread.should_launch(is_long) ? hier::Launch::later : hier::Launch::now;
+        const hier::Status status = engine.start(
+            team.team, [&] { return start(when); }, false);
+        if (status == hier::Status::in_progress) thread.wake();
         return hier::code_of(status);
     });
 }

@@ -84,6 +84,7 @@ public:
     }
     // For a request of keep(), whose call is over.
     void change(Request& request, Call call) { request.take(std::move(call)); }
+    // Does not throw.
     void push(Request& request, const Listener& listener)
     {
         waiting_.push_back(&request);
@@ -98,21 +99,13 @@ public:
         waiting_.front()->end(status);
         waiting_.erase(waiting_.begin());
     }
-    // Removes the first call as if it had never been there. Its caller hears of the end in
-    // another way.
-    void withdraw()
-    {
-        Request& first = *waiting_.front();
-        waiting_.erase(waiting_.begin());
-        first.status_.store(Status::ok, std::memory_order_relaxed);
-        if (!first.is_kept_) first.is_free_.store(true, std::memory_order_release);
-    }
 
 private:
     Request& take_free()
     {
         for (const auto& request : all_)
             if (request->is_free_.load(std::memory_order_acquire)) return *request;
+        waiting_.reserve(all_.size() + 1);
         return *all_.emplace_back(std::make_unique<Request>());
     }
 

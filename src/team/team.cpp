@@ -75,14 +75,13 @@ Status Team::start(Request& request, Launch when, const Listener& listener)
 
 Status Team::enqueue(Request& request, Launch when, const Listener& listener)
 {
-    const bool is_first = requests_.empty();
+    if (requests_.empty()) {
+        has_launched_ = when == Launch::now;
+        const Status status = has_launched_ ? launch(request) : Status::in_progress;
+        if (status != Status::in_progress) return status;
+    }
     requests_.push(request, listener);
-    if (!is_first) return Status::in_progress;
-    has_launched_ = when == Launch::now;
-    if (!has_launched_) return Status::in_progress;
-    const Status status = launch(request);
-    if (status != Status::in_progress) requests_.withdraw();
-    return status;
+    return Status::in_progress;
 }
 
 // Begins the first call of the queue. If that fails, whatever the cause, the other ranks hear of
