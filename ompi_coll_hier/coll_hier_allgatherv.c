@@ -10,7 +10,7 @@
 
 #include "ompi/datatype/ompi_datatype.h"
 
-/* The mirrors of coll_hier_others.c, or the fallback module where there are none, take the arguments as they are. */
+/* The mirrors of coll_hier_mirrored.c, or the fallback module where there are none, take the arguments as they are. */
 static const mca_coll_hier_collective_t allgatherv = {HIER_ALLGATHER, "MPI_Allgatherv", NULL,
                                                       MCA_COLL_HIER_COUNT_ALLGATHERV};
 static const mca_coll_hier_collective_t iallgatherv = {HIER_ALLGATHER, "MPI_Iallgatherv", NULL,

@@ -93,6 +93,8 @@ struct mca_coll_hier_module_t;
 
 /* "MPI_Allreduce"; valid until the next call of this thread. */
 const char* mca_coll_hier_name_of_other(int id);
+/* coll_hier_mirrored.c: the function that mirrors device memory, by the collective's id; NULL: there is none */
+mca_coll_hier_function_t mca_coll_hier_mirrored(int id);
 /* coll_hier_refused.c: the function that refuses device memory, by the collective's id */
 mca_coll_hier_function_t mca_coll_hier_refusal(int id);
 
