@@ -16,6 +16,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/cache.hpp"
 #include "base/spin_lock.hpp"
 #include "hier/status.hpp"
 
@@ -55,13 +56,15 @@ private:
     void answer_failures();
     bool is_time_for_networks();
 
-    SpinLock lists_lock_;  // of the next five. A thread that has it waits for nothing
+    // The size of running_, without the lock. The progress thread looks at it all the time.
+    alignas(cache_line) std::atomic<std::size_t> count_{0};
+    // Of the next four. A thread that has it waits for nothing.
+    alignas(cache_line) SpinLock lists_lock_;
+    std::vector<Team*> running_;  // has room for all teams
     std::vector<Team*> answering_;
     std::size_t next_answer_ = 0;
-    std::vector<Team*> running_;  // has room for all teams
     std::size_t teams_ = 0;
-    std::atomic<std::size_t> count_{0};  // of running_, to be read without the lock
-    std::atomic<unsigned> passes_{0};
+    alignas(cache_line) std::atomic<unsigned> passes_{0};
 };
 
 }  // namespace hier

@@ -15,6 +15,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/cache.hpp"
+
 namespace hier {
 
 class ProgressThread {
@@ -56,16 +58,16 @@ private:
     bool sleep();
 
     // First, and in a cache line of their own: every call of the application looks at them.
-    alignas(64) std::atomic<unsigned> passes_of_others_{0};
+    alignas(cache_line) std::atomic<unsigned> passes_of_others_{0};
     std::atomic<bool> is_wanted_{false};  // a call has started
     std::atomic<bool> is_awake_{false};
     std::atomic<bool> shares_core_{false};
     bool has_started_ = false;
 
     // Written by the thread alone. The application looks at the first.
-    alignas(64) std::atomic<unsigned> pass_{nobody};  // in which it moves calls
-    unsigned count_ = 0;                              // of these passes
-    unsigned seen_ = 0;                               // of passes_of_others_
+    alignas(cache_line) std::atomic<unsigned> pass_{nobody};  // in which it moves calls
+    unsigned count_ = 0;                                      // of these passes
+    unsigned seen_ = 0;                                       // of passes_of_others_
     std::thread thread_;
     std::mutex mutex_;  // to wait with
     std::condition_variable changed_;

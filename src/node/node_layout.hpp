@@ -19,9 +19,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace hier {
+#include "base/cache.hpp"
 
-inline constexpr std::size_t cache_line = 64;
+namespace hier {
 
 // The cells of one rank.
 struct CellShape {

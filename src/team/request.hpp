@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/cache.hpp"
 #include "hier/call.hpp"
 #include "team/prepared_call.hpp"
 
@@ -54,20 +55,24 @@ private:
         if (status == Status::ok && listener_.hear != nullptr) listener_.hear(listener_.context);
         status_.store(status, std::memory_order_release);
     }
-    Call call_{};
-    Listener listener_;
-    PreparedCall prepared_;
-    bool is_kept_ = false;  // for calls that are started again and again
-    std::atomic<Status> status_{Status::ok};
+
+    // In one cache line, because one thread starts the call and another one may end it.
+    alignas(cache_line) std::atomic<Status> status_{Status::ok};
     std::atomic<bool> is_free_{true};
+    bool is_kept_ = false;     // for calls that are started again and again
+    Request* next_ = nullptr;  // in the queue
+    Listener listener_;
+    alignas(cache_line) Call call_{};
+    PreparedCall prepared_;
 };
 
-// The team's mutex protects all but Request::test. The queue allocates only when more
-// calls are under way than ever before.
+// The team's mutex protects all but Request::test. Only take() and keep() allocate, when more calls are under way than
+// ever before.
 class RequestQueue {
 public:
-    bool empty() const { return waiting_.empty(); }
-    // A request for this call. push() puts it behind all others.
+    bool empty() const { return first_ == nullptr; }
+    // A request for this call. It stays free until push() puts it behind all others, so that a call which ends in its
+    // start needs no push(). Until then, nobody else may take one.
     Request& take(Call call)
     {
         Request& request = take_free();
@@ -84,20 +89,22 @@ public:
     }
     // For a request of keep(), whose call is over.
     void change(Request& request, Call call) { request.take(std::move(call)); }
-    // Does not throw.
     void push(Request& request, const Listener& listener)
     {
-        waiting_.push_back(&request);
+        (empty() ? first_ : last_->next_) = &request;
+        last_ = &request;
+        request.next_ = nullptr;
         request.listener_ = listener;
         request.status_.store(Status::in_progress, std::memory_order_relaxed);
         request.is_free_.store(false, std::memory_order_relaxed);
     }
-    Request& front() const { return *waiting_.front(); }
+    Request& front() const { return *first_; }
     // The first call is over.
     void pop(Status status)
     {
-        waiting_.front()->end(status);
-        waiting_.erase(waiting_.begin());
+        Request& over = *first_;
+        first_ = over.next_;
+        over.end(status);
     }
 
 private:
@@ -105,12 +112,12 @@ private:
     {
         for (const auto& request : all_)
             if (request->is_free_.load(std::memory_order_acquire)) return *request;
-        waiting_.reserve(all_.size() + 1);
         return *all_.emplace_back(std::make_unique<Request>());
     }
 
+    Request* first_ = nullptr;  // runs
+    Request* last_ = nullptr;
     std::vector<std::unique_ptr<Request>> all_;
-    std::vector<Request*> waiting_;  // the first request runs
 };
 
 }  // namespace hier

@@ -70,7 +70,6 @@ public:
     void interrupt(const std::vector<bool>& is_dead);
     bool moved() const { return executor_->moved(); }
     bool is_running() const { return !requests_.empty(); }
-    bool is_listed = false;  // with the teams that the progress engine moves
 
     // From any thread.
     Status error() const { return broken_.load(std::memory_order_acquire); }
@@ -108,18 +107,24 @@ private:
     Trace* trace_of(const PreparedProgram& prepared);
     void note_success();
 
-    std::mutex mutex_;
+    // In one cache line, without the list of all requests: one thread may start a call, and another one end it.
+    alignas(cache_line) std::mutex mutex_;
+
+public:
+    bool is_listed = false;  // with the teams that the progress engine moves
+
+private:
+    bool has_launched_ = false;               // the first request
+    std::atomic<Status> broken_{Status::ok};  // the error of an earlier call
+    RequestQueue requests_;
     TeamSetup setup_;
     int rank_;
     CallMeter meter_;
     std::unique_ptr<Executor> executor_;
     std::unique_ptr<CallPlanner> planner_;
     CallMemory memory_;
-    RequestQueue requests_;
-    bool has_launched_ = false;       // of the first request
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
     std::uint64_t sequence_ = 0;
-    std::atomic<Status> broken_{Status::ok};  // the error of an earlier call
 };
 
 }  // namespace hier

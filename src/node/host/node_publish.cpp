@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/cache.hpp"
 #include "base/disagreement.hpp"
 #include "base/log.hpp"
-#include "base/prefetch.hpp"
 
 namespace hier {
 
@@ -154,7 +154,7 @@ bool NodePublish::gather(unsigned looks)
             if (incoming_[index(peer)].blocks > 0) continue;
             const std::uint64_t word = from.signal.load(std::memory_order_acquire);
             if (Signal::count(word, sequence) == 0) {
-                prefetch_to_read(from);
+                ask_for_blocks(from);
                 continue;
             }
             std::size_t copied = 0;
@@ -163,23 +163,22 @@ bool NodePublish::gather(unsigned looks)
         }
     }
     if (missing > 0) return false;
-    prefetch_to_write(half(rank_, sequence + 1));
+    ask_for_next_half();
     return true;
 }
 
-// A block as long as this rank's: the lines behind that of the signal, which comes anyway.
-void NodePublish::prefetch_to_read(const Half& half) const
+// For a block as long as this rank's own. The line of the signal comes anyway.
+void NodePublish::ask_for_blocks(const Half& half) const
 {
     const std::byte* const at = reinterpret_cast<const std::byte*>(&half);
-    for (std::size_t i = cache_line; i < bytes_ahead(); i += cache_line)
-        hier::prefetch_to_read(at + i);
+    for (std::size_t i = cache_line; i < bytes_ahead(); i += cache_line) prefetch_to_read(at + i);
 }
 
-// For a block as long as the last one. The other ranks have read what is there.
-void NodePublish::prefetch_to_write(Half& half) const
+// For a block as long as in this call. All ranks have copied out what this half had before.
+void NodePublish::ask_for_next_half() const
 {
-    std::byte* const at = reinterpret_cast<std::byte*>(&half);
-    for (std::size_t i = 0; i < bytes_ahead(); i += cache_line) hier::prefetch_to_write(at + i);
+    std::byte* const at = reinterpret_cast<std::byte*>(&half(rank_, context_.binding.sequence + 1));
+    for (std::size_t i = 0; i < bytes_ahead(); i += cache_line) prefetch_to_write(at + i);
 }
 
 Status NodePublish::progress(Completions&)

@@ -101,8 +101,8 @@ private:
         return reinterpret_cast<std::byte*>(&half) + sizeof(Half);
     }
     std::size_t bytes_ahead() const { return std::min(sizeof(Half) + written_, max_ahead); }
-    void prefetch_to_read(const Half& half) const;
-    void prefetch_to_write(Half& half) const;
+    void ask_for_blocks(const Half& half) const;
+    void ask_for_next_half() const;
     bool has_room(const Slice& slice) const;
     std::byte* add(const Slice& slice);
     // The block of `peer` whose header is at `at` in its half.
