@@ -100,14 +100,14 @@ typedef enum {
 /* For a call that returns before it has run. The first one begins the set-up of a team: by the team then means that the
  * team serves the call if there will be one. */
 mca_coll_hier_server_t mca_coll_hier_choose_started(const mca_coll_hier_call_t* call);
-/* Chooses, counts, and lets the team serve the call, whose buffers it finds: then `*rc` is the call's result. False: the
- * fallback module has to serve it. */
+/* Chooses, counts, and lets the team serve the call, whose buffers it finds: then `*rc` is the call's result. False:
+ * the fallback module has to serve it. */
 bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc);
 
 /* coll_hier_by_team.c */
 int mca_coll_hier_by_team(mca_coll_hier_call_t* call);
-/* The quick way for a call on blocks of the same size: if the communicator's last one was the same, its team serves it once
- * more, and `*rc` is its result. False: nothing has happened. `receive`: what comes from each rank. */
+/* The quick way, for MPI_Allgather: if the call that the communicator keeps (coll_hier_last.h) has the same arguments, the
+ * team serves it once more, and `*rc` is its result. False: nothing has happened. `receive`: what comes from each rank. */
 bool mca_coll_hier_serve_again(mca_coll_hier_module_t* module,
                                const mca_coll_hier_collective_t* collective,
                                const mca_coll_hier_buffer_t* send,

@@ -9,17 +9,22 @@ static bool may_come_again(const mca_coll_hier_call_t* call)
     return NULL == call->shards && mca_coll_hier_has_predefined_types(call);
 }
 
-static bool are_same(const mca_coll_hier_elements_t* a, const mca_coll_hier_elements_t* b)
+static bool are_same(const mca_coll_hier_elements_t* last, const mca_coll_hier_buffer_t* block,
+                     int blocks)
 {
-    return a->base == b->base && a->count == b->count && a->type == b->type;
+    return last->count == (size_t)block->count * (size_t)blocks && last->type == block->type;
 }
 
-/* All but the memory at the buffers' addresses. */
-static bool is_prepared(const mca_coll_hier_last_t* last, const mca_coll_hier_call_t* call)
+/* Are these the arguments of the last call? In place, the base says so, and the other send arguments mean nothing. */
+static bool is_prepared(const mca_coll_hier_last_t* last,
+                        const mca_coll_hier_collective_t* collective,
+                        const mca_coll_hier_buffer_t* send, const mca_coll_hier_buffer_t* receive)
 {
-    return last->run.is_prepared && last->call.collective == call->collective &&
-           last->call.in_place == call->in_place && are_same(&last->call.receive, &call->receive) &&
-           (call->in_place || are_same(&last->call.send, &call->send));
+    const mca_coll_hier_call_t* call = &last->call;
+    return last->run.is_prepared && collective == call->collective &&
+           receive->base == call->receive.base && send->base == call->send.base &&
+           are_same(&call->receive, receive, ompi_comm_size(call->comm)) &&
+           (call->in_place || are_same(&call->send, send, 1));
 }
 
 static void copy_memory(const mca_coll_hier_call_t* from, mca_coll_hier_call_t* to)
@@ -37,22 +42,12 @@ static bool is_all_host(const mca_coll_hier_call_t* last)
            HIER_MEMORY_HOST == last->send.memory.kind && hier_memory_is_all_host();
 }
 
-static bool are_elements(const mca_coll_hier_elements_t* last, const mca_coll_hier_buffer_t* block,
-                         int blocks)
-{
-    return last->base == block->base && last->count == (size_t)block->count * (size_t)blocks &&
-           last->type == block->type;
-}
-
 bool mca_coll_hier_is_last(const mca_coll_hier_last_t* last,
                            const mca_coll_hier_collective_t* collective,
                            const mca_coll_hier_buffer_t* send,
                            const mca_coll_hier_buffer_t* receive)
 {
-    const mca_coll_hier_call_t* call = &last->call;
-    return last->run.is_prepared && collective == call->collective &&
-           are_elements(&call->receive, receive, ompi_comm_size(call->comm)) &&
-           are_elements(&call->send, send, 1) && is_all_host(call);
+    return is_prepared(last, collective, send, receive) && is_all_host(&last->call);
 }
 
 static bool has_same_memory(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call)
@@ -81,7 +76,13 @@ mca_coll_hier_last_t* mca_coll_hier_last_of(const mca_coll_hier_call_t* call,
 
 bool mca_coll_hier_is_again(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call)
 {
-    return is_prepared(last, call) && has_same_memory(last, call);
+    const size_t blocks = (size_t)ompi_comm_size(call->comm);
+    const mca_coll_hier_buffer_t send = {call->send.base, (hier_count_t)call->send.count,
+                                         call->send.type, false};
+    const mca_coll_hier_buffer_t receive = {call->receive.base,
+                                            (hier_count_t)(call->receive.count / blocks),
+                                            call->receive.type, false};
+    return is_prepared(last, call->collective, &send, &receive) && has_same_memory(last, call);
 }
 
 /* ---- nonblocking calls. One thread at a time starts those of a communicator. */

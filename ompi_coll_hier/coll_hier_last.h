@@ -18,8 +18,8 @@ struct mca_coll_hier_last_t {
     bool is_used;          /* by a nonblocking call, until it is over; any thread may end that */
 };
 
-/* Is it prepared for this call, as the application makes it, and has this process no memory but the host's? `receive`: what
- * comes from each rank. */
+/* Is it prepared for a call with these arguments, in a process that has no memory but the host's? `receive`: what comes
+ * from each rank. */
 bool mca_coll_hier_is_last(const mca_coll_hier_last_t* last,
                            const mca_coll_hier_collective_t* collective,
                            const mca_coll_hier_buffer_t* send,
@@ -32,8 +32,8 @@ mca_coll_hier_last_t* mca_coll_hier_last_of(const mca_coll_hier_call_t* call,
  * mca_coll_hier_find_memory would. */
 bool mca_coll_hier_is_again(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call);
 
-/* For a nonblocking call that starts, in the thread that starts it. Finds its memory, and its run if that is prepared. Sets
- * request->uses_last unless another call uses it. The next two are with the lock of started calls. */
+/* For a nonblocking call that starts, in the thread that starts it. Finds its memory, and its run if that is prepared.
+ * Sets request->uses_last unless another call uses it. The next two are with the lock of started calls. */
 void mca_coll_hier_take_last(mca_coll_hier_request_t* request);
 /* Starts a run that is not prepared, for a request that uses the last one, and prepares it for the next call. */
 void mca_coll_hier_start_as_last(mca_coll_hier_request_t* request);

@@ -5,6 +5,7 @@
 #include "test/mpi/lib/support.hpp"
 
 #include <cstring>
+#include <iterator>
 #include <string>
 
 using namespace hier_test;
@@ -71,6 +72,85 @@ void run(Session& session, Observer& observer, MPI_Comm comm, int calls)
                       "call %d: written beside the result", call);
         send.clear();
         receive.clear();
+    }
+}
+
+// The same call, but for what rank 0 sends: as many bytes as it should, or twice as many, or half of them. Only then is
+// there an error, on that rank alone. The other ranks get what fits, and zeros for what is missing.
+void run_other_sends(Session& session, MPI_Comm comm)
+{
+    constexpr int ints = 4, most_ints = 2 * ints;
+    constexpr std::size_t bytes = ints * sizeof(int);
+    struct Send {
+        MPI_Datatype type;
+        int count, error_class;
+        std::size_t used;  // bytes
+    };
+    const Send sends[] = {{MPI_INT, ints, MPI_SUCCESS, bytes},
+                          {MPI_INT, most_ints, MPI_ERR_TRUNCATE, bytes},
+                          {MPI_INT, ints, MPI_SUCCESS, bytes},
+                          {MPI_INT, ints / 2, MPI_ERR_COUNT, bytes / 2},
+                          {MPI_SHORT, ints, MPI_ERR_COUNT, bytes / 2},
+                          {MPI_INT, ints, MPI_SUCCESS, bytes},
+                          {MPI_BYTE, static_cast<int>(bytes), MPI_SUCCESS, bytes}};
+    const int ranks = size_of(comm), rank = rank_of(comm);
+    GuardedBuffer send(most_ints * sizeof(int));
+    GuardedBuffer receive(bytes * static_cast<std::size_t>(ranks));
+    int call = 0;
+    for (int round = 0; round < 2 * static_cast<int>(std::size(sends)) * 3; ++round, ++call) {
+        // Each three times: the first one prepares, and the others repeat.
+        const Send& own =
+            sends[rank == 0 ? static_cast<std::size_t>(round / 3) % std::size(sends) : 0];
+        const Send& of_root = sends[static_cast<std::size_t>(round / 3) % std::size(sends)];
+        session.phase("call %d, rank 0 sends %d elements", call, of_root.count);
+        receive.clear();
+        Pattern(rank, call).fill(send.data(), send.bytes());
+        const int code =
+            MPI_Allgather(send.data(), own.count, own.type, receive.data(), ints, MPI_INT, comm);
+        int error_class = MPI_SUCCESS;
+        MPI_Error_class(code, &error_class);
+        session.check(error_class == own.error_class,
+                      "call %d, %d elements sent: error class %d, not %d", call, own.count,
+                      error_class, own.error_class);
+        GuardedBuffer expected(bytes);
+        for (int from = 0; from < ranks; ++from) {
+            const std::size_t used = from == 0 ? of_root.used : bytes;
+            Pattern(from, call).fill(expected.data(), bytes);
+            std::memset(expected.data() + used, 0, bytes - used);
+            session.check(std::memcmp(receive.data() + bytes * static_cast<std::size_t>(from),
+                                      expected.data(), bytes) == 0,
+                          "call %d, %d elements sent by rank 0: wrong bytes of rank %d", call,
+                          of_root.count, from);
+        }
+    }
+}
+
+// A blocking call behind nonblocking ones, all in the same memory as before.
+void run_behind_started(Session& session, MPI_Comm comm, int calls)
+{
+    constexpr std::size_t bytes = 64, started_bytes = 20000;
+    const int ranks = size_of(comm), rank = rank_of(comm);
+    GuardedBuffer send(bytes), receive(bytes * static_cast<std::size_t>(ranks));
+    GuardedBuffer started_send(started_bytes);
+    GuardedBuffer started(started_bytes * static_cast<std::size_t>(ranks));
+    for (int call = 0; call < calls; ++call) {
+        session.phase("blocking call %d behind a nonblocking one", call);
+        receive.clear();
+        started.clear();
+        Pattern(rank, call).fill(send.data(), bytes);
+        Pattern(rank, calls + call).fill(started_send.data(), started_bytes);
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (call % 3 != 0)
+            session.ok(MPI_Iallgather(started_send.data(), started_bytes, MPI_BYTE, started.data(),
+                                      started_bytes, MPI_BYTE, comm, &request),
+                       "MPI_Iallgather in front");
+        session.ok(
+            MPI_Allgather(send.data(), bytes, MPI_BYTE, receive.data(), bytes, MPI_BYTE, comm),
+            "MPI_Allgather behind it");
+        check_blocks(session, receive.data(), bytes, ranks, call, "behind a nonblocking call");
+        session.ok(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+        if (call % 3 != 0)
+            check_blocks(session, started.data(), started_bytes, ranks, calls + call, "in front");
     }
 }
 
@@ -235,6 +315,10 @@ int main(int argc, char** argv)
         run(session, observer, comm, calls);
         run_started(session, observer, comm, calls);
         run_pairs(session, comm);
+        run_behind_started(session, comm, calls);
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        run_other_sends(session, comm);
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
     }
     MPI_Comm_free(&reversed);
     observer.close();
