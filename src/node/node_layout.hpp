@@ -95,13 +95,13 @@ struct NodeNeeds {
     //     64 cores of Xeons         3.0 / 3.5   3.9 / 4.1   4.6 / 4.7   5.8 / 4.6  10.6 / 6.6
     //     16 cores of Xeons         2.0 / 3.7   3.0 / 3.4   3.7 / 4.1   4.6 / 4.8   8.1 / 6.0
     //     2 cores of a Xeon         1.5 / 2.2   2.3 / 2.1   3.1 / 2.2   3.6 / 2.8   6.6 / 4.0
-    //     the same, later                       2.2 / 2.4   3.0 / 2.8   3.5 / 2.9
+    //     the same, later                       2.2 / 2.2
     //     2 cores of an EPYC        1.7 / 6.1   2.1 / 6.5   2.4 / 7.0   2.8 / 7.3   4.9 / 8.4
     //
-    // "Later": NodePublish asks for cache lines ahead of their use; calls back to back, medians of seven. Above 8 KiB
-    // two ranks take CMA. That costs the 16 cores 0.4 us at 12 KiB, where tuned takes 6.1 us. But published blocks of
-    // 12 KiB would be slower than tuned on the 2 cores of a Xeon, where it took 2.9. A copy of one word by CMA
-    // takes 0.66 and 0.56 us on these two. On the EPYC it was not timed; by this table it takes some 4 us.
+    // "Later", which is a median of five, NodePublish asks for cache lines ahead of their use. Above 8 KiB two ranks
+    // take CMA. That costs the 16 cores 0.4 us at 12 KiB, where tuned takes 6.1 us. But published blocks of 12 KiB
+    // would be slower than tuned on the 2 cores of a Xeon, where it took 2.9. A copy of one word by CMA takes 0.66 and
+    // 0.56 us on these two. On the EPYC it was not timed; by this table it takes some 4 us.
     //
     // Skewed calls gain more. By CMA the largest block holds all up, because its owner copies it to
     // every peer. Blocks of 1 : 2 : 3 ... on the 64 cores, bytes in all, the better of two runs:
