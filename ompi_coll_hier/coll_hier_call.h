@@ -106,8 +106,9 @@ bool mca_coll_hier_serve(mca_coll_hier_call_t* call, int* rc);
 
 /* coll_hier_by_team.c */
 int mca_coll_hier_by_team(mca_coll_hier_call_t* call);
-/* The quick way, for MPI_Allgather: if the call that the communicator keeps (coll_hier_last.h) has the same arguments, the
- * team serves it once more, and `*rc` is its result. False: nothing has happened. `receive`: what comes from each rank. */
+/* The quick way, for MPI_Allgather: if the call that the communicator keeps (coll_hier_last.h) has the same arguments,
+ * the team serves it once more, and `*rc` is its result. False: nothing has happened. `receive`: what comes from each
+ * rank. */
 bool mca_coll_hier_serve_again(mca_coll_hier_module_t* module,
                                const mca_coll_hier_collective_t* collective,
                                const mca_coll_hier_buffer_t* send,

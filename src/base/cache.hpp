@@ -12,9 +12,9 @@ inline constexpr std::size_t cache_line = 64;
 // The next two are hints. They change nothing but the time.
 inline void prefetch_to_read(const std::byte* at) { __builtin_prefetch(at); }
 
-// Takes the line away from all other cores, so that the next store does not wait for them. Without -mprfchw,
-// __builtin_prefetch(at, 1) only reads. The first x86-64 processors of Intel do not know the instruction; those of the last
-// ten years do, and those between take it for a no-op.
+// Takes the line away from all other cores, so that the next store does not wait for them. Without -mprfchw, GCC
+// makes a prefetch for reading of __builtin_prefetch(at, 1). The first x86-64 processors of Intel do not know the
+// instruction. Those of the last ten years do, and those between take it for a no-op.
 inline void prefetch_to_write(std::byte* at)
 {
 #if defined(__x86_64__)

@@ -75,8 +75,8 @@ void run(Session& session, Observer& observer, MPI_Comm comm, int calls)
     }
 }
 
-// The same call, but for what rank 0 sends: as many bytes as it should, or twice as many, or half of them. Only then is
-// there an error, on that rank alone. The other ranks get what fits, and zeros for what is missing.
+// The same call, but for what rank 0 sends: as many bytes as it should, twice as many, or half of them. Of more or
+// fewer bytes rank 0 alone hears, as an error. All ranks get what fits, and zeros for what is missing.
 void run_other_sends(Session& session, MPI_Comm comm)
 {
     constexpr int ints = 4, most_ints = 2 * ints;
@@ -96,12 +96,10 @@ void run_other_sends(Session& session, MPI_Comm comm)
     const int ranks = size_of(comm), rank = rank_of(comm);
     GuardedBuffer send(most_ints * sizeof(int));
     GuardedBuffer receive(bytes * static_cast<std::size_t>(ranks));
-    int call = 0;
-    for (int round = 0; round < 2 * static_cast<int>(std::size(sends)) * 3; ++round, ++call) {
-        // Each three times: the first one prepares, and the others repeat.
-        const Send& own =
-            sends[rank == 0 ? static_cast<std::size_t>(round / 3) % std::size(sends) : 0];
-        const Send& of_root = sends[static_cast<std::size_t>(round / 3) % std::size(sends)];
+    // Each three times: the first one prepares, and the others repeat.
+    for (int call = 0; call < 2 * static_cast<int>(std::size(sends)) * 3; ++call) {
+        const Send& of_root = sends[static_cast<std::size_t>(call / 3) % std::size(sends)];
+        const Send& own = rank == 0 ? of_root : sends[0];
         session.phase("call %d, rank 0 sends %d elements", call, of_root.count);
         receive.clear();
         Pattern(rank, call).fill(send.data(), send.bytes());
