@@ -76,6 +76,13 @@ int mca_coll_hier_iallgather(const void* sbuf, hier_count_t scount, struct ompi_
                              struct ompi_communicator_t* comm, struct ompi_request_t** handle,
                              mca_coll_base_module_t* module)
 {
+    const mca_coll_hier_buffer_t send = {(void*)sbuf, scount, sdtype, false};
+    const mca_coll_hier_buffer_t receive = {rbuf, rcount, rdtype, false};
+    int rc = OMPI_SUCCESS;
+    if (mca_coll_hier_start_again((mca_coll_hier_module_t*)module, &iallgather, &send, &receive,
+                                  handle, &rc)) {
+        return rc;
+    }
     mca_coll_hier_request_t* request =
         new_request(&iallgather, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm, module);
     return NULL == request ? OMPI_ERR_OUT_OF_RESOURCE : mca_coll_hier_start_once(request, handle);

@@ -87,6 +87,17 @@ bool mca_coll_hier_is_again(const mca_coll_hier_last_t* last, mca_coll_hier_call
 
 /* ---- nonblocking calls. One thread at a time starts those of a communicator. */
 
+bool mca_coll_hier_is_last_started(const mca_coll_hier_module_t* module,
+                                   const mca_coll_hier_collective_t* collective,
+                                   const mca_coll_hier_buffer_t* send,
+                                   const mca_coll_hier_buffer_t* receive)
+{
+    const mca_coll_hier_last_t* last = module->last_started;
+    return NULL != last && !__atomic_load_n(&last->is_used, __ATOMIC_ACQUIRE) &&
+           mca_coll_hier_is_next_turn(module) &&
+           mca_coll_hier_is_last(last, collective, send, receive);
+}
+
 void mca_coll_hier_take_last(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_call_t* call = &request->call;

@@ -32,6 +32,11 @@ mca_coll_hier_last_t* mca_coll_hier_last_of(const mca_coll_hier_call_t* call,
  * mca_coll_hier_find_memory would. */
 bool mca_coll_hier_is_again(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call);
 
+/* mca_coll_hier_is_last for the last nonblocking call, if nothing uses it and no earlier call waits for its turn. */
+bool mca_coll_hier_is_last_started(const mca_coll_hier_module_t* module,
+                                   const mca_coll_hier_collective_t* collective,
+                                   const mca_coll_hier_buffer_t* send,
+                                   const mca_coll_hier_buffer_t* receive);
 /* For a nonblocking call that starts, in the thread that starts it. Finds its memory, and its run if that is prepared.
  * Sets request->uses_last unless another call uses it. The next two are with the lock of started calls. */
 void mca_coll_hier_take_last(mca_coll_hier_request_t* request);

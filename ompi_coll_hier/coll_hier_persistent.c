@@ -80,7 +80,6 @@ static int free_persistent(ompi_request_t** handle)
 
 static int start_persistent(size_t count, ompi_request_t** handles)
 {
-    mca_coll_hier_attend();
     for (size_t i = 0; i < count; i++) {
         mca_coll_hier_request_t* request = (mca_coll_hier_request_t*)handles[i];
         mca_coll_hier_settle(request);

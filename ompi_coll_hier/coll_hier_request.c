@@ -107,6 +107,11 @@ static bool may_complete_early(const mca_coll_hier_call_t* call)
 #endif
 }
 
+int mca_coll_hier_reserve_tag(struct ompi_communicator_t* comm)
+{
+    return (int)ompi_coll_base_nbc_reserve_tags(comm, 1);
+}
+
 void mca_coll_hier_begin_request(mca_coll_hier_request_t* request, bool is_persistent)
 {
     ompi_request_t* base = &request->super.super;
@@ -122,7 +127,6 @@ void mca_coll_hier_begin_request(mca_coll_hier_request_t* request, bool is_persi
         may_complete_early(&request->call) ? mca_coll_hier_complete_early : NULL;
     request->call.context = request;
     request->is_in_line = request->is_listed = request->is_open = request->uses_last = false;
-    /* Counted like all nonblocking calls of the communicator. */
-    request->tag = ompi_coll_base_nbc_reserve_tags(request->call.comm, 1);
+    request->tag = mca_coll_hier_reserve_tag(request->call.comm);
     OBJ_RETAIN(request->call.comm);
 }

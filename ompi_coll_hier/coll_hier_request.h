@@ -65,6 +65,9 @@ void mca_coll_hier_close_requests(void);
 mca_coll_hier_request_t* mca_coll_hier_new_request(struct ompi_communicator_t* comm);
 /* Fills in what Open MPI reads of a request. request->call has its arguments. */
 void mca_coll_hier_begin_request(mca_coll_hier_request_t* request, bool is_persistent);
+/* Nonblocking calls that go by messages have a tag each, and the ranks count them alike. So a call that needs none takes
+ * one, too. */
+int mca_coll_hier_reserve_tag(struct ompi_communicator_t* comm);
 /* Drops what request->call has allocated. */
 void mca_coll_hier_drop_call(mca_coll_hier_request_t* request);
 /* MPI allows this only for a call that is over. */
@@ -80,22 +83,22 @@ void mca_coll_hier_unlock_started(void);
 bool mca_coll_hier_move_request(mca_coll_hier_request_t* request);
 /* With the lock: the progress loop moves the call from now on. */
 void mca_coll_hier_add_started(mca_coll_hier_request_t* request);
-/* Without the lock: tells Open MPI that the call is over, unless
- * mca_coll_hier_complete_early has. */
-void mca_coll_hier_complete(mca_coll_hier_request_t* request);
+/* Without the lock: tells Open MPI that the call is over, unless mca_coll_hier_complete_early has. `in_start`: of the
+ * call, which has not returned. */
+void mca_coll_hier_complete(mca_coll_hier_request_t* request, bool in_start);
 /* A hier_call.on_success: tells Open MPI before the progress loop does. `request`: a mca_coll_hier_request_t. */
 void mca_coll_hier_complete_early(void* request);
 /* Without the lock, for an owner who knows that the call is over: so does the progress loop, afterwards. */
 void mca_coll_hier_settle(mca_coll_hier_request_t* request);
-/* A pass of opal_progress() now and then, for a program whose calls all end before it waits. What else it has started
- * needs that. */
+/* Without the lock: a call has ended without a pass of opal_progress(). Makes one now and then, because what else the
+ * program has started needs it. */
 void mca_coll_hier_attend(void);
-/* A call has ended in its start. */
-void mca_coll_hier_note_unattended(void);
 /* Moves all started calls of the process. Returns how many are over. */
 int mca_coll_hier_progress_requests(void);
 /* Does any started call run? */
 bool mca_coll_hier_has_requests(void);
+/* Have all calls that were started before been given to the team? */
+bool mca_coll_hier_is_next_turn(const mca_coll_hier_module_t* module);
 /* A blocking call waits here, until all calls that were started before it have been given to the team. */
 void mca_coll_hier_wait_for_turn(const mca_coll_hier_module_t* module);
 /* The communicator is going away. Its calls never end. */
@@ -106,6 +109,13 @@ void mca_coll_hier_forget_requests(const mca_coll_hier_module_t* module);
 int mca_coll_hier_start_once(mca_coll_hier_request_t* request, ompi_request_t** handle);
 /* Starts the call of a request that has begun. */
 void mca_coll_hier_start(mca_coll_hier_request_t* request);
+/* The quick way, for MPI_Iallgather: if the last nonblocking call (coll_hier_last.h) has the same arguments, it is started
+ * once more, and `*rc` is the result of MPI_Iallgather. False: nothing has happened. `receive`: what comes from each rank. */
+bool mca_coll_hier_start_again(mca_coll_hier_module_t* module,
+                               const mca_coll_hier_collective_t* collective,
+                               const mca_coll_hier_buffer_t* send,
+                               const mca_coll_hier_buffer_t* receive, ompi_request_t** handle,
+                               int* rc);
 
 END_C_DECLS
 #endif

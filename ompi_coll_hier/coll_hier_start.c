@@ -36,32 +36,47 @@ static bool move_at_once(mca_coll_hier_request_t* request, bool has_lock)
     return mca_coll_hier_move_request(request) || is_over_soon(request, has_lock);
 }
 
-/* Is what has been prepared still good? Between two starts an application may free device memory, and get other memory
- * at the same address. Such a request is not prepared again, which is slower but as good. */
+static bool is_on_host(const mca_coll_hier_call_t* call)
+{
+    return HIER_MEMORY_HOST == call->receive.memory.kind &&
+           HIER_MEMORY_HOST == call->send.memory.kind;
+}
+
+/* Between two starts an application may free device memory, and get other memory at the same address. */
+static bool finds_same_memory(mca_coll_hier_call_t* call)
+{
+    const hier_memory receive = call->receive.memory, send = call->send.memory;
+    mca_coll_hier_find_memory(call);
+    return mca_coll_hier_is_same_memory(&receive, &call->receive.memory) &&
+           mca_coll_hier_is_same_memory(&send, &call->send.memory);
+}
+
+/* Is what has been prepared still good? If not, the request is not prepared again, which is slower but as good. */
 static bool is_prepared(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_call_t* call = &request->call;
-    const hier_memory receive = call->receive.memory, send = call->send.memory;
-    if (request->run.is_prepared &&
-        (HIER_MEMORY_HOST != receive.kind || HIER_MEMORY_HOST != send.kind)) {
-        mca_coll_hier_find_memory(call);
-        request->run.is_prepared = call->is_repeated =
-            mca_coll_hier_is_same_memory(&receive, &call->receive.memory) &&
-            mca_coll_hier_is_same_memory(&send, &call->send.memory);
+    if (request->run.is_prepared && !is_on_host(call)) {
+        request->run.is_prepared = call->is_repeated = finds_same_memory(call);
     }
     return request->run.is_prepared;
 }
 
-/* The call concerns its own team alone, and no other thread sees it before it is on the list. True: it is over. */
-static bool start_prepared(mca_coll_hier_request_t* request)
+/* Its run has been started again, and no other thread sees it before it is on the list. True: the call is over. */
+static bool go_on_prepared(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_call_t* call = &request->call;
-    const bool is_moved_first = is_moved_here(call);
-    call->in_background = !is_moved_first;
-    if (move_at_once(request, false)) {
+    request->state = MCA_COLL_HIER_WITH_TEAM;
+    if (HIER_OK == request->run.code) {
+        /* What is prepared has no staging and no parts, so nothing is left to do. */
+        request->rc = mca_coll_hier_size_mismatch(call);
         return true;
     }
-    if (is_moved_first) {
+    /* Another thread may be at the call already. To ask about it now would only disturb that one. */
+    const bool is_elsewhere = HIER_IN_PROGRESS == request->run.code && call->in_background;
+    if (!is_elsewhere && move_at_once(request, false)) {
+        return true;
+    }
+    if (!call->in_background) {
         call->in_background = true;
         hier_hand_over(call->team);
     }
@@ -69,6 +84,16 @@ static bool start_prepared(mca_coll_hier_request_t* request)
     mca_coll_hier_add_started(request);
     mca_coll_hier_unlock_started();
     return false;
+}
+
+/* The call concerns its own team alone. True: it is over. */
+static bool start_prepared(mca_coll_hier_request_t* request)
+{
+    mca_coll_hier_call_t* call = &request->call;
+    call->in_background = !is_moved_here(call);
+    mca_coll_hier_count_served(call);
+    mca_coll_hier_start_run_again(&request->run);
+    return go_on_prepared(request);
 }
 
 /* True: the call is over. */
@@ -98,32 +123,96 @@ static bool start_unprepared(mca_coll_hier_request_t* request)
     return is_over;
 }
 
+static void open_request(mca_coll_hier_request_t* request)
+{
+    request->super.super.req_complete = REQUEST_PENDING;
+    request->super.super.req_state = OMPI_REQUEST_ACTIVE;
+    request->rc = OMPI_SUCCESS;
+    request->is_open = true;
+}
+
+static void end_start(mca_coll_hier_request_t* request, bool is_over)
+{
+    if (is_over) {
+        mca_coll_hier_complete(request, true);
+        mca_coll_hier_attend();
+    }
+}
+
 void mca_coll_hier_start(mca_coll_hier_request_t* request)
 {
     const mca_coll_hier_call_t* call = &request->call;
-    request->super.super.req_complete = REQUEST_PENDING;
-    request->super.super.req_state = OMPI_REQUEST_ACTIVE;
-    request->state = MCA_COLL_HIER_WAITS;
-    request->rc = OMPI_SUCCESS;
-    request->is_open = true;
     bool is_over = true;
+    open_request(request);
+    request->state = MCA_COLL_HIER_WAITS;
     if (0 == call->total) { /* on all ranks: nothing to do */
         request->state = MCA_COLL_HIER_ENDED;
         mca_coll_hier_count_served(call);
     } else {
         is_over = is_prepared(request) ? start_prepared(request) : start_unprepared(request);
     }
-    if (is_over) {
-        mca_coll_hier_note_unattended();
-        mca_coll_hier_complete(request);
-    }
+    end_start(request, is_over);
 }
 
 int mca_coll_hier_start_once(mca_coll_hier_request_t* request, ompi_request_t** handle)
 {
-    mca_coll_hier_attend();
     mca_coll_hier_begin_request(request, false);
     *handle = &request->super.super;
     mca_coll_hier_start(request);
     return OMPI_SUCCESS;
+}
+
+/* For the call that the last one (coll_hier_last.h) repeats. NULL: the job ends. */
+static mca_coll_hier_request_t* take_up_last(mca_coll_hier_last_t* last)
+{
+    mca_coll_hier_request_t* request = mca_coll_hier_new_request(last->call.comm);
+    if (NULL != request) {
+        request->call = last->call;
+        request->run = last->run;
+        request->run.call = &request->call;
+        mca_coll_hier_begin_request(request, false);
+        request->call.own.copies = request->call.send.copies;
+        last->is_used = request->uses_last = true;
+        open_request(request);
+    }
+    return request;
+}
+
+/* True: the call is over. */
+static bool ends_in_start(mca_coll_hier_last_t* last)
+{
+    mca_coll_hier_count_served(&last->call);
+    last->call.in_background = false;
+    last->run.call = &last->call;
+    mca_coll_hier_start_run_again(&last->run);
+    return HIER_OK == last->run.code && OMPI_SUCCESS == mca_coll_hier_size_mismatch(&last->call);
+}
+
+bool mca_coll_hier_start_again(mca_coll_hier_module_t* module,
+                               const mca_coll_hier_collective_t* collective,
+                               const mca_coll_hier_buffer_t* send,
+                               const mca_coll_hier_buffer_t* receive, ompi_request_t** handle,
+                               int* rc)
+{
+    if (!mca_coll_hier_is_last_started(module, collective, send, receive)) {
+        return false;
+    }
+    mca_coll_hier_last_t* last = module->last_started;
+    const bool is_begun = is_moved_here(&last->call);
+    *rc = OMPI_SUCCESS;
+    if (is_begun && ends_in_start(last)) {
+        (void)mca_coll_hier_reserve_tag(last->call.comm);
+        *handle = &ompi_request_empty; /* Open MPI's own, which is always over */
+        mca_coll_hier_attend();
+        return true;
+    }
+    mca_coll_hier_request_t* request = take_up_last(last);
+    if (NULL == request) {
+        *rc = OMPI_ERR_OUT_OF_RESOURCE;
+        return true;
+    }
+    *handle = &request->super.super;
+    request->call.in_background = !is_begun;
+    end_start(request, is_begun ? go_on_prepared(request) : start_prepared(request));
+    return true;
 }

@@ -152,19 +152,20 @@ void mca_coll_hier_complete_early(void* request)
                                       false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-static void complete_now(mca_coll_hier_request_t* request)
+/* `in_start`: of the call, so that nobody waits in Open MPI, and there is nobody to wake. */
+static void complete_now(mca_coll_hier_request_t* request, bool in_start)
 {
     request->super.super.req_status.MPI_ERROR = ompi_errcode_get_mpi_code(request->rc);
     if (OMPI_SUCCESS != request->rc && OMPI_COMM_IS_FREED(request->call.comm)) {
         /* Open MPI looks for its error handler. */
         request->super.super.req_mpi_object.comm = &ompi_mpi_comm_world.comm;
     }
-    (void)ompi_request_complete(&request->super.super, true);
+    (void)ompi_request_complete(&request->super.super, !in_start);
 }
 
 /* Afterwards the application may have freed the request, in another thread. It may have freed the communicator before:
  * then that goes away here. */
-void mca_coll_hier_complete(mca_coll_hier_request_t* request)
+void mca_coll_hier_complete(mca_coll_hier_request_t* request, bool in_start)
 {
     struct ompi_communicator_t* comm = request->call.comm;
     const bool is_persistent = request->super.super.req_persistent;
@@ -174,7 +175,7 @@ void mca_coll_hier_complete(mca_coll_hier_request_t* request)
     const bool is_complete = mca_coll_hier_is_complete(request);
     __atomic_store_n(&request->is_open, false, __ATOMIC_RELEASE);
     if (!is_complete) {
-        complete_now(request);
+        complete_now(request, in_start);
     }
     if (!is_persistent) {
         OBJ_RELEASE(comm);
@@ -205,7 +206,7 @@ int mca_coll_hier_progress_requests(void)
     const int count = (int)opal_list_get_size(&over);
     opal_mutex_unlock(&lock);
     while (NULL != (item = opal_list_remove_first(&over))) {
-        mca_coll_hier_complete((mca_coll_hier_request_t*)item);
+        mca_coll_hier_complete((mca_coll_hier_request_t*)item, false);
     }
     OBJ_DESTRUCT(&over);
     return count;
@@ -214,12 +215,10 @@ int mca_coll_hier_progress_requests(void)
 /* Of this thread, which have ended without a pass of opal_progress(). */
 static _Thread_local unsigned unattended;
 
-void mca_coll_hier_note_unattended(void) { unattended++; }
-
 void mca_coll_hier_attend(void)
 {
     enum { most = 16 };
-    if (most <= unattended) {
+    if (most <= ++unattended) {
         unattended = 0;
         opal_progress();
     }
@@ -239,20 +238,25 @@ void mca_coll_hier_settle(mca_coll_hier_request_t* request)
             (void)sched_yield();
         }
         take_off_list(request);
-        unattended++;
     }
     opal_mutex_unlock(&lock);
     if (is_left) {
-        mca_coll_hier_complete(request);
+        mca_coll_hier_complete(request, false);
+        mca_coll_hier_attend();
     }
     while (__atomic_load_n(&request->is_open, __ATOMIC_ACQUIRE)) {
         (void)sched_yield();
     }
 }
 
+bool mca_coll_hier_is_next_turn(const mca_coll_hier_module_t* module)
+{
+    return module->turns == __atomic_load_n(&module->next_turn, __ATOMIC_ACQUIRE);
+}
+
 void mca_coll_hier_wait_for_turn(const mca_coll_hier_module_t* module)
 {
-    while (module->turns != __atomic_load_n(&module->next_turn, __ATOMIC_ACQUIRE)) {
+    while (!mca_coll_hier_is_next_turn(module)) {
         opal_progress();
     }
 }

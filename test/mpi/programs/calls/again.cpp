@@ -4,6 +4,8 @@
 #include "test/mpi/lib/persistent.hpp"
 #include "test/mpi/lib/support.hpp"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <iterator>
 #include <string>
@@ -75,9 +77,26 @@ void run(Session& session, Observer& observer, MPI_Comm comm, int calls)
     }
 }
 
+// Of `sent` elements of `type` and of `ints` MPI_INT from each rank. Returns the error class.
+int gather_ints(bool is_blocking, const void* send, int sent, MPI_Datatype type, void* receive,
+                int ints, MPI_Comm comm)
+{
+    int code = MPI_SUCCESS;
+    if (is_blocking) {
+        code = MPI_Allgather(send, sent, type, receive, ints, MPI_INT, comm);
+    } else {
+        MPI_Request request = MPI_REQUEST_NULL;
+        code = MPI_Iallgather(send, sent, type, receive, ints, MPI_INT, comm, &request);
+        if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    int error_class = MPI_SUCCESS;
+    MPI_Error_class(code, &error_class);
+    return error_class;
+}
+
 // The same call, but for what rank 0 sends: as many bytes as it should, twice as many, or half of them. Of more or
 // fewer bytes rank 0 alone hears, as an error. All ranks get what fits, and zeros for what is missing.
-void run_other_sends(Session& session, MPI_Comm comm)
+void run_other_sends(Session& session, MPI_Comm comm, bool is_blocking)
 {
     constexpr int ints = 4, most_ints = 2 * ints;
     constexpr std::size_t bytes = ints * sizeof(int);
@@ -103,10 +122,8 @@ void run_other_sends(Session& session, MPI_Comm comm)
         session.phase("call %d, rank 0 sends %d elements", call, of_root.count);
         receive.clear();
         Pattern(rank, call).fill(send.data(), send.bytes());
-        const int code =
-            MPI_Allgather(send.data(), own.count, own.type, receive.data(), ints, MPI_INT, comm);
-        int error_class = MPI_SUCCESS;
-        MPI_Error_class(code, &error_class);
+        const int error_class =
+            gather_ints(is_blocking, send.data(), own.count, own.type, receive.data(), ints, comm);
         session.check(error_class == own.error_class,
                       "call %d, %d elements sent: error class %d, not %d", call, own.count,
                       error_class, own.error_class);
@@ -149,6 +166,39 @@ void run_behind_started(Session& session, MPI_Comm comm, int calls)
         session.ok(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
         if (call % 3 != 0)
             check_blocks(session, started.data(), started_bytes, ranks, calls + call, "in front");
+    }
+}
+
+// The same nonblocking call beside one of Open MPI's own. Ranks come at different times, so that the call is over in the
+// start of some and not of others. The messages of Open MPI's nonblocking collectives are told apart by how many there
+// were on the communicator.
+void run_among_others(Session& session, MPI_Comm comm, int calls)
+{
+    constexpr std::size_t bytes = 64;
+    const int ranks = size_of(comm), rank = rank_of(comm);
+    GuardedBuffer send(bytes), receive(bytes * static_cast<std::size_t>(ranks));
+    for (int call = 0; call < calls; ++call) {
+        session.phase("nonblocking call %d beside MPI_Iallreduce", call);
+        receive.clear();
+        Pattern(rank, call).fill(send.data(), bytes);
+        if (call % ranks == rank) usleep(100);
+        MPI_Request requests[] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+        const int one = call + rank;
+        int sum = 0;
+        session.ok(MPI_Iallgather(send.data(), bytes, MPI_BYTE, receive.data(), bytes, MPI_BYTE,
+                                  comm, &requests[0]),
+                   "MPI_Iallgather");
+        session.check(requests[0] != MPI_REQUEST_NULL, "call %d: no request", call);
+        session.ok(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[1]),
+                   "MPI_Iallreduce");
+        int left = 2;
+        for (int index = 0; left > 0; --left) {
+            session.ok(MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE), "MPI_Waitany");
+            session.check(index == 0 || index == 1, "call %d: index %d", call, index);
+        }
+        check_blocks(session, receive.data(), bytes, ranks, call, "beside MPI_Iallreduce");
+        session.check(sum == ranks * call + ranks * (ranks - 1) / 2, "call %d: the sum is %d", call,
+                      sum);
     }
 }
 
@@ -314,10 +364,13 @@ int main(int argc, char** argv)
         run_started(session, observer, comm, calls);
         run_pairs(session, comm);
         run_behind_started(session, comm, calls);
-        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-        run_other_sends(session, comm);
-        MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+        run_among_others(session, comm, calls);
     }
+    // MPI_Wait has no communicator, so its error goes to that of the world.
+    for (const MPI_Comm comm : {MPI_COMM_WORLD, reversed})
+        MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (const MPI_Comm comm : {MPI_COMM_WORLD, reversed})
+        for (const bool is_blocking : {true, false}) run_other_sends(session, comm, is_blocking);
     MPI_Comm_free(&reversed);
     observer.close();
     return session.finish();
