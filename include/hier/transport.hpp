@@ -63,6 +63,8 @@ struct Binding {
     // By rank of the team, in `receive`. Empty: all blocks are at home.
     std::span<const std::size_t> displacements = {};
     std::span<const int> rail_ranks = {};  // of the team, by index in the rail's group
+    // Bindings of a team that have the same number differ in `sequence` alone. 0: they may differ in all.
+    std::uint64_t number = 0;
 
     // By this ranks see that they make the same call.
     std::uint64_t shape() const { return CallShape::encode(total, hash); }

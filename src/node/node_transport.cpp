@@ -39,7 +39,7 @@ NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, const N
 // Every path begins, even if another one fails, because end() ends them all.
 Status NodeTransport::begin(const Binding& binding)
 {
-    context_.binding = binding;
+    context_.bind(binding);
     active_ = is_published() ? published_ : others_;
     if (!is_published()) paths_.choice.begin();
     Status status = context_.has_failed() ? Status::peer_failed : Status::ok;
@@ -240,7 +240,7 @@ Status NodeTransport::exchange(const Binding& binding, const NodeExchange& whole
     constexpr std::size_t most = 64 << 10;
     if (!paths_.publish || paths_.device_publish || binding.total > most || context_.has_failed())
         return Status::in_progress;
-    context_.binding = binding;
+    context_.bind(binding);
     NodePublish& publish = *paths_.publish;
     const Transfer& put = whole.put;
     if (failed(publish.begin()) || failed(publish.put(put.slice, source_of(put))))

@@ -38,6 +38,7 @@ Status CallMemory::classify_memory(const Call& call, Binding& binding) const
 Status CallMemory::bind(const Call& call, const Choice& choice, Binding& binding,
                         bool& needs_bounce)
 {
+    binding.number = ++bindings_;
     binding.send = call.send;
     binding.receive = call.receive;
     binding.eager = choice.eager;

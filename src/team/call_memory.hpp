@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "coll/common/choice.hpp"
@@ -40,6 +41,7 @@ private:
     const TeamSetup& setup_;
     int rank_;
     std::shared_ptr<std::byte> bounce_;  // of the call that runs
+    std::uint64_t bindings_ = 0;         // so far
 };
 
 }  // namespace hier

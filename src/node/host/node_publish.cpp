@@ -12,11 +12,16 @@
 namespace hier {
 
 NodePublish::NodePublish(const NodeContext& context)
-    : context_(context), rank_(context.rank()), half_bytes_(context.segment->layout().half),
-      space_(half_bytes_ - cache_line), incoming_(index(context.size()))
+    : context_(context), rank_(context.rank()), space_(context.segment->layout().half - cache_line),
+      halves_(index(context.size())), incoming_(index(context.size()))
 {
-    const CellShape cells = context.segment->layout().cells;
-    first_half_ = cells.count * NodeLayout::cell_stride(cells.bytes);
+    const NodeLayout& layout = context.segment->layout();
+    const std::size_t cells = layout.cells.count * NodeLayout::cell_stride(layout.cells.bytes);
+    for (int rank = 0; rank < context.size(); rank++) {
+        std::byte* const first = context.segment->area(rank) + cells;
+        halves_[index(rank)] = {reinterpret_cast<Half*>(first),
+                                reinterpret_cast<Half*>(first + layout.half)};
+    }
 }
 
 Status NodePublish::begin()

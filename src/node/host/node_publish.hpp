@@ -17,6 +17,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -92,8 +93,7 @@ private:
     }
     Half& half(int rank, std::uint64_t sequence) const
     {
-        std::byte* const at = context_.segment->area(rank) + first_half_;
-        return *reinterpret_cast<Half*>(at + sequence % 2 * half_bytes_);
+        return *halves_[index(rank)][sequence % 2];
     }
     Half& half(int rank) const { return half(rank, context_.binding.sequence); }
     static std::byte* blocks_of(Half& half)
@@ -111,8 +111,8 @@ private:
 
     const NodeContext& context_;
     int rank_;
-    std::size_t first_half_;  // in an area
-    std::size_t half_bytes_, space_;
+    std::size_t space_;
+    std::vector<std::array<Half*, 2>> halves_;  // by rank
     std::size_t written_ = 0;
     std::uint32_t blocks_ = 0;      // ours, in this call
     std::vector<Reader> incoming_;  // by peer
