@@ -96,6 +96,12 @@ hier::Call call_of(const hier_call& call, int ranks)
 // Seconds. A thread that sleeps needs some 50 us to wake up, which a call of this time on the network hides.
 constexpr double long_call = 400e-6;
 
+bool launches_later(const hier_team& team, std::size_t bytes)
+{
+    const bool is_long = team.team.network_time(bytes) >= long_call;
+    return hier::ProgressThread::instance().should_launch(is_long);
+}
+
 template <class Start> int start_by(hier_team& team, std::size_t bytes, int waiter, Start start)
 {
     return hier::guarded(HIER_ERR_MEMORY, [&] {
@@ -106,8 +112,7 @@ template <class Start> int start_by(hier_team& team, std::size_t bytes, int wait
         hier::ProgressThread& thread = hier::ProgressThread::instance();
         // The thread may be looking at an earlier call of the team, again and again.
         if (engine.is_busy()) thread.stand_back();
-        const bool is_long = team.team.network_time(bytes) >= long_call;
-        const auto when = thread.should_launch(is_long) ? hier::Launch::later : hier::Launch::now;
+        const auto when = launches_later(team, bytes) ? hier::Launch::later : hier::Launch::now;
         const hier::Status status = engine.start(
             team.team, [&] { return start(when); }, false);
         if (status == hier::Status::in_progress) thread.wake();
@@ -242,6 +247,12 @@ int hier_start_prepared(hier_team* team, hier_request* request, int waiter,
                         void (*on_success)(void* context), void* context)
 {
     hier::Request& prepared = *reinterpret_cast<hier::Request*>(request);
+    if (waiter == HIER_NOBODY && launches_later(*team, prepared.call().bytes)) {
+        if (prepared.is_running()) return HIER_ERR_ARGUMENT;
+        hier::ProgressEngine::instance().post(prepared, {on_success, context});
+        hier::ProgressThread::instance().wake_for_posts();
+        return HIER_IN_PROGRESS;
+    }
     return start_by(*team, prepared.call().bytes, waiter, [&](hier::Launch when) {
         return team->team.start(prepared, when, {on_success, context});
     });

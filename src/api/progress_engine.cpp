@@ -9,7 +9,6 @@
 
 #include "base/log.hpp"
 #include "net/network.hpp"
-#include "team/team.hpp"
 
 namespace hier {
 
@@ -37,6 +36,7 @@ void ProgressEngine::add(Team& team)
 
 void ProgressEngine::forget(Team& team)
 {
+    take_posts();
     {
         const std::lock_guard lock(lists_lock_);
         std::erase(answering_, &team);
@@ -48,24 +48,31 @@ void ProgressEngine::forget(Team& team)
     const std::lock_guard last(team.mutex());
 }
 
-Status ProgressEngine::start(Team& team, const std::function<Status()>& start, bool is_waited_for)
+// The others would wait for this rank. The caller has the team's lock.
+Status ProgressEngine::refuse_start(Team& team, const std::exception& cause)
 {
-    const std::lock_guard lock(team.mutex());
-    Status status = Status::ok;
-    try {
-        status = start();
-    } catch (const std::exception& e) {  // the others would wait for this rank
-        log(HIER_LOG_ERROR, "a collective call cannot be started: %s", e.what());
-        status = team.refuse(Status::out_of_memory);
-    }
-    if (status == Status::in_progress && !is_waited_for) list(team);
-    return status;
+    log(HIER_LOG_ERROR, "a collective call cannot be started: %s", cause.what());
+    return team.refuse(Status::out_of_memory);
 }
 
 void ProgressEngine::hand_over(Team& team)
 {
     const std::lock_guard lock(team.mutex());
     if (team.is_running()) list(team);
+}
+
+// A start has to come behind the posts that came before it. So who finds none looks whether somebody has just taken them.
+void ProgressEngine::take_all_posts()
+{
+    const std::lock_guard lock(taker_);
+    is_taking_.store(true);
+    posts_.empty_into([&](Request& request) {
+        Team& team = request.team();
+        const std::lock_guard team_lock(team.mutex());
+        team.take(request);
+        list(team);
+    });
+    is_taking_.store(false);
 }
 
 // The caller has the team's lock.
@@ -80,18 +87,21 @@ void ProgressEngine::list(Team& team)
 
 void ProgressEngine::refuse(Team& team)
 {
+    take_posts();
     const std::lock_guard lock(team.mutex());
     (void)team.refuse(Status::transport_error);
 }
 
 void ProgressEngine::interrupt(Team& team, const std::vector<bool>& is_dead)
 {
+    take_posts();
     const std::lock_guard lock(team.mutex());
     team.interrupt(is_dead);
 }
 
 int ProgressEngine::progress()
 {
+    take_posts();
     if (count_.load(std::memory_order_relaxed) == 0) {
         if (is_time_for_networks()) {
             progress_networks();

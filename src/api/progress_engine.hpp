@@ -13,16 +13,16 @@
 
 #include <atomic>
 #include <cstddef>
-#include <functional>
+#include <exception>
+#include <mutex>
 #include <vector>
 
 #include "base/cache.hpp"
 #include "base/spin_lock.hpp"
 #include "hier/status.hpp"
+#include "team/team.hpp"
 
 namespace hier {
-
-class Team;
 
 class ProgressEngine {
 public:
@@ -32,7 +32,23 @@ public:
     void add(Team& team);
     // `start` is a Team::start, and may throw. `is_waited_for`: the caller moves the team itself, by progress(Team&),
     // until the call is over.
-    Status start(Team& team, const std::function<Status()>& start, bool is_waited_for);
+    template <class Start> Status start(Team& team, const Start& start, bool is_waited_for)
+    {
+        take_posts();
+        const std::lock_guard lock(team.mutex());
+        Status status = Status::ok;
+        try {
+            status = start();
+        } catch (const std::exception& e) {
+            status = refuse_start(team, e);
+        }
+        if (status == Status::in_progress && !is_waited_for) list(team);
+        return status;
+    }
+    // The same for a request of Team::prepare(), without any wait: whoever moves the calls next starts it, and all
+    // that was posted before.
+    void post(Request& request, const Listener& listener) { posts_.post(request, listener); }
+    bool has_posts() const { return !posts_.empty(); }
     // The caller moves the team's running call no more.
     void hand_over(Team& team);
     void refuse(Team& team);
@@ -42,7 +58,7 @@ public:
     // The same for one team. A thread that waits for a call spends most of its passes here.
     int progress(Team& team);
     // Does any team run a call? Without a lock.
-    bool is_busy() const { return count_.load(std::memory_order_relaxed) > 0; }
+    bool is_busy() const { return count_.load(std::memory_order_relaxed) > 0 || has_posts(); }
     // The team is going away. Waits for a thread that is moving it.
     void forget(Team& team);
 
@@ -52,9 +68,20 @@ private:
     Team* take_next(Pass& pass);
     Team* take_next_answering();
     bool move(Team& team);
+    Status refuse_start(Team& team, const std::exception& cause);
+    // Gives what has been posted to the teams. Without a team's lock.
+    void take_posts()
+    {
+        if (!posts_.empty() || is_taking_.load()) take_all_posts();
+    }
+    void take_all_posts();
     void list(Team& team);
     void answer_failures();
     bool is_time_for_networks();
+
+    PostBox posts_;
+    std::mutex taker_;                    // of posts; held until the teams have them
+    std::atomic<bool> is_taking_{false};  // somebody has taker_
 
     // The size of running_, without the lock. The progress thread looks at it all the time.
     alignas(cache_line) std::atomic<std::size_t> count_{0};

@@ -107,6 +107,11 @@ void ProgressThread::wake()
     if (!has_started_) return;
     // Either the thread sees the wish before it sleeps, or the caller sees that it sleeps.
     if (!is_wanted_.load()) is_wanted_.store(true);
+    wake_for_posts();
+}
+
+void ProgressThread::wake_for_posts()
+{
     if (is_awake_.load()) return;
     {
         const std::lock_guard lock(mutex_);
@@ -146,12 +151,15 @@ void ProgressThread::run()
 bool ProgressThread::sleep()
 {
     std::unique_lock lock(mutex_);
-    const auto is_over = [&] { return is_wanted_.load() || is_stopping_.load(); };
-    if (ProgressEngine::instance().is_busy())
+    const ProgressEngine& engine = ProgressEngine::instance();
+    const auto is_over = [&] {
+        return is_wanted_.load() || engine.has_posts() || is_stopping_.load();
+    };
+    if (engine.is_busy())
         changed_.wait_for(lock, nap, is_over);
     else
         changed_.wait(lock, is_over);
-    return is_wanted_.exchange(false);
+    return is_wanted_.exchange(false) || engine.has_posts();
 }
 
 // A call that has just started keeps the thread awake for some time, and so does a movement.
@@ -165,8 +173,8 @@ void ProgressThread::move_calls(bool is_woken)
         const unsigned passes = passes_of_others_.load(std::memory_order_relaxed);
         const bool is_alone = passes == seen_;
         seen_ = passes;
-        const bool is_wanted =
-            is_wanted_.load(std::memory_order_relaxed) && is_wanted_.exchange(false);
+        const bool is_wanted = engine.has_posts() || (is_wanted_.load(std::memory_order_relaxed) &&
+                                                      is_wanted_.exchange(false));
         const bool moves = is_alone && engine.is_busy();
         show_pass(moves);
         const bool has_moved = moves && guarded(0, [&] { return engine.progress(); }) > 0;

@@ -28,6 +28,8 @@ public:
     // Without a thread nothing happens.
     void stop();
     void wake();
+    // The same behind ProgressEngine::post, which the thread sees without more.
+    void wake_for_posts();
     // Shall the thread launch a call that starts now, and not the caller, who has to compute? Yes if it is awake, or
     // if the call is so long that the time to wake up does not matter. It may have fallen asleep since: call wake().
     bool should_launch(bool is_long) const

@@ -13,6 +13,8 @@
 
 namespace hier {
 
+class Team;
+
 // Hears that a call has ended well, in the thread that moved it last and just before the request says so.
 // Not of a call that has ended in its start.
 struct Listener {
@@ -35,6 +37,7 @@ public:
     // These are the team's.
     const Call& call() const { return call_; }
     PreparedCall& prepared() { return prepared_; }
+    Team& team() const { return *team_; }
     bool is_running() const
     {
         return status_.load(std::memory_order_relaxed) == Status::in_progress;
@@ -42,6 +45,13 @@ public:
 
 private:
     friend class RequestQueue;
+    friend class PostBox;
+    void begin(const Listener& listener)
+    {
+        listener_ = listener;
+        status_.store(Status::in_progress, std::memory_order_relaxed);
+        is_free_.store(false, std::memory_order_relaxed);
+    }
     // What has been prepared for the last call serves the next one if that is the same.
     void take(Call call)
     {
@@ -60,9 +70,10 @@ private:
     alignas(cache_line) std::atomic<Status> status_{Status::ok};
     std::atomic<bool> is_free_{true};
     bool is_kept_ = false;     // for calls that are started again and again
-    Request* next_ = nullptr;  // in the queue
+    Request* next_ = nullptr;  // in the queue, or in the post box
     Listener listener_;
     alignas(cache_line) Call call_{};
+    Team* team_ = nullptr;
     PreparedCall prepared_;
 };
 
@@ -80,10 +91,11 @@ public:
         return request;
     }
     // The same, for a request that no other call takes.
-    Request& keep(Call call)
+    Request& keep(Call call, Team& team)
     {
         Request& request = take(std::move(call));
         request.is_kept_ = true;
+        request.team_ = &team;
         request.is_free_.store(false, std::memory_order_relaxed);
         return request;
     }
@@ -91,12 +103,15 @@ public:
     void change(Request& request, Call call) { request.take(std::move(call)); }
     void push(Request& request, const Listener& listener)
     {
+        request.begin(listener);
+        append(request);
+    }
+    // For one that has begun.
+    void append(Request& request)
+    {
         (empty() ? first_ : last_->next_) = &request;
         last_ = &request;
         request.next_ = nullptr;
-        request.listener_ = listener;
-        request.status_.store(Status::in_progress, std::memory_order_relaxed);
-        request.is_free_.store(false, std::memory_order_relaxed);
     }
     Request& front() const { return *first_; }
     // The first call is over.
@@ -118,6 +133,40 @@ private:
     Request* first_ = nullptr;  // runs
     Request* last_ = nullptr;
     std::vector<std::unique_ptr<Request>> all_;
+};
+
+// Requests of any teams, from threads that have no time to wait for a team's lock. A post takes two cache lines from
+// whoever has ended the last call: this one, and the request's.
+class PostBox {
+public:
+    // The request is one of RequestQueue::keep(), whose call is over. Its call has started when this returns.
+    void post(Request& request, const Listener& listener)
+    {
+        request.begin(listener);
+        request.next_ = newest_.load(std::memory_order_relaxed);
+        while (!newest_.compare_exchange_weak(request.next_, &request)) {
+        }
+    }
+    bool empty() const { return newest_.load() == nullptr; }
+    // All of them, the oldest first. `take` may write Request::next_.
+    template <class Take> void empty_into(const Take& take)
+    {
+        Request* oldest = nullptr;
+        for (Request* request = newest_.exchange(nullptr); request != nullptr;) {
+            Request* const before = request->next_;
+            request->next_ = oldest;
+            oldest = request;
+            request = before;
+        }
+        while (oldest != nullptr) {
+            Request& request = *oldest;
+            oldest = request.next_;
+            take(request);
+        }
+    }
+
+private:
+    alignas(cache_line) std::atomic<Request*> newest_{nullptr};
 };
 
 }  // namespace hier

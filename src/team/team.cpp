@@ -61,7 +61,7 @@ Status Team::prepare(Call call, Request*& request)
 {
     if (!takes(call) || (request != nullptr && request->is_running())) return Status::bad_argument;
     if (request == nullptr)
-        request = &requests_.keep(std::move(call));
+        request = &requests_.keep(std::move(call), *this);
     else
         requests_.change(*request, std::move(call));
     return Status::ok;
@@ -71,6 +71,12 @@ Status Team::start(Request& request, Launch when, const Listener& listener)
 {
     if (failed(error())) return error();
     return request.is_running() ? Status::bad_argument : enqueue(request, when, listener);
+}
+
+void Team::take(Request& request)
+{
+    if (requests_.empty()) has_launched_ = false;
+    requests_.append(request);
 }
 
 Status Team::enqueue(Request& request, Launch when, const Listener& listener)

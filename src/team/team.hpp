@@ -59,6 +59,8 @@ public:
     Status prepare(Call call, Request*& request);
     // As the first start. bad_argument: the call is running.
     Status start(Request& request, Launch when = Launch::now, const Listener& listener = {});
+    // A request of prepare() that has been posted (PostBox): as a start with Launch::later.
+    void take(Request& request);
     // In place of a start. The others hear that this rank has failed.
     Status refuse(Status status);
     // Between two calls, for a team that has a rail. If a peer on the rail has failed, the peer

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who moves a call that nobody waits for: the progress thread, or a thread of the application that is inside MPI.
+// Who moves a call that nobody waits for: the progress thread, or a thread of the application that is inside MPI. And
+// where a call comes that waits for the thread to take it.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -128,25 +129,31 @@ void hold_progress_thread()
     while (!is_free) std::this_thread::yield();
 }
 
+// Rank 0's progress thread does not come back from its copy of `call` until is_free.
+std::string hold_thread(ForkedRank& self, Background& call)
+{
+    application = std::this_thread::get_id();
+    is_held = is_free = false;
+    if (self.rank() != 0) {
+        (void)self.group().collect(0);
+        call.start();
+        return "";
+    }
+    before_writev = hold_progress_thread;
+    call.start();
+    ForkedRank::while_waiting(nullptr);
+    (void)self.group().collect(0);
+    const bool has_come = await([] { return is_held.load(); });
+    ForkedRank::while_waiting([] { return hier_progress(); });
+    return has_come ? "" : "the thread does not copy";
+}
+
 std::string move_beside_held_thread(ForkedRank& self)
 {
     TeamRank team(self, config_with_thread()), other(self, config_with_thread());
     if (team.created() != HIER_OK || other.created() != HIER_OK) return ForkedRank::log_lines();
-    std::string fault;
-    application = std::this_thread::get_id();
     Background held(team, self.rank()), free(other, self.rank());
-    // Rank 0 begins. It cannot copy yet, and leaves its copy to the thread, which does not come back from it.
-    if (self.rank() == 0) {
-        before_writev = hold_progress_thread;
-        held.start();
-        ForkedRank::while_waiting(nullptr);
-        (void)self.group().collect(0);
-        if (!await([] { return is_held.load(); })) fault = "the thread does not copy";
-        ForkedRank::while_waiting([] { return hier_progress(); });
-    } else {
-        (void)self.group().collect(0);
-        held.start();
-    }
+    std::string fault = hold_thread(self, held);
     free.start();
     fault += free.finish();
     is_free = true;
@@ -161,6 +168,51 @@ void test_application_moves_calls_beside_held_thread(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, move_beside_held_thread))));
 }
 
+// ---- calls of a team run in the order of their starts, also those that wait for the thread to take them
+
+std::string start_behind_post(ForkedRank& self)
+{
+    TeamRank team(self, config_with_thread()), other(self, config_with_thread());
+    if (team.created() != HIER_OK || other.created() != HIER_OK) return ForkedRank::log_lines();
+    Background held(team, self.rank()), posted(other, self.rank());
+    std::string fault = hold_thread(self, held);
+    // The ranks would find that their calls differ, if rank 0 began the second one first.
+    posted.start();
+    std::string wrong;
+    const int code = other.call(5000, wrong);
+    if (code != HIER_OK) fault += std::string("behind a post: ") + hier_strerror(code);
+    fault += wrong + posted.finish();
+    is_free = true;
+    fault += held.finish();
+    other.leave();
+    team.end();
+    return fault;
+}
+
+void test_a_start_comes_behind_a_post(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, start_behind_post))));
+}
+
+std::string leave_behind_post(ForkedRank& self)
+{
+    TeamRank team(self, config_with_thread()), other(self, config_with_thread());
+    if (team.created() != HIER_OK || other.created() != HIER_OK) return ForkedRank::log_lines();
+    Background held(team, self.rank()), posted(other, self.rank());
+    std::string fault = hold_thread(self, held);
+    if (self.rank() == 0) posted.start();
+    other.leave();
+    is_free = true;
+    fault += held.finish();
+    team.end();
+    return fault;
+}
+
+void test_a_team_takes_its_posts_along(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, leave_behind_post))));
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -168,6 +220,8 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_application_leaves_calls_to_thread),
         cmocka_unit_test(test_application_moves_calls_beside_held_thread),
+        cmocka_unit_test(test_a_start_comes_behind_a_post),
+        cmocka_unit_test(test_a_team_takes_its_posts_along),
     };
     return hier::test::run_cases(argc, argv, "progress_thread", tests);
 }
