@@ -69,6 +69,7 @@ static bool go_on_prepared(mca_coll_hier_request_t* request)
     if (HIER_OK == request->run.code) {
         /* What is prepared has no staging and no parts, so nothing is left to do. */
         request->rc = mca_coll_hier_size_mismatch(call);
+        mca_coll_hier_leave_last(request);
         return true;
     }
     /* Another thread may be at the call already. To ask about it now would only disturb that one. */

@@ -58,7 +58,8 @@ public:
     // The same for one team. A thread that waits for a call spends most of its passes here.
     int progress(Team& team);
     // Does any team run a call? Without a lock.
-    bool is_busy() const { return count_.load(std::memory_order_relaxed) > 0 || has_posts(); }
+    bool is_running() const { return count_.load(std::memory_order_relaxed) > 0; }
+    bool is_busy() const { return is_running() || has_posts(); }
     // The team is going away. Waits for a thread that is moving it.
     void forget(Team& team);
 

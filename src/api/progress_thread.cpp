@@ -27,10 +27,10 @@ constexpr std::chrono::microseconds nap{20};
 // By default Linux lets a thread sleep 50 us longer than it asked for.
 constexpr unsigned long slack_ns = 1000;
 
-// Some microseconds: whoever looks at a word that others write makes them slower.
-void pause_core()
+// Whoever looks at a word that others write makes them slower. 32 times take some microseconds.
+void pause_core(int times)
 {
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < times; i++) {
 #if defined(__x86_64__)
         __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -169,17 +169,21 @@ void ProgressThread::move_calls(bool is_woken)
     const Clock::duration patience =
         shares_core_.load(std::memory_order_relaxed) ? wakefulness_if_shared : wakefulness;
     auto end = Clock::now() + (is_woken ? patience : Clock::duration::zero());
+    bool has_seen_posts = false;  // in the last pass
     do {
         const unsigned passes = passes_of_others_.load(std::memory_order_relaxed);
         const bool is_alone = passes == seen_;
         seen_ = passes;
-        const bool is_wanted = engine.has_posts() || (is_wanted_.load(std::memory_order_relaxed) &&
-                                                      is_wanted_.exchange(false));
-        const bool moves = is_alone && engine.is_busy();
+        const bool has_posts = engine.has_posts();
+        const bool is_wanted =
+            has_posts || (is_wanted_.load(std::memory_order_relaxed) && is_wanted_.exchange(false));
+        // Whoever has posted a call may wait for it at once, and is quicker with it. So a post is left alone for a pass.
+        const bool moves = is_alone && (engine.is_running() || (has_posts && has_seen_posts));
+        has_seen_posts = has_posts;
         show_pass(moves);
         const bool has_moved = moves && guarded(0, [&] { return engine.progress(); }) > 0;
         if (is_wanted || has_moved) end = Clock::now() + patience;
-        if (!moves) pause_core();
+        if (!moves) pause_core(is_alone ? 8 : 32);
     } while (!is_stopping_ && Clock::now() < end);
 }
 
