@@ -122,7 +122,8 @@ bool mca_coll_hier_serve_again(mca_coll_hier_module_t* module,
                                const mca_coll_hier_buffer_t* receive, int* rc)
 {
     mca_coll_hier_last_t* last = module->last;
-    if (NULL == last || !mca_coll_hier_is_last(last, collective, send, receive)) {
+    if (NULL == last || MCA_COLL_HIER_READY != module->state ||
+        !mca_coll_hier_is_last(last, collective, send, receive)) {
         return false;
     }
     mca_coll_hier_wait_for_turn(module);

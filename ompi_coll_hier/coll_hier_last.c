@@ -93,7 +93,8 @@ bool mca_coll_hier_is_last_started(const mca_coll_hier_module_t* module,
                                    const mca_coll_hier_buffer_t* receive)
 {
     const mca_coll_hier_last_t* last = module->last_started;
-    return NULL != last && !__atomic_load_n(&last->is_used, __ATOMIC_ACQUIRE) &&
+    return NULL != last && MCA_COLL_HIER_READY == module->state &&
+           !__atomic_load_n(&last->is_used, __ATOMIC_ACQUIRE) &&
            mca_coll_hier_is_next_turn(module) &&
            mca_coll_hier_is_last(last, collective, send, receive);
 }

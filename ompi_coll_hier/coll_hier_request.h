@@ -79,7 +79,8 @@ void mca_coll_hier_close_started(void);
 /* Of the list of started calls. One thread at a time moves what is on it; the team's data moves in any thread. */
 void mca_coll_hier_lock_started(void);
 void mca_coll_hier_unlock_started(void);
-/* With the lock, or before the request is on the list and if its team is its own. True: the call is over. */
+/* With the lock; or before the request is on the list, if its team is its own or no call waits for its turn. True: the
+ * call is over. */
 bool mca_coll_hier_move_request(mca_coll_hier_request_t* request);
 /* With the lock: the progress loop moves the call from now on. */
 void mca_coll_hier_add_started(mca_coll_hier_request_t* request);

@@ -87,7 +87,7 @@ static bool go_on_prepared(mca_coll_hier_request_t* request)
     return false;
 }
 
-/* The call concerns its own team alone. True: it is over. */
+/* Its team is its own, or no other call waits for its turn there. True: it is over. */
 static bool start_prepared(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_call_t* call = &request->call;

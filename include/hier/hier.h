@@ -237,9 +237,9 @@ int hier_test(hier_request* request);
  * that hier_prepare has made and whose call is over, to be used for this call. HIER_OK, HIER_ERR_ARGUMENT or
  * HIER_ERR_MEMORY. */
 int hier_prepare(hier_team* team, const hier_call* call, hier_request** request);
-/* Starts the call of a request from hier_prepare, with the results of hier_start. The call may not be running. Its
- * buffers are still in the memory that hier_prepare was told of. `waiter`, `on_success` and `context` replace those of the
- * call. */
+/* Starts the call of a request from hier_prepare, with the results of hier_start; but for HIER_NOBODY it may be hier_test
+ * that returns the error of a broken team. The call may not be running. Its buffers are still in the memory that
+ * hier_prepare was told of. `waiter`, `on_success` and `context` replace those of the call. */
 int hier_start_prepared(hier_team* team, hier_request* request, int waiter,
                         void (*on_success)(void* context), void* context);
 /* Takes the place of hier_start on a rank that cannot take part. The call fails on the other ranks, and the

@@ -250,7 +250,7 @@ int hier_start_prepared(hier_team* team, hier_request* request, int waiter,
     if (waiter == HIER_NOBODY && launches_later(*team, prepared.call().bytes)) {
         if (prepared.is_running()) return HIER_ERR_ARGUMENT;
         hier::ProgressEngine::instance().post(prepared, {on_success, context});
-        hier::ProgressThread::instance().wake_for_posts();
+        hier::ProgressThread::instance().wake_for_post();
         return HIER_IN_PROGRESS;
     }
     return start_by(*team, prepared.call().bytes, waiter, [&](hier::Launch when) {

@@ -36,7 +36,10 @@ void ProgressEngine::add(Team& team)
 
 void ProgressEngine::forget(Team& team)
 {
-    take_posts();
+    {
+        const std::lock_guard lock(team.mutex());
+        take_posts_of(team);
+    }
     {
         const std::lock_guard lock(lists_lock_);
         std::erase(answering_, &team);
@@ -61,18 +64,28 @@ void ProgressEngine::hand_over(Team& team)
     if (team.is_running()) list(team);
 }
 
-// A start has to come behind the posts that came before it. So who finds none looks whether somebody has just taken them.
-void ProgressEngine::take_all_posts()
+// Leaves the posts of teams that other threads are moving.
+void ProgressEngine::take_posts()
 {
-    const std::lock_guard lock(taker_);
-    is_taking_.store(true);
-    posts_.empty_into([&](Request& request) {
+    if (!has_posts()) return;
+    posts_.offer([&](Request& request) {
         Team& team = request.team();
-        const std::lock_guard team_lock(team.mutex());
+        const std::unique_lock lock(team.mutex(), std::try_to_lock);
+        if (!lock.owns_lock()) return false;
         team.take(request);
         list(team);
+        return true;
     });
-    is_taking_.store(false);
+}
+
+void ProgressEngine::take_all_posts_of(Team& team)
+{
+    posts_.offer([&](Request& request) {
+        if (&request.team() != &team) return false;
+        team.take(request);
+        list(team);
+        return true;
+    });
 }
 
 // The caller has the team's lock.
@@ -87,15 +100,15 @@ void ProgressEngine::list(Team& team)
 
 void ProgressEngine::refuse(Team& team)
 {
-    take_posts();
     const std::lock_guard lock(team.mutex());
+    take_posts_of(team);
     (void)team.refuse(Status::transport_error);
 }
 
 void ProgressEngine::interrupt(Team& team, const std::vector<bool>& is_dead)
 {
-    take_posts();
     const std::lock_guard lock(team.mutex());
+    take_posts_of(team);
     team.interrupt(is_dead);
 }
 
@@ -131,7 +144,10 @@ int ProgressEngine::progress(Team& team)
     bool has_moved = false;
     {
         const std::unique_lock lock(team.mutex(), std::try_to_lock);
-        if (lock.owns_lock()) has_moved = move(team);
+        if (lock.owns_lock()) {
+            take_posts_of(team);
+            has_moved = move(team);
+        }
     }
     if (!has_moved && team.oversubscribed()) sched_yield();
     return has_moved ? 1 : 0;

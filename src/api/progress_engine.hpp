@@ -34,8 +34,8 @@ public:
     // until the call is over.
     template <class Start> Status start(Team& team, const Start& start, bool is_waited_for)
     {
-        take_posts();
         const std::lock_guard lock(team.mutex());
+        take_posts_of(team);
         Status status = Status::ok;
         try {
             status = start();
@@ -45,10 +45,10 @@ public:
         if (status == Status::in_progress && !is_waited_for) list(team);
         return status;
     }
-    // The same for a request of Team::prepare(), without any wait: whoever moves the calls next starts it, and all
-    // that was posted before.
+    // The same for a request of Team::prepare(), without any wait: whoever moves all teams next, or this one, gives it
+    // to its team.
     void post(Request& request, const Listener& listener) { posts_.post(request, listener); }
-    bool has_posts() const { return !posts_.empty(); }
+    bool has_posts() const { return posts_.has_posts(); }
     // The caller moves the team's running call no more.
     void hand_over(Team& team);
     void refuse(Team& team);
@@ -59,7 +59,8 @@ public:
     int progress(Team& team);
     // Does any team run a call? Without a lock.
     bool is_running() const { return count_.load(std::memory_order_relaxed) > 0; }
-    bool is_busy() const { return is_running() || has_posts(); }
+    // The same, with posts. In this order: who takes the last one lists its team first.
+    bool is_busy() const { return has_posts() || is_running(); }
     // The team is going away. Waits for a thread that is moving it.
     void forget(Team& team);
 
@@ -70,20 +71,18 @@ private:
     Team* take_next_answering();
     bool move(Team& team);
     Status refuse_start(Team& team, const std::exception& cause);
-    // Gives what has been posted to the teams. Without a team's lock.
-    void take_posts()
+    void take_posts();
+    // The caller has the team's lock. Whatever it starts comes behind the team's posts.
+    void take_posts_of(Team& team)
     {
-        if (!posts_.empty() || is_taking_.load()) take_all_posts();
+        if (has_posts()) take_all_posts_of(team);
     }
-    void take_all_posts();
+    void take_all_posts_of(Team& team);
     void list(Team& team);
     void answer_failures();
     bool is_time_for_networks();
 
     PostBox posts_;
-    std::mutex taker_;                    // of posts; held until the teams have them
-    std::atomic<bool> is_taking_{false};  // somebody has taker_
-
     // The size of running_, without the lock. The progress thread looks at it all the time.
     alignas(cache_line) std::atomic<std::size_t> count_{0};
     // Of the next four. A thread that has it waits for nothing.

@@ -102,21 +102,22 @@ void ProgressThread::stop()
     thread_.join();
 }
 
+// Either the thread sees the wish before it sleeps, or the caller sees that it sleeps.
 void ProgressThread::wake()
 {
     if (!has_started_) return;
-    // Either the thread sees the wish before it sleeps, or the caller sees that it sleeps.
     if (!is_wanted_.load()) is_wanted_.store(true);
-    wake_for_posts();
-}
-
-void ProgressThread::wake_for_posts()
-{
     if (is_awake_.load()) return;
     {
         const std::lock_guard lock(mutex_);
     }
     changed_.notify_one();
+}
+
+// An awake thread sees the post itself, and does not sleep while it is there.
+void ProgressThread::wake_for_post()
+{
+    if (!is_awake_.load()) wake();
 }
 
 bool ProgressThread::moves_calls() const
@@ -151,15 +152,12 @@ void ProgressThread::run()
 bool ProgressThread::sleep()
 {
     std::unique_lock lock(mutex_);
-    const ProgressEngine& engine = ProgressEngine::instance();
-    const auto is_over = [&] {
-        return is_wanted_.load() || engine.has_posts() || is_stopping_.load();
-    };
-    if (engine.is_busy())
+    const auto is_over = [&] { return is_wanted_.load() || is_stopping_.load(); };
+    if (ProgressEngine::instance().is_busy())
         changed_.wait_for(lock, nap, is_over);
     else
         changed_.wait(lock, is_over);
-    return is_wanted_.exchange(false) || engine.has_posts();
+    return is_wanted_.exchange(false);
 }
 
 // A call that has just started keeps the thread awake for some time, and so does a movement.
@@ -169,17 +167,18 @@ void ProgressThread::move_calls(bool is_woken)
     const Clock::duration patience =
         shares_core_.load(std::memory_order_relaxed) ? wakefulness_if_shared : wakefulness;
     auto end = Clock::now() + (is_woken ? patience : Clock::duration::zero());
-    bool has_seen_posts = false;  // in the last pass
     do {
         const unsigned passes = passes_of_others_.load(std::memory_order_relaxed);
         const bool is_alone = passes == seen_;
         seen_ = passes;
         const bool has_posts = engine.has_posts();
         const bool is_wanted =
-            has_posts || (is_wanted_.load(std::memory_order_relaxed) && is_wanted_.exchange(false));
-        // Whoever has posted a call may wait for it at once, and is quicker with it. So a post is left alone for a pass.
-        const bool moves = is_alone && (engine.is_running() || (has_posts && has_seen_posts));
-        has_seen_posts = has_posts;
+            (has_posts && !has_seen_posts_) ||
+            (is_wanted_.load(std::memory_order_relaxed) && is_wanted_.exchange(false));
+        // Whoever has posted a call may wait for it at once, and is quicker with it. So a thread that moves nothing leaves
+        // a post alone for a pass.
+        const bool moves = is_alone && (engine.is_running() || (has_posts && has_seen_posts_));
+        has_seen_posts_ = has_posts;
         show_pass(moves);
         const bool has_moved = moves && guarded(0, [&] { return engine.progress(); }) > 0;
         if (is_wanted || has_moved) end = Clock::now() + patience;

@@ -28,8 +28,8 @@ public:
     // Without a thread nothing happens.
     void stop();
     void wake();
-    // The same behind ProgressEngine::post, which the thread sees without more.
-    void wake_for_posts();
+    // The same, behind ProgressEngine::post.
+    void wake_for_post();
     // Shall the thread launch a call that starts now, and not the caller, who has to compute? Yes if it is awake, or
     // if the call is so long that the time to wake up does not matter. It may have fallen asleep since: call wake().
     bool should_launch(bool is_long) const
@@ -70,6 +70,7 @@ private:
     alignas(cache_line) std::atomic<unsigned> pass_{nobody};  // in which it moves calls
     unsigned count_ = 0;                                      // of these passes
     unsigned seen_ = 0;                                       // of passes_of_others_
+    bool has_seen_posts_ = false;                             // in its last pass
     std::thread thread_;
     std::mutex mutex_;  // to wait with
     std::condition_variable changed_;

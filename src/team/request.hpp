@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/cache.hpp"
@@ -34,7 +35,7 @@ public:
         return status;
     }
 
-    // These are the team's.
+    // These are the team's, and also for who starts a request that is kept.
     const Call& call() const { return call_; }
     PreparedCall& prepared() { return prepared_; }
     Team& team() const { return *team_; }
@@ -77,7 +78,7 @@ private:
     PreparedCall prepared_;
 };
 
-// The team's mutex protects all but Request::test. Only take() and keep() allocate, when more calls are under way than
+// The team's mutex protects all but Request::test, and a request that waits in a PostBox. Only take() and keep() allocate, when more calls are under way than
 // ever before.
 class RequestQueue {
 public:
@@ -147,26 +148,58 @@ public:
         while (!newest_.compare_exchange_weak(request.next_, &request)) {
         }
     }
-    bool empty() const { return newest_.load() == nullptr; }
-    // All of them, the oldest first. `take` may write Request::next_.
-    template <class Take> void empty_into(const Take& take)
+    // No: all that was posted before has been taken.
+    bool has_posts() const { return newest_.load() != nullptr || is_sorting_.load(); }
+    // Offers the posts to `take`, the oldest first. Those for which it returns false stay, and so do later ones of the
+    // same team. `take` may write Request::next_, and take a lock by trying alone.
+    template <class Take> void offer(const Take& take)
     {
-        Request* oldest = nullptr;
-        for (Request* request = newest_.exchange(nullptr); request != nullptr;) {
-            Request* const before = request->next_;
-            request->next_ = oldest;
-            oldest = request;
-            request = before;
+        const std::lock_guard lock(mutex_);
+        is_sorting_.store(true);
+        append(newest_.exchange(nullptr));
+        Request* last = nullptr;  // of those that stay
+        for (Request* request = oldest_; request != nullptr;) {
+            Request* const after = request->next_;
+            if (stays(*request, last) || !take(*request)) {
+                (last == nullptr ? oldest_ : last->next_) = request;
+                last = request;
+            }
+            request = after;
         }
-        while (oldest != nullptr) {
-            Request& request = *oldest;
-            oldest = request.next_;
-            take(request);
-        }
+        (last == nullptr ? oldest_ : last->next_) = nullptr;
+        is_sorting_.store(oldest_ != nullptr);
     }
 
 private:
+    void append(Request* newest)
+    {
+        Request* first = nullptr;
+        while (newest != nullptr) {
+            Request* const before = newest->next_;
+            newest->next_ = first;
+            first = newest;
+            newest = before;
+        }
+        Request** end = &oldest_;
+        while (*end != nullptr) end = &(*end)->next_;
+        *end = first;
+    }
+    // Does an older post of its team stay? `last`: the last one that does.
+    bool stays(const Request& request, const Request* last) const
+    {
+        if (last == nullptr) return false;
+        for (const Request* older = oldest_;; older = older->next_) {
+            if (older->team_ == request.team_) return true;
+            if (older == last) return false;
+        }
+    }
+
     alignas(cache_line) std::atomic<Request*> newest_{nullptr};
+    // Of the next two.
+    alignas(cache_line) std::mutex mutex_;
+    std::atomic<bool> is_sorting_{
+        false};                  // some posts are on their way, or stay; any thread reads it
+    Request* oldest_ = nullptr;  // of those that stay
 };
 
 }  // namespace hier

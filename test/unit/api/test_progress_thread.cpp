@@ -8,6 +8,7 @@
 #include <string>
 #include <thread>
 
+#include "api/progress_engine.hpp"
 #include "api/progress_thread.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/team_rank.hpp"
@@ -168,6 +169,29 @@ void test_application_moves_calls_beside_held_thread(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, move_beside_held_thread))));
 }
 
+// Nor does a post for the team that the thread holds keep the application from other teams.
+std::string move_beside_post_for_held_team(ForkedRank& self)
+{
+    TeamRank team(self, config_with_thread()), other(self, config_with_thread());
+    if (team.created() != HIER_OK || other.created() != HIER_OK) return ForkedRank::log_lines();
+    Background held(team, self.rank()), posted(team, self.rank());
+    std::string fault = hold_thread(self, held);
+    posted.start();
+    std::string wrong;
+    const int code = other.call(5000, wrong);
+    if (code != HIER_OK) fault += std::string("on another team: ") + hier_strerror(code);
+    is_free = true;
+    fault += wrong + held.finish() + posted.finish();
+    other.leave();
+    team.end();
+    return fault;
+}
+
+void test_application_goes_on_beside_post_for_held_team(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, move_beside_post_for_held_team))));
+}
+
 // ---- calls of a team run in the order of their starts, also those that wait for the thread to take them
 
 std::string start_behind_post(ForkedRank& self)
@@ -202,6 +226,7 @@ std::string leave_behind_post(ForkedRank& self)
     std::string fault = hold_thread(self, held);
     if (self.rank() == 0) posted.start();
     other.leave();
+    if (ProgressEngine::instance().has_posts()) fault += "a post is left";
     is_free = true;
     fault += held.finish();
     team.end();
@@ -220,6 +245,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_application_leaves_calls_to_thread),
         cmocka_unit_test(test_application_moves_calls_beside_held_thread),
+        cmocka_unit_test(test_application_goes_on_beside_post_for_held_team),
         cmocka_unit_test(test_a_start_comes_behind_a_post),
         cmocka_unit_test(test_a_team_takes_its_posts_along),
     };

@@ -371,6 +371,7 @@ int main(int argc, char** argv)
         MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     for (const MPI_Comm comm : {MPI_COMM_WORLD, reversed})
         for (const bool is_blocking : {true, false}) run_other_sends(session, comm, is_blocking);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_free(&reversed);
     observer.close();
     return session.finish();
