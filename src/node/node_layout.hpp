@@ -100,8 +100,8 @@ struct NodeNeeds {
     //
     // "Later", which is a median of five, NodePublish asks for cache lines ahead of their use. Above 8 KiB two ranks
     // take CMA. That costs the 16 cores 0.4 us at 12 KiB, where tuned takes 6.1 us. But published blocks of 12 KiB
-    // would be slower than tuned on the 2 cores of a Xeon, where it took 2.9. A copy of one word by CMA takes 0.66 and
-    // 0.56 us on these two. On the EPYC it was not timed; by this table it takes some 4 us.
+    // would be slower than tuned on the 2 cores of a Xeon, where it took 2.9. A copy of one word by CMA, as try_cma
+    // times it, takes 0.5 to 0.9 us on Xeons and 1.6 to 2.2 on EPYCs.
     //
     // Skewed calls gain more. By CMA the largest block holds all up, because its owner copies it to
     // every peer. Blocks of 1 : 2 : 3 ... on the 64 cores, bytes in all, the better of two runs:
@@ -111,7 +111,7 @@ struct NodeNeeds {
     //     8 ranks   13 / 44    39 /  75   86 / 115
     //    16 ranks   22 / 61    45 / 107   94 / 185
     std::size_t max_published(bool is_skewed) const;
-    static constexpr double slow_cma_start = 2e-6;
+    static constexpr double slow_cma_start = 1.2e-6;  // seconds
 };
 
 struct NodeLayout {
