@@ -72,6 +72,12 @@ mca_coll_hier_block_t mca_coll_hier_block_of(const mca_coll_hier_call_t* call, i
 
 /* `now` has been found later, at the address of `before`. Is it still the same allocation? */
 bool mca_coll_hier_is_same_memory(const hier_memory* before, const hier_memory* now);
+/* Is none of the buffers anything but ordinary memory of the host? */
+static inline bool mca_coll_hier_is_on_host(const mca_coll_hier_call_t* call)
+{
+    return HIER_MEMORY_HOST == call->receive.memory.kind &&
+           HIER_MEMORY_HOST == call->send.memory.kind;
+}
 bool mca_coll_hier_has_predefined_types(const mca_coll_hier_call_t* call);
 size_t mca_coll_hier_bytes_of(const mca_coll_hier_elements_t* elements);
 /* The error of a rank that passes another number of bytes than the other ranks. */

@@ -38,8 +38,7 @@ static void copy_memory(const mca_coll_hier_call_t* from, mca_coll_hier_call_t* 
 /* A process without a GPU has one kind of memory, and nothing to look for. */
 static bool is_all_host(const mca_coll_hier_call_t* last)
 {
-    return HIER_MEMORY_HOST == last->receive.memory.kind &&
-           HIER_MEMORY_HOST == last->send.memory.kind && hier_memory_is_all_host();
+    return mca_coll_hier_is_on_host(last) && hier_memory_is_all_host();
 }
 
 bool mca_coll_hier_is_last(const mca_coll_hier_last_t* last,

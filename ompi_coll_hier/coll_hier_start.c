@@ -36,12 +36,6 @@ static bool move_at_once(mca_coll_hier_request_t* request, bool has_lock)
     return mca_coll_hier_move_request(request) || is_over_soon(request, has_lock);
 }
 
-static bool is_on_host(const mca_coll_hier_call_t* call)
-{
-    return HIER_MEMORY_HOST == call->receive.memory.kind &&
-           HIER_MEMORY_HOST == call->send.memory.kind;
-}
-
 /* Between two starts an application may free device memory, and get other memory at the same address. */
 static bool finds_same_memory(mca_coll_hier_call_t* call)
 {
@@ -55,7 +49,7 @@ static bool finds_same_memory(mca_coll_hier_call_t* call)
 static bool is_prepared(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_call_t* call = &request->call;
-    if (request->run.is_prepared && !is_on_host(call)) {
+    if (request->run.is_prepared && !mca_coll_hier_is_on_host(call)) {
         request->run.is_prepared = call->is_repeated = finds_same_memory(call);
     }
     return request->run.is_prepared;

@@ -20,6 +20,7 @@
 #include "base/cache.hpp"
 #include "base/spin_lock.hpp"
 #include "hier/status.hpp"
+#include "team/post_box.hpp"
 #include "team/team.hpp"
 
 namespace hier {
@@ -83,6 +84,7 @@ private:
     bool is_time_for_networks();
 
     PostBox posts_;
+
     // The size of running_, without the lock. The progress thread looks at it all the time.
     alignas(cache_line) std::atomic<std::size_t> count_{0};
     // Of the next four. A thread that has it waits for nothing.

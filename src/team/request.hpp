@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "base/cache.hpp"
@@ -78,8 +77,8 @@ private:
     PreparedCall prepared_;
 };
 
-// The team's mutex protects all but Request::test, and a request that waits in a PostBox. Only take() and keep() allocate, when more calls are under way than
-// ever before.
+// The team's mutex protects all but Request::test, and a request that waits in a PostBox. Only take() and keep()
+// allocate, when more calls are under way than ever before.
 class RequestQueue {
 public:
     bool empty() const { return first_ == nullptr; }
@@ -134,72 +133,6 @@ private:
     Request* first_ = nullptr;  // runs
     Request* last_ = nullptr;
     std::vector<std::unique_ptr<Request>> all_;
-};
-
-// Requests of any teams, from threads that have no time to wait for a team's lock. A post takes two cache lines from
-// whoever has ended the last call: this one, and the request's.
-class PostBox {
-public:
-    // The request is one of RequestQueue::keep(), whose call is over. Its call has started when this returns.
-    void post(Request& request, const Listener& listener)
-    {
-        request.begin(listener);
-        request.next_ = newest_.load(std::memory_order_relaxed);
-        while (!newest_.compare_exchange_weak(request.next_, &request)) {
-        }
-    }
-    // No: all that was posted before has been taken.
-    bool has_posts() const { return newest_.load() != nullptr || is_sorting_.load(); }
-    // Offers the posts to `take`, the oldest first. Those for which it returns false stay, and so do later ones of the
-    // same team. `take` may write Request::next_, and take a lock by trying alone.
-    template <class Take> void offer(const Take& take)
-    {
-        const std::lock_guard lock(mutex_);
-        is_sorting_.store(true);
-        append(newest_.exchange(nullptr));
-        Request* last = nullptr;  // of those that stay
-        for (Request* request = oldest_; request != nullptr;) {
-            Request* const after = request->next_;
-            if (stays(*request, last) || !take(*request)) {
-                (last == nullptr ? oldest_ : last->next_) = request;
-                last = request;
-            }
-            request = after;
-        }
-        (last == nullptr ? oldest_ : last->next_) = nullptr;
-        is_sorting_.store(oldest_ != nullptr);
-    }
-
-private:
-    void append(Request* newest)
-    {
-        Request* first = nullptr;
-        while (newest != nullptr) {
-            Request* const before = newest->next_;
-            newest->next_ = first;
-            first = newest;
-            newest = before;
-        }
-        Request** end = &oldest_;
-        while (*end != nullptr) end = &(*end)->next_;
-        *end = first;
-    }
-    // Does an older post of its team stay? `last`: the last one that does.
-    bool stays(const Request& request, const Request* last) const
-    {
-        if (last == nullptr) return false;
-        for (const Request* older = oldest_;; older = older->next_) {
-            if (older->team_ == request.team_) return true;
-            if (older == last) return false;
-        }
-    }
-
-    alignas(cache_line) std::atomic<Request*> newest_{nullptr};
-    // Of the next two.
-    alignas(cache_line) std::mutex mutex_;
-    std::atomic<bool> is_sorting_{
-        false};                  // some posts are on their way, or stay; any thread reads it
-    Request* oldest_ = nullptr;  // of those that stay
 };
 
 }  // namespace hier

@@ -149,19 +149,41 @@ std::string hold_thread(ForkedRank& self, Background& call)
     return has_come ? "" : "the thread does not copy";
 }
 
-std::string move_beside_held_thread(ForkedRank& self)
+// What is there beside the thread that is held. To prepare a call, too, takes the lock of its team.
+struct Beside {
+    TeamRank& other;  // which the thread does not hold
+    Background &same,
+        &another;  // a second call of the team that the thread holds, and one of `other`
+};
+
+// The fault of what `act` does while the progress thread is held by a call.
+template <class Act> std::string fault_beside_held_thread(ForkedRank& self, const Act& act)
 {
     TeamRank team(self, config_with_thread()), other(self, config_with_thread());
     if (team.created() != HIER_OK || other.created() != HIER_OK) return ForkedRank::log_lines();
-    Background held(team, self.rank()), free(other, self.rank());
+    Background held(team, self.rank()), same(team, self.rank()), another(other, self.rank());
     std::string fault = hold_thread(self, held);
-    free.start();
-    fault += free.finish();
+    fault += act(Beside{other, same, another});
     is_free = true;
     fault += held.finish();
     other.leave();
     team.end();
     return fault;
+}
+
+std::string call_at_once(TeamRank& team)
+{
+    std::string wrong;
+    const int code = team.call(5000, wrong);
+    return code == HIER_OK ? wrong : std::string("a blocking call: ") + hier_strerror(code);
+}
+
+std::string move_beside_held_thread(ForkedRank& self)
+{
+    return fault_beside_held_thread(self, [](const Beside& beside) {
+        beside.another.start();
+        return beside.another.finish();
+    });
 }
 
 void test_application_moves_calls_beside_held_thread(void**)
@@ -172,19 +194,12 @@ void test_application_moves_calls_beside_held_thread(void**)
 // Nor does a post for the team that the thread holds keep the application from other teams.
 std::string move_beside_post_for_held_team(ForkedRank& self)
 {
-    TeamRank team(self, config_with_thread()), other(self, config_with_thread());
-    if (team.created() != HIER_OK || other.created() != HIER_OK) return ForkedRank::log_lines();
-    Background held(team, self.rank()), posted(team, self.rank());
-    std::string fault = hold_thread(self, held);
-    posted.start();
-    std::string wrong;
-    const int code = other.call(5000, wrong);
-    if (code != HIER_OK) fault += std::string("on another team: ") + hier_strerror(code);
-    is_free = true;
-    fault += wrong + held.finish() + posted.finish();
-    other.leave();
-    team.end();
-    return fault;
+    return fault_beside_held_thread(self, [](const Beside& beside) {
+        beside.same.start();
+        const std::string fault = call_at_once(beside.other);
+        is_free = true;
+        return fault + beside.same.finish();
+    });
 }
 
 void test_application_goes_on_beside_post_for_held_team(void**)
@@ -194,23 +209,14 @@ void test_application_goes_on_beside_post_for_held_team(void**)
 
 // ---- calls of a team run in the order of their starts, also those that wait for the thread to take them
 
+// The ranks would find that their calls differ, if rank 0 began the second one first.
 std::string start_behind_post(ForkedRank& self)
 {
-    TeamRank team(self, config_with_thread()), other(self, config_with_thread());
-    if (team.created() != HIER_OK || other.created() != HIER_OK) return ForkedRank::log_lines();
-    Background held(team, self.rank()), posted(other, self.rank());
-    std::string fault = hold_thread(self, held);
-    // The ranks would find that their calls differ, if rank 0 began the second one first.
-    posted.start();
-    std::string wrong;
-    const int code = other.call(5000, wrong);
-    if (code != HIER_OK) fault += std::string("behind a post: ") + hier_strerror(code);
-    fault += wrong + posted.finish();
-    is_free = true;
-    fault += held.finish();
-    other.leave();
-    team.end();
-    return fault;
+    return fault_beside_held_thread(self, [](const Beside& beside) {
+        beside.another.start();
+        const std::string fault = call_at_once(beside.other);
+        return fault + beside.another.finish();
+    });
 }
 
 void test_a_start_comes_behind_a_post(void**)
@@ -220,17 +226,11 @@ void test_a_start_comes_behind_a_post(void**)
 
 std::string leave_behind_post(ForkedRank& self)
 {
-    TeamRank team(self, config_with_thread()), other(self, config_with_thread());
-    if (team.created() != HIER_OK || other.created() != HIER_OK) return ForkedRank::log_lines();
-    Background held(team, self.rank()), posted(other, self.rank());
-    std::string fault = hold_thread(self, held);
-    if (self.rank() == 0) posted.start();
-    other.leave();
-    if (ProgressEngine::instance().has_posts()) fault += "a post is left";
-    is_free = true;
-    fault += held.finish();
-    team.end();
-    return fault;
+    return fault_beside_held_thread(self, [&](const Beside& beside) {
+        if (self.rank() == 0) beside.another.start();
+        beside.other.leave();
+        return std::string(ProgressEngine::instance().has_posts() ? "a post is left" : "");
+    });
 }
 
 void test_a_team_takes_its_posts_along(void**)

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "team/request.hpp"
+#include "team/post_box.hpp"
 
 #include "test/support/cmocka.hpp"
 
