@@ -22,6 +22,7 @@ NR == 1 {
     if ($column["ucx"] != "") ucx = $column["ucx"]
     host = $column["host"]; kernel = $column["kernel"]; mpi = $column["mpi"]; commit = $column["commit"]
     ranks = $column["ranks"]; date = $column["date"]; in_place = $column["in_place"]
+    fresh = $column["fresh"]
     if (label == "hier") hier_rows++
     if (label == "hier" && $column["served_by_hier"] != $column["calls"]) {
         served = $column["served_by_hier"] == "" ? "no" : $column["served_by_hier"]
@@ -30,8 +31,8 @@ NR == 1 {
 }
 
 function head() {
-    printf "MPI_Allgather%s, %d ranks on %s%s, median us of %d round(s), time by the slowest rank\n",
-        in_place == "yes" ? " in place" : "", ranks, layout, virtual ? " virtual nodes of one host" : "", rounds
+    printf "MPI_Allgather%s%s, %d ranks on %s%s, median us of %d round(s), time by the slowest rank\n",
+        in_place == "yes" ? " in place" : "", fresh == "yes" ? " with fresh buffers" : "", ranks, layout, virtual ? " virtual nodes of one host" : "", rounds
     printf "%s, %s, %s cores, kernel %s, %s, pml %s, UCX %s, commit %s\n",
         date, host, cores, kernel, mpi, pml == "" ? "unknown" : pml, ucx == "" ? "not loaded" : ucx, commit
     if (best_rate) printf "link: %.2f MB/s a node and direction, measured in this run (best round)\n", best_rate / 1e6

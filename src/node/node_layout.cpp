@@ -12,10 +12,12 @@ namespace {
 constexpr std::size_t word = sizeof(std::uint64_t);
 constexpr std::size_t page = 4096;
 
-// Every communicator has small cells, even if most of its puts go by CMA.
-constexpr CellShape small_cells = {4, 16 << 10};
-constexpr CellShape shared_core_cells = {4, 64 << 10};
-constexpr CellShape large_cells = {8, 64 << 10};
+// Those of a node take 2 MiB at most with up to 16 ranks: what lies in the L2 of a core comes from there.
+constexpr CellShape cells_of_two = {4, 16 << 10};
+constexpr CellShape cells_of_few = {4, 64 << 10};
+constexpr CellShape cells_of_eight = {8, 32 << 10};
+constexpr CellShape cells_of_many = {4, 32 << 10};
+constexpr CellShape cells_for_devices = {8, 64 << 10};
 constexpr std::size_t roomy_half = 32 << 10;
 // With so little an area still works, whatever the number of ranks.
 constexpr std::size_t min_area = 4 << 10;
@@ -41,8 +43,10 @@ std::size_t wanted_half(const NodeNeeds& needs)
 
 CellShape wanted_cells(const NodeNeeds& needs)
 {
-    if (!needs.has_cma || needs.have_devices) return large_cells;
-    return needs.share_cores ? shared_core_cells : small_cells;
+    if (needs.have_devices) return cells_for_devices;
+    if (needs.ranks == 2 && needs.has_cma && !needs.share_cores) return cells_of_two;
+    if (needs.ranks <= 4 || needs.share_cores) return cells_of_few;
+    return needs.ranks <= 8 ? cells_of_eight : cells_of_many;
 }
 
 std::size_t take(std::size_t& end, std::size_t bytes, std::size_t unit)
@@ -79,15 +83,16 @@ void fit_area(NodeLayout& layout, std::size_t bytes, bool publishes)
 
 std::size_t NodeNeeds::max_published(bool is_skewed) const
 {
-    constexpr std::size_t of_two = 8 << 10, small = 16 << 10, large = 32 << 10, skewed = 128 << 10;
+    constexpr std::size_t of_two = 8 << 10, small = 16 << 10, large = 32 << 10, equal = 64 << 10,
+                          skewed = 128 << 10;
     // Every communicator has two halves for them, whose memory is reserved.
     constexpr std::size_t of_all = 2 << 20;
     const bool is_single = ranks == blocks;
     if (!is_single || !has_areas || have_devices || share_cores) return small;
     if (ranks == 2) return !has_cma ? small : is_cma_slow ? large : of_two;
-    if (ranks < 4 || ranks > max_roomy) return small;
-    if (!is_skewed) return ranks < 6 ? small : large;
-    return std::clamp(of_all / static_cast<std::size_t>(ranks) / page * page, large, skewed);
+    if (ranks > max_roomy) return small;
+    const std::size_t share = of_all / static_cast<std::size_t>(ranks) / page * page;
+    return std::clamp(share, large, is_skewed ? skewed : equal);
 }
 
 NodeLayout::NodeLayout(const NodeNeeds& needs) : ranks(needs.ranks)

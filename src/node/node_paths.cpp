@@ -12,11 +12,24 @@ namespace {
 
 std::string name_of(const NodePaths& paths)
 {
-    const std::size_t through_cells = paths.choice.max_bytes_through_cells();
+    const CellLimits& limits = paths.choice.limits();
     if (!paths.cells) return CmaPath::name;
-    if (!paths.cma || through_cells == PathChoice::max_on_shared_cores) return ShmCells::name;
-    return format("copies between processes (CMA; up to %zu KiB: %s)",
-                  std::max(through_cells, paths.max_published) >> 10, ShmCells::name);
+    if (!paths.cma || limits.put == CellLimits::none) return ShmCells::name;
+    const bool is_of_result = limits.result > 0;
+    const std::size_t most =
+        is_of_result ? limits.result : std::max(limits.put, paths.max_published);
+    return format("copies between processes (CMA; %s of up to %zu KiB: %s)",
+                  is_of_result ? "results" : "blocks", most >> 10, ShmCells::name);
+}
+
+CellLimits cell_limits(const NodeNeeds& needs)
+{
+    if (needs.share_cores) return {CellLimits::none, 0};
+    if (needs.ranks == 2) return {PathChoice::max_of_two, 0};
+    const bool are_small = needs.ranks > needs.max_roomy;
+    if (needs.have_devices || are_small) return {PathChoice::max_through_cells, 0};
+    if (needs.ranks >= PathChoice::many_ranks) return {CellLimits::none, 0};
+    return {PathChoice::max_through_cells, PathChoice::max_result};
 }
 
 void add_host_paths(NodePaths& paths, const NodeContext& context, const NodeRanks& ranks,
@@ -27,17 +40,15 @@ void add_host_paths(NodePaths& paths, const NodeContext& context, const NodeRank
         for (const CmaTarget& process : ranks.processes) pids.push_back(process.pid);
         paths.cma = std::make_unique<CmaPath>(context, std::move(pids));
     }
-    const std::size_t max_through_cells = needs.share_cores  ? PathChoice::max_on_shared_cores
-                                          : needs.ranks == 2 ? PathChoice::max_of_two
-                                                             : PathChoice::max_through_cells;
+    const CellLimits limits = cell_limits(needs);
     if (needs.has_areas) {
         context.segment->place_area(ranks.numa);
         paths.cells = std::make_unique<ShmCells>(context);
         if (needs.publishes()) paths.publish = std::make_unique<NodePublish>(context);
     }
-    paths.choice = PathChoice(needs.ranks, needs.has_cma, needs.has_areas, needs.have_devices,
-                              max_through_cells);
-    if (needs.has_cma) paths.max_published = std::min(paths.max_published, max_through_cells);
+    paths.choice =
+        PathChoice(needs.ranks, needs.has_cma, needs.has_areas, needs.have_devices, limits);
+    if (needs.has_cma) paths.max_published = std::min(paths.max_published, limits.put);
     if (paths.publish && !needs.have_devices) {
         paths.max_published = needs.max_published(false);
         paths.max_skewed = needs.max_published(true);

@@ -41,7 +41,7 @@ Status NodeTransport::begin(const Binding& binding)
 {
     context_.bind(binding);
     active_ = is_published() ? published_ : others_;
-    if (!is_published()) paths_.choice.begin();
+    if (!is_published()) paths_.choice.begin(binding.total);
     Status status = context_.has_failed() ? Status::peer_failed : Status::ok;
     for (NodePath* path : active_) {
         const Status begun = path->begin();

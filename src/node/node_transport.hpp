@@ -68,6 +68,13 @@ public:
         return segment_ == nullptr || !segment_->displacements(0).empty();
     }
 
+    // Rates::shared_result, for host memory.
+    std::size_t max_shared_result() const
+    {
+        const bool is_all =
+            paths_.cells && (!paths_.cma || paths_.choice.limits().put == CellLimits::none);
+        return is_all ? CellLimits::none : paths_.choice.limits().result;
+    }
     // The largest block of host memory that is published on a single node.
     std::size_t max_published(bool is_skewed) const
     {

@@ -5,17 +5,21 @@
 
 namespace hier {
 
-PathChoice::PathChoice(int ranks, bool has_cma, bool has_cells, bool has_devices,
-                       std::size_t max_bytes_through_cells)
+PathChoice::PathChoice(int ranks, bool has_cma, bool has_cells, bool has_devices, CellLimits limits)
     : by_cpu_(!has_cma    ? PutPath::cells
               : has_cells ? PutPath::open
                           : PutPath::cma),
-      at_first_(has_devices ? PutPath::unknown : by_cpu_), max_bytes_(max_bytes_through_cells),
+      at_first_(has_devices ? PutPath::unknown : by_cpu_), limits_(limits),
       paths_(static_cast<std::size_t>(ranks), at_first_)
 {
 }
 
-void PathChoice::begin() { std::fill(paths_.begin(), paths_.end(), at_first_); }
+void PathChoice::begin(std::size_t result)
+{
+    const bool are_open = at_first_ == PutPath::open;
+    std::fill(paths_.begin(), paths_.end(),
+              are_open && result <= limits_.result ? PutPath::cells : at_first_);
+}
 
 void PathChoice::know(int peer, WritePath path)
 {

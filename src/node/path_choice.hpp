@@ -14,20 +14,27 @@
 //   device yet, and memory that cannot be mapped.
 //
 // Between CMA and cells the first put to a peer decides for the rest of the call, so that puts are
-// counted in their order. Large puts go by CMA, with one copy. Small puts go through cells, without
-// a system call. The table has the median of a call in us, on one node of Xeons with 8 cells of 64
-// KiB. Its columns are bytes a rank.
+// counted in their order. CMA copies once. But it writes into lines that the peer's core has in its
+// cache if it has read the last result, and the peer fetches them again to read this one. Out of a cell
+// a peer copies into its own cache. A fragment of a block goes into a cell once, for all peers.
 //
-//                                         4 KiB   16 KiB   64 KiB   256 KiB   1 MiB
-//   8 ranks on cores of their own, cells     10       19       80       472    1608
-//                                  CMA       16       32       82       305    1193
-//   4 ranks on 2 cores,            cells     12       17       41       112     690
-//                                  CMA       24       32       60       156     719
-//   8 ranks on 2 cores,            cells     27       40       86       334    3228
-//                                  CMA      118      119      214       819    5057
+// Medians of MPI_Allgather in us on 16 cores of Xeons, a core for each rank, the better of two runs.
+// Left: no rank touches its buffers between calls, as in osu_allgather. Right: it writes its block before
+// and reads the result behind the call, as applications do; the time includes the reading.
 //
-// Two ranks on cores of their own (another machine, 16 cores): 2.1, 3.0 and 4.4 us for 4, 8 and 16 KiB
-// through cells, 2.0, 2.4 and 3.6 us by CMA.
+//                        64 KiB       128 KiB      256 KiB       1 MiB          4 MiB
+//    3 ranks, CMA       16 /  36     28 /  66     49 / 125     317 /  449    1306 /  1824
+//           cells       24 /  27     35 /  41     66 /  83     385 /  476    1630 /  2296
+//    4 ranks, CMA       23 /  54     46 / 108     76 / 213     441 /  650    1780 /  2499
+//           cells       28 /  37     44 /  58     96 / 114     489 /  680    2071 /  2750
+//    8 ranks, CMA       70 / 155    147 / 288    300 / 495    1164 / 1634    7551 / 10355
+//           cells       50 /  61    112 / 134    265 / 340    1239 / 1471    5302 /  7939
+//   16 ranks, CMA      198 / 360    376 / 578    658 / 953    3858 / 4908   19195 / 28438
+//           cells      152 / 190    375 / 518    723 /1026    3340 / 3920   16249 / 24297
+//
+// So eight ranks take cells, and fewer take them for results of up to 1 MiB. Two ranks take CMA above 4 KiB:
+// 2.1, 3.0 and 4.4 us for 4, 8 and 16 KiB through cells, 2.0, 2.4 and 3.6 us by CMA (16 cores, buffers
+// untouched).
 //
 // If ranks share cores, cells win: the rank that copies the bytes out of a cell is the rank that needs
 // them next. On 2 cores of an AMD EPYC, medians of three runs in ms, cells / CMA:
@@ -58,22 +65,30 @@ enum class PutPath : std::uint8_t {
     device_cells,
 };
 
+// Puts go through cells if the first put to the peer has at most so many bytes, or if the result has.
+struct CellLimits {
+    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+    std::size_t put = 0;
+    std::size_t result = 0;
+};
+
 class PathChoice {
 public:
-    // If the first put to a peer has at most this many bytes, puts go through cells.
     static constexpr std::size_t max_through_cells = 16 << 10;
     static constexpr std::size_t max_of_two = 4 << 10;  // if the node has two ranks
-    // If ranks share cores: no limit.
-    static constexpr std::size_t max_on_shared_cores = std::numeric_limits<std::size_t>::max();
+    static constexpr std::size_t max_result = 1 << 20;
+    // So many ranks with cores of their own put through cells, whatever the size.
+    static constexpr int many_ranks = 8;
 
     // For a rank that is alone on its node.
     PathChoice() = default;
-    PathChoice(int ranks, bool has_cma, bool has_cells, bool has_devices,
-               std::size_t max_bytes_through_cells);
+    PathChoice(int ranks, bool has_cma, bool has_cells, bool has_devices, CellLimits limits);
 
     // If CMA reaches the buffers.
-    std::size_t max_bytes_through_cells() const { return max_bytes_; }
-    void begin();
+    const CellLimits& limits() const { return limits_; }
+    // `result`: bytes of the call's result.
+    void begin(std::size_t result);
     // `peer` has said how its buffer may be written. Only if ranks use GPUs.
     void know(int peer, WritePath path);
     bool is_known(int peer) const { return at(peer) != PutPath::unknown; }
@@ -83,7 +98,7 @@ public:
         PutPath& path = at(peer);
         const bool is_by_cpu = path == PutPath::open || path == PutPath::cma;
         if (is_by_cpu && is_from_device) path = PutPath::cells;
-        if (path == PutPath::open && bytes <= max_bytes_) path = PutPath::cells;
+        if (path == PutPath::open && bytes <= limits_.put) path = PutPath::cells;
         return path;
     }
     void report(int peer, bool is_reached_by_cma)
@@ -97,7 +112,7 @@ private:
 
     PutPath by_cpu_ = PutPath::cells;    // to a peer whose buffer the CPU may write
     PutPath at_first_ = PutPath::cells;  // to every peer, when a call begins
-    std::size_t max_bytes_ = 0;
+    CellLimits limits_;
     std::vector<PutPath> paths_;  // by peer, in this call
 };
 

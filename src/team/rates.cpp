@@ -131,6 +131,7 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkT
     self.uses_device = uses_device ? 1 : 0;
     self.has_threads = config.has_threads != 0 ? 1 : 0;
     self.small_block = PathChoice::max_through_cells;
+    self.shared_result = 0;
     return self;
 }
 
@@ -145,6 +146,7 @@ RateRecord slowest_of(std::span<const RateRecord> records)
         slowest.stages = std::max(slowest.stages, r.stages);
         slowest.publish = std::min(slowest.publish, r.publish);
         slowest.small_block = std::min(slowest.small_block, r.small_block);
+        slowest.shared_result = std::min(slowest.shared_result, r.shared_result);
         slowest.fan_out = std::min(slowest.fan_out, r.fan_out);
         if (r.nic < slowest.nic) {
             slowest.nic = r.nic;
@@ -180,6 +182,7 @@ Rates rates_of(const RateRecord& slowest, bool has_devices)
     rates.publish_latency = publish_latency;
     rates.publish_space = slowest.publish;
     rates.publish_block = NodePublish::space_for(1, 0);
+    rates.shared_result = has_devices ? 0 : slowest.shared_result;
     rates.overhead = has_devices ? 0 : core_overhead;
     rates.exchange_overhead = has_devices ? 0 : exchange_overhead;
     rates.exchange_latency = has_devices ? 0 : exchange_latency;

@@ -34,6 +34,7 @@ struct RateRecord {
     std::int32_t unused;
     std::uint64_t publish;      // Rates::publish_space
     std::uint64_t small_block;  // NodeTransport::max_published(false)
+    std::uint64_t shared_result;  // Rates::shared_result
     // Rates::fan_out. alone: the rank has no peers on its node. any_size: all blocks go by kernels.
     std::uint64_t fan_out;
     static constexpr std::uint64_t alone = ~0ULL, any_size = alone - 1;

@@ -40,6 +40,8 @@ std::vector<int> world_ranks(MPI_Comm comm)
     return in_world;
 }
 
+constexpr std::size_t line = 64;
+
 std::string describe(int rank, std::uint64_t call, const Shard& shard, const Mismatch& wrong)
 {
     return "rank " + std::to_string(rank) + ", " + std::to_string(shard.bytes) +
@@ -95,6 +97,25 @@ void Buffers::begin(Allgather& allgather) const
 {
     allgather.begin(in_place_ ? nullptr : allocations_->send.data(), allocations_->receive.data(),
                     bytes_);
+}
+
+void Buffers::renew() const
+{
+    const auto self = static_cast<std::size_t>(rank_);
+    auto* const block = static_cast<volatile unsigned char*>(
+        in_place_ ? allocations_->receive.at(self * extent_) : allocations_->send.data());
+    for (std::size_t i = 0; i < extent_; i += line) {
+        block[i] = static_cast<unsigned char>(block[i] + 1);
+    }
+}
+
+void Buffers::look_through() const
+{
+    const auto* const result =
+        static_cast<const volatile unsigned char*>(allocations_->receive.data());
+    for (std::size_t i = 0; i < world_rank_.size() * extent_; i += line) {
+        (void)result[i];
+    }
 }
 
 void Buffers::prepare(std::uint64_t call_number) const

@@ -41,6 +41,11 @@ public:
     void call(Allgather& allgather) const;
     void begin(Allgather& allgather) const;
 
+    // What an application does before and after a call: write the block of this rank, and read the
+    // result. One word of each cache line stands for it. For memory that the CPU reaches.
+    void renew() const;
+    void look_through() const;
+
     // Fills both buffers for a call. Each number is used once in a run.
     void prepare(std::uint64_t call_number) const;
     // Collective. Describes the first wrong byte of any rank; empty if there is none.

@@ -176,6 +176,7 @@ const std::vector<Row>& rows()
         {"--validate", "none, few or all", set_validate, gathers},
         {"--in-place", "", flag(&Options::in_place), mpi | overlap | allgatherv | requests},
         {"--loop", "", flag(&Options::loop), allgather | nccl},
+        {"--fresh", "", flag(&Options::fresh), allgather},
         {"--blocks", "BYTES@STRIDE, two sizes from 1 (64@4k), the stride not below the bytes",
          set_blocks, allgather},
         {"--memory", "host, pinned or device, or two of them (device,host), or mixed", set_memory,
@@ -290,6 +291,12 @@ ParsedOptions parse_options(Program program, int argc, const char* const* argv)
         parsed.error = program == Program::allgather
                            ? "--sizes none leaves nothing to do; add --measure-link or give sizes"
                            : "--sizes none leaves nothing to do; give sizes";
+    }
+    const auto is_of_device = [](MemoryKind kind) { return kind == MemoryKind::device; };
+    if (parsed.error.empty() && options.fresh &&
+        (options.mixed_memory || is_of_device(options.memory.send) ||
+         is_of_device(options.memory.receive))) {
+        parsed.error = "--fresh is for memory that the CPU reaches: host or pinned";
     }
     return parsed;
 }

@@ -54,7 +54,8 @@ struct Options {
     long warmup = -1;      // untimed calls a size; -1: chosen by size
     Validate validate = Validate::few;
     bool in_place = false;
-    bool loop = false;  // also time calls back to back
+    bool loop = false;   // also time calls back to back
+    bool fresh = false;  // ranks write their blocks before each timed call, and read the result
     Blocks blocks;
     MemoryPair memory;
     std::size_t gap = 0;        // bytes between the blocks of bench/allgatherv

@@ -16,6 +16,8 @@ Times MPI_Allgather on MPI_COMM_WORLD. In each iteration the slowest rank counts
                        all: every call [few]
   --in-place           use MPI_IN_PLACE
   --loop               also time as many calls back to back, without barriers in between
+  --fresh              before each timed call a rank writes its block, and behind it reads the
+                       result, as an application does; the time includes the reading
   --blocks BYTES@STRIDE  a derived datatype: blocks of BYTES bytes, STRIDE bytes from the start
                        of one to the start of the next (64@4k) [no holes]
   --memory KIND        kind of the buffers' memory: host, pinned or device; two kinds are those of

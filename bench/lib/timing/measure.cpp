@@ -83,9 +83,15 @@ void Bench::timed_loop(const Buffers& buffers, Measurement& result)
         if (check_each) {
             prepare(buffers);
         }
+        if (options_.fresh) {
+            buffers.renew();
+        }
         barrier_();
         const double start = MPI_Wtime();
         call(buffers);
+        if (options_.fresh) {
+            buffers.look_through();
+        }
         time = MPI_Wtime() - start;
         if (check_each && !(result.failure = check(buffers)).empty()) {
             return;

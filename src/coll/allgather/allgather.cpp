@@ -2,11 +2,21 @@
 #include "coll/allgather/allgather.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "coll/allgather/bounce.hpp"
 #include "coll/allgather/plan.hpp"
 
 namespace hier {
+namespace {
+
+std::size_t bytes_of(std::span<const Extent> blocks)
+{
+    return std::accumulate(blocks.begin(), blocks.end(), std::size_t{0},
+                           [](std::size_t sum, const Extent& block) { return sum + block.length; });
+}
+
+}  // namespace
 
 // Makes chunks so large that a pair can count them: a pair may put the chunks of all shards.
 Constraints Allgather::countable(std::size_t bytes, Constraints constraints) const
@@ -46,8 +56,10 @@ SpreadCosts Allgather::spread_costs(const Topology& topology, const Rates& rates
 Plan Allgather::plan(const PlanInput& input) const
 {
     const Choice& choice = input.choice;
-    const bool is_spread =
-        !input.blocks.empty() && !choice.eager && !choice.publish && choice.route != Route::bundles;
+    // What goes through shared memory costs its owner the same for one peer and for all.
+    const bool is_shared = bytes_of(input.blocks) <= shared_result_;
+    const bool is_spread = !input.blocks.empty() && !is_shared && !choice.eager &&
+                           !choice.publish && choice.route != Route::bundles;
     std::vector<Extent> equal;
     if (input.blocks.empty()) equal = equal_shards(topology_.size(), input.bytes, input.stride);
     return plan_allgather(topology_, input.rank,

@@ -12,7 +12,8 @@ namespace hier {
 class Allgather final : public Collective {
 public:
     Allgather(const Topology& topology, const Rates& rates)
-        : topology_(topology), cost_(topology, rates), spread_(spread_costs(topology, rates))
+        : topology_(topology), cost_(topology, rates), spread_(spread_costs(topology, rates)),
+          shared_result_(topology.nodes() == 1 ? rates.shared_result : 0)
     {
     }
     static std::unique_ptr<Collective> make(const Topology& topology, const Rates& rates)
@@ -37,6 +38,7 @@ private:
     const Topology& topology_;
     AllgatherCost cost_;
     SpreadCosts spread_;
+    std::size_t shared_result_;  // Rates::shared_result, if all ranks are on one node
 };
 
 }  // namespace hier

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "coll/allgather/allgather.hpp"
 #include "coll/allgather/spread.hpp"
 
 #include "test/support/cmocka.hpp"
@@ -235,14 +236,39 @@ void test_nothing_is_spread(void**)
     assert_int_equal(spread.ring_chunk(), 0);
 }
 
+// Memory that all ranks of a node share takes a block once for all of them.
+void test_shared_memory_needs_no_carriers(void**)
+{
+    const Topology node = nodes_of({4});
+    const std::vector<Extent> shards = shards_of({0, 0, 8 * mib, 0});
+    Rates rates{.nic = 1e9, .link = 5e9, .own = 5e9};
+    const auto puts_of_others = [&] {
+        const Allgather allgather(node, rates);
+        const Choice choice = allgather.choose(8 * mib, {});
+        const Plan plan = allgather.plan(
+            {.rank = 0, .bytes = 8 * mib, .stride = 8 * mib, .blocks = shards, .choice = choice});
+        return std::count_if(plan.ops.begin(), plan.ops.end(),
+                             [](const Op& op) { return op.kind == Op::Kind::put; });
+    };
+    assert_true(puts_of_others() > 0);
+    rates.shared_result = 8 * mib - 1;
+    assert_true(puts_of_others() > 0);
+    rates.shared_result = 8 * mib;
+    assert_int_equal(puts_of_others(), 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_ring),          cmocka_unit_test(test_handovers),
-        cmocka_unit_test(test_way_on_a_node), cmocka_unit_test(test_carriers),
-        cmocka_unit_test(test_balanced),      cmocka_unit_test(test_nothing_is_spread),
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_shared_memory_needs_no_carriers),
+        cmocka_unit_test(test_handovers),
+        cmocka_unit_test(test_way_on_a_node),
+        cmocka_unit_test(test_carriers),
+        cmocka_unit_test(test_balanced),
+        cmocka_unit_test(test_nothing_is_spread),
     };
     return hier::test::run_cases(argc, argv, "spread", tests);
 }

@@ -43,19 +43,23 @@ void test_many_ranks_share_little(void**)
 // Cells and halves are as large as they were measured to be best.
 void test_few_ranks_share_what_is_fast(void**)
 {
-    for (const int ranks : {2, 8, 32, 64}) {
-        const NodeLayout layout({.ranks = ranks, .has_cma = true});
-        assert_int_equal(layout.cells.count, 4);
-        assert_int_equal(layout.cells.bytes, 16 << 10);
+    struct {
+        int ranks;
+        std::size_t count, bytes;  // KiB
+    } const cells[] = {{2, 4, 16}, {3, 4, 64}, {8, 8, 32}, {16, 4, 32}, {64, 4, 32}};
+    for (const auto& c : cells) {
+        const NodeLayout layout({.ranks = c.ranks, .has_cma = true});
+        assert_int_equal(layout.cells.count, c.count);
+        assert_int_equal(layout.cells.bytes, c.bytes << 10);
         assert_int_equal(layout.half, 32 << 10);
         assert_int_equal(layout.signal_stride, cache_line);
     }
-    assert_int_equal(NodeLayout({.ranks = 8}).cells.bytes, 64 << 10);
-    assert_true(bytes_of(8, true) < 2 * mib);
+    assert_int_equal(NodeLayout({.ranks = 2}).cells.bytes, 64 << 10);
+    assert_int_equal(NodeLayout({.ranks = 8, .have_devices = true}).cells.bytes, 64 << 10);
+    assert_true(bytes_of(8, true) < 3 * mib);
 }
 
-// A single node publishes larger blocks of host memory, if it has more than a few ranks, and has room
-// for them. Other nodes push them.
+// A single node publishes larger blocks of host memory, if it has room for them. Other nodes push them.
 void test_a_single_node_publishes_more(void**)
 {
     struct Case {
@@ -64,10 +68,10 @@ void test_a_single_node_publishes_more(void**)
         std::size_t usual, skewed;  // KiB
     };
     for (const Case& c : {Case{2, 2, false, true, 8, 8}, Case{2, 2, false, false, 16, 16},
-                          Case{2, 2, true, true, 16, 16}, Case{3, 3, false, true, 16, 16},
-                          Case{4, 4, false, true, 16, 128}, Case{4, 4, true, true, 16, 16},
-                          Case{6, 6, false, true, 32, 128}, Case{6, 6, false, false, 32, 128},
-                          Case{16, 16, false, true, 32, 128}, Case{33, 33, false, true, 32, 60},
+                          Case{2, 2, true, true, 16, 16}, Case{3, 3, false, true, 64, 128},
+                          Case{4, 4, false, true, 64, 128}, Case{4, 4, true, true, 16, 16},
+                          Case{6, 6, false, true, 64, 128}, Case{6, 6, false, false, 64, 128},
+                          Case{16, 16, false, true, 64, 128}, Case{33, 33, false, true, 60, 60},
                           Case{64, 64, false, true, 32, 32}, Case{65, 65, false, true, 16, 16},
                           Case{6, 12, false, true, 16, 16}}) {
         NodeNeeds needs{.ranks = c.ranks, .blocks = c.team, .share_cores = c.share_cores};

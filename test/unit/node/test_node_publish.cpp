@@ -259,7 +259,7 @@ void test_large_blocks_of_a_single_node(void**)
                          group, {.processes = group.collect(own_cma_target()), .team = self.size()},
                          HIER_INTRA_AUTO));
         const std::size_t most = me.transport().max_published(true);
-        if (most != 128 << 10 || me.transport().max_published(false) != 32 << 10)
+        if (most != 128 << 10 || me.transport().max_published(false) != 64 << 10)
             return "another limit";
         me.displace();
         std::string fault;

@@ -253,9 +253,12 @@ std::string put_one_by_one(Transport& transport, const ForkedRank& self, std::ui
     for (const std::size_t size : sizes) total += size;
     std::vector<std::byte> buffer(total, std::byte(self.rank() == 0 ? 1 : 0));
     const Region all{buffer.data(), total};
-    if (failed(transport.begin({sequence, all, all})) || failed(transport.announce(Op::every_peer)))
+    Binding binding{sequence, all, all};
+    binding.total = total;
+    if (failed(transport.begin(binding)) || failed(transport.announce(Op::every_peer)))
         return "begin failed";
-    (void)await([&] { return transport.announced(1 - self.rank()) == Status::ok; });
+    const int peer = self.rank() == 0 ? 1 : 0;
+    (void)await([&] { return transport.announced(peer) == Status::ok; });
     const int before = writev_calls;
     Ignore ignore;
     std::size_t offset = 0;
@@ -389,6 +392,29 @@ void test_the_first_put_decides(void**)
     }))));
 }
 
+// Three ranks put the blocks of a small result through cells, and eight put all blocks.
+void test_more_ranks_take_cells(void**)
+{
+    constexpr std::size_t block = 100000, many = 8;
+    struct {
+        int ranks;
+        std::vector<std::size_t> sizes;
+        bool by_cma;
+    } const calls[] = {{3, {block, 1}, false},
+                       {3, {PathChoice::max_result, 1}, true},
+                       {many, {3 << 20, 1}, false}};
+    for (const auto& call : calls) {
+        expect_no_reason(
+            keep(first_fault(run_ranks(call.ranks, [&](ForkedRank& self) -> std::string {
+                const auto transport = make_transport(self, HIER_INTRA_AUTO);
+                bool is_by_cma = false;
+                const auto fault = put_one_by_one(*transport, self, 1, call.sizes, is_by_cma);
+                if (!fault.empty()) return fault;
+                return self.rank() == 0 && is_by_cma != call.by_cma ? "the other way" : "";
+            }))));
+    }
+}
+
 // The rank that copies the bytes out of a cell is then the one that needs them next.
 void test_shared_cores_take_cells(void**)
 {
@@ -469,6 +495,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_peer_that_is_ahead),
         cmocka_unit_test(test_put_to_a_peer_that_is_ahead),
         cmocka_unit_test(test_the_first_put_decides),
+        cmocka_unit_test(test_more_ranks_take_cells),
         cmocka_unit_test(test_shared_cores_take_cells),
         cmocka_unit_test(test_memory_that_cma_does_not_reach),
         cmocka_unit_test(test_heartbeats),

@@ -130,6 +130,19 @@ void test_the_least_small_block_counts(void**)
     assert_int_equal(team_rates(records, Topology(apart)).rates.small_bytes, 16 << 10);
 }
 
+// A node whose ranks share less decides for all. Copy engines put device memory, whatever the size.
+void test_the_least_shared_result_counts(void**)
+{
+    std::vector<RateRecord> records(2, record("a", giga));
+    const std::vector<int> together{0, 0};
+    assert_int_equal(team_rates(records, Topology(together)).rates.shared_result, 0);
+    records[0].shared_result = 2 << 20;
+    records[1].shared_result = 1 << 20;
+    assert_int_equal(team_rates(records, Topology(together)).rates.shared_result, 1 << 20);
+    for (RateRecord& r : records) r.uses_device = 1;
+    assert_int_equal(team_rates(records, Topology(together)).rates.shared_result, 0);
+}
+
 // Ranks on a GPU of their own publish nothing in device memory. Others do, and larger blocks if the
 // GPU is given in turns.
 void test_publishing_on_shared_gpus(void**)
@@ -287,6 +300,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_the_least_memory_counts),
         cmocka_unit_test(test_the_least_publish_counts),
         cmocka_unit_test(test_the_least_small_block_counts),
+        cmocka_unit_test(test_the_least_shared_result_counts),
         cmocka_unit_test(test_publishing_on_shared_gpus),
         cmocka_unit_test(test_publishing_by_the_cpu),
         cmocka_unit_test(test_publishing_by_kernels),
