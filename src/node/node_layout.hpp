@@ -105,8 +105,8 @@ struct NodeNeeds {
     //
     // These ranks touch no buffer between calls. If they write the block before a call and read the result behind
     // it, CMA takes longer (path_choice.hpp has the cause), and published blocks of 64 KiB win by more. On 16
-    // cores, the better of two runs, 32, 48 and 64 KiB: 3 ranks 14, 16 and 20 us published, 22, 28 and 36 by CMA; 8
-    // ranks 34, 46 and 58, and 32, 121 and 155.
+    // cores, the better of two runs, 48 and 64 KiB: 3 ranks 16 and 20 us published, 28 and 36 by CMA; 8 ranks 46 and
+    // 58, and 121 and 155.
     //
     // Skewed calls gain more. By CMA the largest block holds all up, because its owner copies it to
     // every peer. Blocks of 1 : 2 : 3 ... on the 64 cores, bytes in all, the better of two runs:
