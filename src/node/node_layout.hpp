@@ -79,7 +79,13 @@ struct NodeNeeds {
     {
         return has_areas && (!have_devices || share_gpus || have_kernels || by_cpu);
     }
-    // The largest block of host memory that is published. Medians of a call in us on two Xeons, a
+    // Do two ranks lend their large blocks (lent_block.hpp)? On a single node, because then each has one
+    // block in a call.
+    bool lends() const
+    {
+        return ranks == 2 && blocks == 2 && has_areas && has_cma && !have_devices && !share_cores;
+    }
+    // The largest block of host memory that is copied into a half. Medians of a call in us on two Xeons, a
     // core for each rank, published / by CMA; the columns are bytes a rank. Some runs by shared
     // memory are twice as slow as others, in all their calls, and nobody knows why.
     //

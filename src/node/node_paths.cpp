@@ -10,14 +10,13 @@
 namespace hier {
 namespace {
 
-std::string name_of(const NodePaths& paths)
+std::string name_of(const NodePaths& paths, std::size_t max_copied)
 {
     const CellLimits& limits = paths.choice.limits();
     if (!paths.cells) return CmaPath::name;
     if (!paths.cma || limits.put == CellLimits::none) return ShmCells::name;
     const bool is_of_result = limits.result > 0;
-    const std::size_t most =
-        is_of_result ? limits.result : std::max(limits.put, paths.max_published);
+    const std::size_t most = is_of_result ? limits.result : std::max(limits.put, max_copied);
     return format("copies between processes (CMA; %s of up to %zu KiB: %s)",
                   is_of_result ? "results" : "blocks", most >> 10, ShmCells::name);
 }
@@ -35,25 +34,27 @@ CellLimits cell_limits(const NodeNeeds& needs)
 void add_host_paths(NodePaths& paths, const NodeContext& context, const NodeRanks& ranks,
                     const NodeNeeds& needs)
 {
-    if (needs.has_cma) {
-        std::vector<int> pids;
-        for (const CmaTarget& process : ranks.processes) pids.push_back(process.pid);
-        paths.cma = std::make_unique<CmaPath>(context, std::move(pids));
-    }
+    std::vector<int> pids;
+    for (const CmaTarget& process : ranks.processes) pids.push_back(process.pid);
+    if (needs.has_cma) paths.cma = std::make_unique<CmaPath>(context, pids);
     const CellLimits limits = cell_limits(needs);
     if (needs.has_areas) {
         context.segment->place_area(ranks.numa);
         paths.cells = std::make_unique<ShmCells>(context);
-        if (needs.publishes()) paths.publish = std::make_unique<NodePublish>(context);
     }
     paths.choice =
         PathChoice(needs.ranks, needs.has_cma, needs.has_areas, needs.have_devices, limits);
     if (needs.has_cma) paths.max_published = std::min(paths.max_published, limits.put);
+    const std::size_t max_copied = needs.max_published(false);
+    if (needs.publishes())
+        paths.publish = std::make_unique<NodePublish>(
+            context, max_copied,
+            needs.lends() ? std::make_unique<LentBlock>(context, pids, *paths.cells) : nullptr);
     if (paths.publish && !needs.have_devices) {
-        paths.max_published = needs.max_published(false);
-        paths.max_skewed = needs.max_published(true);
+        paths.max_published = needs.lends() ? NodePaths::any_size : max_copied;
+        paths.max_skewed = needs.lends() ? NodePaths::any_size : needs.max_published(true);
     }
-    paths.name = name_of(paths);
+    paths.name = name_of(paths, paths.publish && !needs.have_devices ? max_copied : limits.put);
 }
 
 // Device memory that needs descriptors goes by device cells where no rank may pull.

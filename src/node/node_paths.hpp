@@ -2,6 +2,7 @@
 // Makes the paths that the ranks of a node and its system allow.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ struct NodePaths {
     std::unique_ptr<CopyEngines> engines;
 
     PathChoice choice;
+    static constexpr std::size_t any_size = std::numeric_limits<std::size_t>::max();
     // The largest published block of host memory on a single node; the same of skewed calls.
     std::size_t max_published = PathChoice::max_through_cells, max_skewed = 0;
     std::string name;

@@ -172,11 +172,20 @@ Transfer NodeTransport::placed(Transfer transfer, bool is_put) const
     return transfer;
 }
 
+Status NodeTransport::publish(const Transfer& home)
+{
+    NodePublish& publish = *paths_.publish;
+    if (!publish.lends(home.slice.length)) return publish.put(home.slice, source_of(home));
+    Transfer transfer = home;
+    if (home.from == Place::receive)
+        transfer.slice.source = context_.binding.in_receive(home.slice.source);
+    return publish.lend(transfer);
+}
+
 Status NodeTransport::put(const Transfer& home)
 {
     if (is_published())
-        return paths_.device_publish ? paths_.device_publish->put(home)
-                                     : paths_.publish->put(home.slice, source_of(home));
+        return paths_.device_publish ? paths_.device_publish->put(home) : publish(home);
     if (!segment_) return Status::bad_argument;
     if (home.slice.length == 0 && paths_.cells) return empty_put(home);
     const Transfer transfer = placed(home, true);
@@ -236,15 +245,18 @@ Status NodeTransport::copy(const Transfer& home)
 
 Status NodeTransport::exchange(const Binding& binding, const NodeExchange& whole, unsigned looks)
 {
-    // DevicePublish has blocks in device memory, which the CPU does not copy. And a start copies no more than this.
-    constexpr std::size_t most = 64 << 10;
-    if (!paths_.publish || paths_.device_publish || binding.total > most || context_.has_failed())
+    // DevicePublish has blocks in device memory, which the CPU does not copy. And a start copies no more than this. A
+    // rank that lends its block waits until the peer has copied it, which takes as long as thousands of looks.
+    constexpr std::size_t most = 64 << 10, most_lent = 512 << 10, bytes_per_looks = 4 << 10;
+    if (!paths_.publish || paths_.device_publish || context_.has_failed())
+        return Status::in_progress;
+    NodePublish& publish = *paths_.publish;
+    const bool is_lent = publish.lends(whole.put.slice.length);
+    if (binding.total > (is_lent ? most_lent : most) || (is_lent && binding.in_background))
         return Status::in_progress;
     context_.bind(binding);
-    NodePublish& publish = *paths_.publish;
-    const Transfer& put = whole.put;
-    if (failed(publish.begin()) || failed(publish.put(put.slice, source_of(put))))
-        return Status::in_progress;
+    if (failed(publish.begin()) || failed(this->publish(whole.put))) return Status::in_progress;
+    if (is_lent) looks *= 1 + static_cast<unsigned>(binding.total / bytes_per_looks);
     if (whole.copy) {
         const Slice& own = whole.copy->slice;
         std::memcpy(binding.receive.base + binding.in_receive(own.target), source_of(*whole.copy),
@@ -362,6 +374,7 @@ bool NodeTransport::may_write(int peer, std::uint32_t count)
 
 std::size_t NodeTransport::publish_space() const
 {
+    if (paths_.max_published == NodePaths::any_size) return NodePaths::any_size;
     if (paths_.publish) return paths_.publish->space();
     const bool is_alone = !segment_ && !paths_.engines;
     return is_alone ? std::numeric_limits<std::size_t>::max() : 0;

@@ -56,6 +56,10 @@ public:
         return is_published() ? paths_.device_publish && paths_.device_publish->ran_kernel()
                               : paths_.engines && paths_.engines->ran_kernel();
     }
+    // Does the peer copy a published block of so many bytes out of its owner's memory?
+    bool lends(std::size_t bytes) const { return paths_.publish && paths_.publish->lends(bytes); }
+    // Has this rank lent its block in the last call?
+    bool has_lent() const { return is_published() && paths_.publish->has_lent(); }
     // How much a rank may put in a published call (NodePublish::space_for). 0: no call is
     // published.
     std::size_t publish_space() const;
@@ -82,6 +86,7 @@ public:
     }
 
 private:
+    Status publish(const Transfer& home);
     Status empty_put(Transfer transfer);
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }

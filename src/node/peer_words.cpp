@@ -53,11 +53,11 @@ const char* fault_of(const DeviceCellEntry& entry, std::size_t cell_bytes, std::
     return nullptr;
 }
 
-const char* fault_of_block(std::size_t at, std::uint64_t offset, std::uint64_t length,
-                           std::size_t space, std::size_t receive)
+const char* fault_of_block(std::size_t at, std::size_t stored, std::uint64_t offset,
+                           std::uint64_t length, std::size_t space, std::size_t receive)
 {
     if (!fits(offset, length, receive)) return beyond;
-    if (!fits(at, length, space)) return "a block beyond the end of its memory";
+    if (!fits(at, stored, space)) return "a block beyond the end of its memory";
     return nullptr;
 }
 

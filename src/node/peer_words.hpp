@@ -72,8 +72,9 @@ const char* fault_of_zone(const ExportedMemory& zone, std::size_t bytes);
 // `receive`: bytes of the receive buffer.
 const char* fault_of(const CellHeader& header, std::size_t cell_bytes, std::size_t receive);
 const char* fault_of(const DeviceCellEntry& entry, std::size_t cell_bytes, std::size_t receive);
-// A published block of `length` bytes that begins at `at`, behind its description, in `space` bytes.
-const char* fault_of_block(std::size_t at, std::uint64_t offset, std::uint64_t length,
-                           std::size_t space, std::size_t receive);
+// A published block of `length` bytes, of which `stored` bytes begin at `at`, behind its description, in
+// `space` bytes.
+const char* fault_of_block(std::size_t at, std::size_t stored, std::uint64_t offset,
+                           std::uint64_t length, std::size_t space, std::size_t receive);
 
 }  // namespace hier

@@ -30,7 +30,8 @@ int CallMeter::path() const
 {
     if (!setup_.rail) {
         if (setup_.node->ran_kernel()) return HIER_PATH_KERNELS;
-        return is_published_ ? HIER_PATH_PUBLISHED : HIER_PATH_COPIES;
+        const bool is_copied = !is_published_ || setup_.node->has_lent();
+        return !is_copied ? HIER_PATH_PUBLISHED : HIER_PATH_COPIES;
     }
     switch (route_) {
     case Route::direct:

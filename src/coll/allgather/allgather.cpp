@@ -60,6 +60,8 @@ Plan Allgather::plan(const PlanInput& input) const
     const bool is_shared = bytes_of(input.blocks) <= shared_result_;
     const bool is_spread = !input.blocks.empty() && !is_shared && !choice.eager &&
                            !choice.publish && choice.route != Route::bundles;
+    // A rank publishes its shard at once.
+    const bool is_whole = choice.own_whole || (choice.publish && topology_.nodes() == 1);
     std::vector<Extent> equal;
     if (input.blocks.empty()) equal = equal_shards(topology_.size(), input.bytes, input.stride);
     return plan_allgather(topology_, input.rank,
@@ -72,7 +74,7 @@ Plan Allgather::plan(const PlanInput& input) const
                               .depth = input.choice.depth,
                               .eager = input.choice.eager,
                               .publish = input.choice.publish,
-                              .own_whole = input.choice.own_whole,
+                              .own_whole = is_whole,
                               .copy_whole = input.choice.own_whole && input.is_on_device,
                               .spread = is_spread ? spread_ : SpreadCosts{},
                           });

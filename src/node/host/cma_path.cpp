@@ -5,44 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
+#include "node/host/process_memory.hpp"
 
 namespace hier {
-namespace {
-
-// Returns 0 or an errno.
-int write_memory(int pid, const std::byte* from, std::uint64_t to, std::size_t bytes)
-{
-    std::size_t done = 0;
-    while (done < bytes) {
-        const iovec local{const_cast<std::byte*>(from) + done, bytes - done};
-        const iovec remote{reinterpret_cast<void*>(to + done), bytes - done};
-        const ssize_t written = process_vm_writev(pid, &local, 1, &remote, 1, 0);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return written < 0 ? errno : EIO;
-        done += static_cast<std::size_t>(written);
-    }
-    return 0;
-}
-
-// The kernel does not find a process's memory once its main thread has ended. The process may still
-// have other threads.
-bool lives_on(int pid)
-{
-    const std::filesystem::directory_iterator end;
-    std::error_code error;
-    std::filesystem::directory_iterator thread(format("/proc/%d/task", pid), error);
-    if (!error && thread != end) thread.increment(error);  // the process may be gone by now
-    return !error && thread != end;
-}
-
-}  // namespace
-
 Status CmaPath::begin()
 {
     std::fill(delivered_.begin(), delivered_.end(), 0);
@@ -78,9 +46,7 @@ std::optional<Status> CmaPath::put_if_reachable(const Transfer& transfer)
     const bool is_long = transfer.slice.length > max_at_once;
     const Extent first{transfer.slice.target, is_long ? 1 : transfer.slice.length};
     const int cause = try_to_write(transfer, first);
-    // The memory refuses writes of other processes, or the process itself has begun to refuse them.
-    if (cause == EFAULT || cause == EPERM) return std::nullopt;
-    if (cause == ESRCH && lives_on(pids_[static_cast<std::size_t>(transfer.peer)]))
+    if (cause != 0 && is_refusal(cause, pids_[static_cast<std::size_t>(transfer.peer)]))
         return std::nullopt;
     if (cause != 0) return report(transfer, first, cause);
     if (is_long) return put(transfer);

@@ -11,9 +11,11 @@
 
 namespace hier {
 
-NodePublish::NodePublish(const NodeContext& context)
+NodePublish::NodePublish(const NodeContext& context, std::size_t max_copied,
+                         std::unique_ptr<LentBlock> lent)
     : context_(context), rank_(context.rank()), space_(context.segment->layout().half - cache_line),
-      halves_(index(context.size())), incoming_(index(context.size()))
+      max_copied_(max_copied), lent_(std::move(lent)), halves_(index(context.size())),
+      incoming_(index(context.size()))
 {
     const NodeLayout& layout = context.segment->layout();
     const std::size_t cells = layout.cells.count * NodeLayout::cell_stride(layout.cells.bytes);
@@ -29,6 +31,7 @@ Status NodePublish::begin()
     written_ = 0;
     blocks_ = 0;
     std::fill(incoming_.begin(), incoming_.end(), Reader{});
+    if (lent_) lent_->begin();
     return Status::ok;
 }
 
@@ -38,10 +41,32 @@ Status NodePublish::put(const Transfer& transfer)
 }
 
 // A call that begins anew has shown its block already, and others may be reading it.
-Status NodePublish::put(const Slice& slice, const std::byte* from)
+bool NodePublish::is_shown() const
 {
     const std::uint64_t shown = half(rank_).signal.load(std::memory_order_relaxed);
-    if (Signal::count(shown, context_.binding.sequence) > blocks_) {
+    return Signal::count(shown, context_.binding.sequence) > blocks_;
+}
+
+Status NodePublish::lend(const Transfer& transfer)
+{
+    if (blocks_ > 0) {
+        log(HIER_LOG_ERROR, "a rank lends one block in a call, and this would be another one");
+        return Status::bad_argument;
+    }
+    if (is_shown()) {
+        blocks_++;
+    } else {
+        const auto address = reinterpret_cast<std::uint64_t>(context_.source(transfer));
+        std::memcpy(add(transfer.slice), &address, sizeof address);
+        show();
+    }
+    lent_->lend(transfer);
+    return Status::in_progress;
+}
+
+Status NodePublish::put(const Slice& slice, const std::byte* from)
+{
+    if (is_shown()) {
         written_ = after(written_, slice.length);
         blocks_++;
         return Status::ok;
@@ -80,7 +105,7 @@ std::byte* NodePublish::add(const Slice& slice)
     std::byte* const at = blocks_of(to) + written_;
     std::memcpy(at, &block, sizeof block);
     if (blocks_ == 0) to.shape = context_.binding.shape();
-    written_ = after(written_, slice.length);
+    written_ = after(written_, stored(slice.length));
     return at + sizeof block;
 }
 
@@ -109,8 +134,8 @@ Status NodePublish::read(int peer, Half& from, std::size_t at, Arrived& block) c
     const bool has_place = binding.displacements.empty() ||
                            binding.homes.block_at(told.offset) < binding.displacements.size();
     const std::size_t to = has_place ? binding.in_receive(told.offset) : SIZE_MAX;
-    const char* const fault =
-        fault_of_block(at + sizeof told, to, told.length, space_, binding.receive.length);
+    const char* const fault = fault_of_block(at + sizeof told, stored(told.length), to, told.length,
+                                             space_, binding.receive.length);
     if (fault != nullptr) {
         if (entered(peer) != Status::mismatch)  // else the cause has been logged
             log(HIER_LOG_ERROR, "node rank %d published %s", peer, fault);
@@ -138,12 +163,26 @@ Status NodePublish::copy_out(int peer, Half& from, std::uint32_t blocks, std::si
         Arrived block{};
         const Status status = read(peer, from, in.at, block);
         if (failed(status)) return status;
-        std::memcpy(context_.binding.receive.base + block.offset, block.bytes, block.length);
-        copied += block.length;
-        in.at = after(in.at, block.length);
+        const Status copy = copy_block(block, copied);
+        if (copy != Status::ok) return failed(copy) ? copy : Status::ok;
+        in.at = after(in.at, stored(block.length));
         in.blocks++;
     }
     return Status::ok;
+}
+
+// in_progress: a part of it is here.
+Status NodePublish::copy_block(const Arrived& block, std::size_t& copied)
+{
+    std::byte* const to = context_.binding.receive.base + block.offset;
+    if (!lends(block.length)) {
+        std::memcpy(to, block.bytes, block.length);
+        copied += block.length;
+        return Status::ok;
+    }
+    std::uint64_t address = 0;
+    std::memcpy(&address, block.bytes, sizeof address);
+    return lent_->take(address, to, block.length, copied);
 }
 
 // What is wrong with a call is for progress() to say.
@@ -164,10 +203,15 @@ bool NodePublish::gather(unsigned looks)
             }
             std::size_t copied = 0;
             if (from.shape != shape || failed(copy_out(peer, from, 1, copied))) return false;
-            missing--;
+            if (incoming_[index(peer)].blocks > 0) missing--;
         }
     }
-    if (missing > 0) return false;
+    const auto is_back = [&] {
+        for (unsigned seen = 0; seen < looks && !lent_->is_back(); seen++) {
+        }
+        return lent_->is_back();
+    };
+    if (missing > 0 || (lent_ && !is_back())) return false;
     ask_for_next_half();
     return true;
 }
@@ -186,7 +230,7 @@ void NodePublish::ask_for_next_half() const
     for (std::size_t i = 0; i < bytes_ahead(); i += cache_line) prefetch_to_write(at + i);
 }
 
-Status NodePublish::progress(Completions&)
+Status NodePublish::progress(Completions& completions)
 {
     if (context_.raised) return Status::ok;
     std::size_t copied = 0;
@@ -198,6 +242,8 @@ Status NodePublish::progress(Completions&)
         const std::uint64_t word = from.signal.load(std::memory_order_acquire);
         status = copy_out(peer, from, Signal::count(word, context_.binding.sequence), copied);
     }
+    if (lent_ && status == Status::ok) status = lent_->progress(completions);
+    if (lent_ && copied > 0) completions.moved_bytes();
     return status;
 }
 

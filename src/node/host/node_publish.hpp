@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Small blocks inside a node. A rank writes each block once, into memory that all other ranks read.
-// The writer waits for no other rank.
+// Blocks inside a node. A rank writes each block once, into memory that all other ranks read. The
+// writer waits for no other rank. Of two ranks that reach each other by CMA, each lends its large block
+// (lent_block.hpp): then the memory has the block's address in place of its bytes.
 //
 //   rank r    calls 1, 3, 5, ...   [signal | shape] [offset, length, bytes] [offset, length, bytes] ...
 //             calls 2, 4, 6, ...   [signal | shape] [offset, length, bytes] ...
@@ -21,8 +22,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "node/host/lent_block.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {
@@ -35,8 +38,10 @@ public:
         return bytes + blocks * (sizeof(Block) + alignment - 1);
     }
 
-    // The segment has areas with two halves.
-    explicit NodePublish(const NodeContext& context);
+    // The segment has areas with two halves. Blocks of more than `max_copied` bytes are lent, one for each
+    // rank; without `lent` none is.
+    NodePublish(const NodeContext& context, std::size_t max_copied,
+                std::unique_ptr<LentBlock> lent);
 
     // How much a rank may put in one call, in terms of space_for().
     std::size_t space() const { return space_; }
@@ -45,15 +50,25 @@ public:
     // Lets all other ranks read the slice. The put is done when this returns.
     Status put(const Transfer& transfer) override;
     Status put(const Slice& slice, const std::byte* from);
+    bool lends(std::size_t bytes) const { return lent_ != nullptr && bytes > max_copied_; }
+    // In the last call.
+    bool has_lent() const { return lent_ != nullptr && lent_->has_lent(); }
+    // A put of a block that is lent. The slice's source is where it lies. in_progress: `transfer.op` is completed
+    // later.
+    Status lend(const Transfer& transfer);
     // The same in two halves. Sets `bytes` to where the bytes of the slice go; show() follows when
     // they are there.
     Status place(const Slice& slice, std::byte*& bytes);
     void show();
-    // Copies out the first block of each peer, if all come within about so many looks at single peers.
+    // Copies out the first block of each peer, if all come within about so many looks at single peers. A block that is
+    // lent is back then, too.
     bool gather(unsigned looks);
     // Has the peer published a block in this call? mismatch: its buffer has another size.
     Status entered(int peer) const;
-    std::uint32_t arrived(int peer) const override { return incoming_[index(peer)].blocks; }
+    std::uint32_t arrived(int peer) const override
+    {
+        return incoming_[index(peer)].blocks + (lent_ ? lent_->arrived() : 0);
+    }
     struct Arrived {
         const std::byte* bytes;
         std::size_t offset, length;  // in this rank's receive buffer; it has been checked
@@ -63,7 +78,10 @@ public:
     // Copies blocks out that have arrived, up to a limit in one pass.
     Status progress(Completions& completions) override;
     bool idle() override { return true; }
-    void end() override {}
+    void end() override
+    {
+        if (lent_) lent_->end();
+    }
 
 private:
     static constexpr std::size_t alignment = 8;
@@ -87,9 +105,14 @@ private:
     };
 
     static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-    static std::size_t after(std::size_t at, std::size_t length)
+    static std::size_t after(std::size_t at, std::size_t stored)
     {
-        return (at + sizeof(Block) + length + alignment - 1) / alignment * alignment;
+        return (at + sizeof(Block) + stored + alignment - 1) / alignment * alignment;
+    }
+    // The bytes that a half has of a block.
+    std::size_t stored(std::size_t length) const
+    {
+        return lends(length) ? sizeof(std::uint64_t) : length;
     }
     Half& half(int rank, std::uint64_t sequence) const
     {
@@ -103,15 +126,19 @@ private:
     std::size_t bytes_ahead() const { return std::min(sizeof(Half) + written_, max_ahead); }
     void ask_for_blocks(const Half& half) const;
     void ask_for_next_half() const;
+    bool is_shown() const;
     bool has_room(const Slice& slice) const;
     std::byte* add(const Slice& slice);
     // The block of `peer` whose header is at `at` in its half.
     Status read(int peer, Half& from, std::size_t at, Arrived& block) const;
     Status copy_out(int peer, Half& from, std::uint32_t blocks, std::size_t& copied);
+    Status copy_block(const Arrived& block, std::size_t& copied);
 
     const NodeContext& context_;
     int rank_;
     std::size_t space_;
+    std::size_t max_copied_;
+    std::unique_ptr<LentBlock> lent_;
     std::vector<std::array<Half*, 2>> halves_;  // by rank
     std::size_t written_ = 0;
     std::uint32_t blocks_ = 0;      // ours, in this call

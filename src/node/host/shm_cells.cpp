@@ -214,9 +214,11 @@ Status ShmCells::take_out(int peer, CellEntry entry, Work& work, std::size_t& co
         log(HIER_LOG_ERROR, "node rank %d sent %s (%zu bytes)", peer, fault, into.length);
         return Status::mismatch;
     }
+    // In a published call nobody announces displacements, so it is a home.
+    const std::size_t offset =
+        context_.binding.publish ? context_.binding.in_receive(header.offset) : header.offset;
     work.is_last = entry.is_last();
-    const gpu::Copy copy{into.base + header.offset, content_of(cell), header.length,
-                         gpu::Copy::inside};
+    const gpu::Copy copy{into.base + offset, content_of(cell), header.length, gpu::Copy::inside};
     if (gpu::Queue* engines = engines_of(into, header.length)) {
         const Status status = engines->start({&copy, 1}, {}, work.ticket);
         if (!failed(status)) work.queue = engines;

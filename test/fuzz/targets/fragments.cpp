@@ -30,10 +30,15 @@ void copy(const DeviceCellEntry& entry)
 
 void copy_block(std::size_t at, std::uint64_t offset, std::uint64_t length)
 {
-    if (fault_of_block(at, offset, length, space, receive_bytes) != nullptr) return;
-    const std::vector<std::byte> published(space);
+    // Of a lent block there is an address.
+    const bool is_lent = length % 2 == 1;
+    const std::size_t stored = is_lent ? sizeof(std::uint64_t) : length;
+    if (fault_of_block(at, stored, offset, length, space, receive_bytes) != nullptr) return;
+    const std::vector<std::byte> published(space), lent(is_lent ? length : 0);
     std::vector<std::byte> receive(receive_bytes);
-    std::memcpy(receive.data() + offset, published.data() + at, length);
+    std::uint64_t address = 0;
+    if (is_lent) std::memcpy(&address, published.data() + at, sizeof address);
+    std::memcpy(receive.data() + offset, is_lent ? lent.data() : published.data() + at, length);
 }
 
 void run(Bytes bytes)

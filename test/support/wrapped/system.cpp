@@ -87,16 +87,14 @@ long __wrap_syscall(long number, ...)
     return __real_syscall(number, a[0], a[1], a[2], a[3]);
 }
 
-ssize_t __real_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
-                                 const iovec* remote, unsigned long remotes, unsigned long flags);
-ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
-                                 const iovec* remote, unsigned long remotes, unsigned long flags);
-ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
-                                 const iovec* remote, unsigned long remotes, unsigned long flags)
+using ProcessVmCall = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
+                                  unsigned long);
+
+// The call of this number, with one range at each end.
+static ssize_t call_in(Writev mode, int number, ProcessVmCall real, pid_t pid, const iovec* local,
+                       const iovec* remote, unsigned long flags)
 {
-    writev_calls++;
-    if (before_writev != nullptr) before_writev();
-    switch (writev_mode) {
+    switch (mode) {
     case Writev::works:
         break;
     case Writev::is_refused:
@@ -110,15 +108,28 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long lo
     case Writev::ends_early:
         return 0;
     case Writev::interrupted:
-        if (writev_calls % 2 == 1) {
+        if (number % 2 == 1) {
             errno = EINTR;
             return -1;
         }
         const iovec local_part{local->iov_base, (local->iov_len + 1) / 2};
         const iovec remote_part{remote->iov_base, (remote->iov_len + 1) / 2};
-        return __real_process_vm_writev(pid, &local_part, locals, &remote_part, remotes, flags);
+        return real(pid, &local_part, 1, &remote_part, 1, flags);
     }
-    return __real_process_vm_writev(pid, local, locals, remote, remotes, flags);
+    return real(pid, local, 1, remote, 1, flags);
+}
+
+ssize_t __real_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
+                                 const iovec* remote, unsigned long remotes, unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
+                                 const iovec* remote, unsigned long remotes, unsigned long flags);
+ssize_t __wrap_process_vm_writev(pid_t pid, const iovec* local, unsigned long locals,
+                                 const iovec* remote, unsigned long remotes, unsigned long flags)
+{
+    writev_calls++;
+    if (before_writev != nullptr) before_writev();
+    (void)locals, (void)remotes;
+    return call_in(writev_mode, writev_calls, __real_process_vm_writev, pid, local, remote, flags);
 }
 
 ssize_t __real_process_vm_readv(pid_t pid, const iovec* local, unsigned long locals,
@@ -129,7 +140,10 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const iovec* local, unsigned long loc
                                 const iovec* remote, unsigned long remotes, unsigned long flags)
 {
     readv_calls++;
-    const ssize_t read = __real_process_vm_readv(pid, local, locals, remote, remotes, flags);
+    if (before_readv != nullptr) before_readv();
+    (void)locals, (void)remotes;
+    const ssize_t read =
+        call_in(readv_mode, readv_calls, __real_process_vm_readv, pid, local, remote, flags);
     if (writev_mode == Writev::pretends && read > 0)
         *static_cast<unsigned char*>(local->iov_base) ^= 1;
     return read;

@@ -43,7 +43,9 @@ enum class Writev {
 };
 inline Writev writev_mode = Writev::works;
 inline std::atomic<int> writev_calls = 0;  // of all threads
+inline Writev readv_mode = Writev::works;  // the same of process_vm_readv; but it never pretends
 inline int readv_calls = 0;
+inline void (*before_readv)() = nullptr;
 inline void (*before_writev)() = nullptr;
 
 // pread() of /proc/self/pagemap finds this value for every page; 0: the file cannot be read.

@@ -49,10 +49,14 @@ void test_fragments(void**)
     assert_null(fault_of(DeviceCellEntry{936, 64, 1}, bytes, receive));
     assert_non_null(fault_of(DeviceCellEntry{937, 64, 1}, bytes, receive));
     assert_non_null(fault_of(DeviceCellEntry{0, 65, 1}, bytes, receive));
-    assert_null(fault_of_block(16, 900, 100, 116, receive));
-    assert_non_null(fault_of_block(16, 901, 100, 116, receive));
-    assert_non_null(fault_of_block(17, 900, 100, 116, receive));
-    assert_non_null(fault_of_block(200, 900, 0, 116, receive));
+    assert_null(fault_of_block(16, 100, 900, 100, 116, receive));
+    assert_non_null(fault_of_block(16, 100, 901, 100, 116, receive));
+    assert_non_null(fault_of_block(17, 100, 900, 100, 116, receive));
+    assert_non_null(fault_of_block(200, 0, 900, 0, 116, receive));
+    // Of a lent block there is an address.
+    assert_null(fault_of_block(108, 8, 0, 1000, 116, receive));
+    assert_non_null(fault_of_block(109, 8, 0, 1000, 116, receive));
+    assert_non_null(fault_of_block(108, 8, 1, 1000, 116, receive));
 }
 
 void test_rings(void**)
