@@ -93,7 +93,7 @@ class Model:
     def choice(size, how):
         chunk = re.search(r"chunks of (\d+) bytes", how)
         if chunk is None:
-            return {"publish": how.startswith("published")}
+            return {"publish": how.startswith(("published", "lent"))}
         route = {"direct puts": "direct"}.get(how.split(",")[0], how.split(",")[0])
         choice = {"route": route}
         if route != "bundles":

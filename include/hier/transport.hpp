@@ -53,10 +53,10 @@ struct Binding {
     Region bounce = {};      // Place::bounce; none if it is not needed
     bool eager = false;      // rail peers put before they know that this rank is in the call
     bool in_background = false;  // the application may compute meanwhile
-    bool publish = false;    // a put on the node goes to all its ranks and waits for none of them
-    std::size_t chunks = 1;  // of a shard between nodes; equal on all ranks
-    std::size_t total = 0;   // bytes of the result
-    std::uint16_t hash = 0;  // of the blocks, if they differ
+    bool publish = false;        // a put on the node goes to all its ranks, and nobody announces
+    std::size_t chunks = 1;      // of a shard between nodes; equal on all ranks
+    std::size_t total = 0;       // bytes of the result
+    std::uint16_t hash = 0;      // of the blocks, if they differ
     // By index in the rail's group: the offset in `bounce` at which the puts of this peer begin.
     std::span<const std::size_t> bounce_places = {};
     BlockHomes homes = {};  // equal on all ranks
@@ -141,8 +141,8 @@ public:
     // Like put(), but between our own buffers. Only on the node level.
     virtual Status copy(const Transfer& transfer) = 0;
     // A whole call of a rank that puts one block to every peer of its node and gets one of each: begins the call, puts,
-    // makes the copy if there is one, and looks about `looks` times whether a peer's block is there. ok: the call is
-    // over, and ended. in_progress: it goes on from its begin(), with the same put and copy; or the transport has no
+    // makes the copy if there is one, and looks about `looks` times whether a peer's block is there. Where a peer copies
+    // its block out of this rank's memory, it waits for that. ok: the call is over, and ended. in_progress: it goes on from its begin(), with the same put and copy; or the transport has no
     // such way. Only on the node level.
     virtual Status exchange(const Binding&, const NodeExchange&, unsigned /*looks*/)
     {
@@ -159,6 +159,9 @@ public:
     virtual bool is_lost(int) { return false; }
     // Has the process of `peer` ended? This asks the system, so ask rarely. Only a node can tell.
     virtual bool has_ended(int) { return false; }
+    // Does `peer` still have to take bytes of this rank out of shared memory, or out of this rank's memory? Until then
+    // puts to other ranks may have to wait.
+    virtual bool has_to_take(int) { return false; }
     // Moves transfers on and reports completions. Returns the first error that any rank of the
     // group has raised.
     virtual Status progress(Completions& completions) = 0;

@@ -99,15 +99,18 @@ void Watchdog::tell() const
     }
 }
 
-// Only where the dead rank still owes something: another one may have ended its part. -1: no rank.
+// Only where the dead rank still owes something, or has still to take something: another one may have ended its part.
+// -1: no rank.
 int Watchdog::lost_rank() const
 {
     const auto pairs = run_.program->pairs(Level::node);
     for (std::size_t i = 0; i < pairs.size(); i++) {
         const Run::Cursor& cursor = run_.cursors_of(Level::node)[i];
-        const bool is_due =
-            cursor.ready < pairs[i].readies.size() || cursor.await < pairs[i].awaits.size();
-        if (is_due && run_.transport(Level::node)->has_ended(pairs[i].peer)) return pairs[i].rank;
+        Transport& node = *run_.transport(Level::node);
+        const bool is_due = cursor.ready < pairs[i].readies.size() ||
+                            cursor.await < pairs[i].awaits.size() ||
+                            node.has_to_take(pairs[i].peer);
+        if (is_due && node.has_ended(pairs[i].peer)) return pairs[i].rank;
     }
     return -1;
 }
@@ -179,14 +182,17 @@ bool Watchdog::report_peer(Level level, std::size_t pair) const
     const auto gone =
         std::count_if(puts.begin(), puts.end(), [&](std::uint32_t op) { return run_.is_done[op]; });
     const bool all_have_gone = gone == static_cast<std::ptrdiff_t>(puts.size());
-    if (run_.cursors_of(level)[pair].await == awaits.size() && all_have_gone) return false;
+    const bool has_to_take = run_.transport(level)->has_to_take(peer);
+    if (run_.cursors_of(level)[pair].await == awaits.size() && all_have_gone && !has_to_take)
+        return false;
     const std::uint32_t wanted = awaits.empty() ? 0 : run_.program->op(awaits.back()).count;
     char sent[64] = "";
     if (!puts.empty())
         std::snprintf(sent, sizeof sent, ", %td of %zu have gone", gone, puts.size());
-    log(HIER_LOG_ERROR, "  rank %d over the %s: %u of %u chunks have come%s", rank,
+    log(HIER_LOG_ERROR, "  rank %d over the %s: %u of %u chunks have come%s%s", rank,
         level == Level::rail ? "rail" : "node",
-        std::min(run_.transport(level)->arrived(peer), wanted), wanted, sent);
+        std::min(run_.transport(level)->arrived(peer), wanted), wanted, sent,
+        has_to_take ? ", it has not taken all of ours" : "");
     return true;
 }
 

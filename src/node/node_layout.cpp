@@ -89,7 +89,7 @@ std::size_t NodeNeeds::max_published(bool is_skewed) const
     constexpr std::size_t of_all = 2 << 20;
     const bool is_single = ranks == blocks;
     if (!is_single || !has_areas || have_devices || share_cores) return small;
-    if (ranks == 2) return !has_cma ? small : is_cma_slow ? large : of_two;
+    if (ranks == 2) return has_cma && !is_cma_slow ? of_two : small;
     if (ranks > max_roomy) return small;
     const std::size_t share = of_all / static_cast<std::size_t>(ranks) / page * page;
     return std::clamp(share, large, is_skewed ? skewed : equal);

@@ -104,9 +104,15 @@ struct NodeNeeds {
     //     the same, later                       2.2 / 2.2
     //     2 cores of an EPYC        1.7 / 6.1   2.1 / 6.5   2.4 / 7.0   2.8 / 7.3   4.9 / 8.4
     //
-    // "Later", which is a median of five, NodePublish asks for cache lines ahead of their use. Above 8 KiB two ranks
-    // take CMA. That costs the 16 cores 0.4 us at 12 KiB, where tuned takes 6.1 us. But published blocks of 12 KiB
-    // would be slower than tuned on the 2 cores of a Xeon, where it took 2.9. A copy of one word by CMA, as try_cma
+    // "Later", which is a median of five, NodePublish asks for cache lines ahead of their use. All these are pushes by
+    // CMA. Blocks that are lent take less time. In turns, the best of three, published / lent, buffers untouched, and
+    // written and read as by an application:
+    //
+    //                                  8 KiB                 12 KiB                16 KiB                 24 KiB
+    //     16 cores of Xeons    2.9 / 2.1, 3.2 / 3.6  3.6 / 2.9, 4.2 / 4.5  4.3 / 2.9, 4.9 / 5.4
+    //     2 cores of an EPYC   1.4 / 2.8, 1.5 / 3.0  2.0 / 3.2, 2.2 / 3.4  2.6 / 3.5, 3.0 / 3.9  5.2 / 4.2, 4.5 / 4.8
+    //
+    // So two ranks lend blocks above 8 KiB, or above 16 KiB if CMA starts slowly. A copy of one word, as try_cma
     // times it, takes 0.5 to 0.9 us on Xeons and 1.6 to 2.2 on EPYCs.
     //
     // These ranks touch no buffer between calls. If they write the block before a call and read the result behind

@@ -34,6 +34,15 @@ struct NodeContext {
     }
     int rank() const { return segment->rank(); }
     int size() const { return segment->size(); }
+    // Where bytes of one block lie in this rank's receive buffer, which others know by their home. False: not in the
+    // buffer.
+    bool find(std::size_t home, std::size_t length, std::size_t& place) const
+    {
+        const auto blocks = binding.displacements.size();
+        if (blocks > 0 && binding.homes.block_at(home) >= blocks) return false;
+        place = binding.in_receive(home);
+        return fits(place, length, binding.receive.length);
+    }
     // Has any rank of the node raised a failure?
     bool has_failed() const
     {

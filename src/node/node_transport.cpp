@@ -252,17 +252,17 @@ Status NodeTransport::exchange(const Binding& binding, const NodeExchange& whole
         return Status::in_progress;
     NodePublish& publish = *paths_.publish;
     const bool is_lent = publish.lends(whole.put.slice.length);
-    if (binding.total > (is_lent ? most_lent : most) || (is_lent && binding.in_background))
-        return Status::in_progress;
+    if (binding.total > (is_lent ? most_lent : most)) return Status::in_progress;
+    if (is_lent && (binding.in_background || publish.was_refused())) return Status::in_progress;
     context_.bind(binding);
     if (failed(publish.begin()) || failed(this->publish(whole.put))) return Status::in_progress;
-    if (is_lent) looks *= 1 + static_cast<unsigned>(binding.total / bytes_per_looks);
     if (whole.copy) {
         const Slice& own = whole.copy->slice;
         std::memcpy(binding.receive.base + binding.in_receive(own.target), source_of(*whole.copy),
                     own.length);
     }
-    return publish.gather(looks) ? Status::ok : Status::in_progress;
+    const auto to_copy = static_cast<unsigned>(binding.total / bytes_per_looks);
+    return publish.gather(looks, looks * (1 + to_copy)) ? Status::ok : Status::in_progress;
 }
 
 void NodeTransport::submit(Completions& completions)
@@ -278,6 +278,12 @@ std::uint32_t NodeTransport::arrived(int peer)
     std::uint32_t count = 0;
     for (const NodePath* path : active_) count += path->arrived(peer);
     return count;
+}
+
+bool NodeTransport::has_to_take(int peer)
+{
+    return (is_published() && paths_.publish->has_to_take()) ||
+           (paths_.cells && paths_.cells->has_to_take(peer));
 }
 
 // The ranks of a node have one PID namespace. Another process may have got the number since; then the

@@ -37,6 +37,7 @@ public:
     Status drain(int, std::uint32_t) override { return Status::ok; }
     std::uint32_t arrived(int peer) override;
     bool has_ended(int peer) override;
+    bool has_to_take(int peer) override;
     Status progress(Completions& completions) override;
     bool idle() override;
     Status settle() override;
@@ -58,7 +59,7 @@ public:
     }
     // Does the peer copy a published block of so many bytes out of its owner's memory?
     bool lends(std::size_t bytes) const { return paths_.publish && paths_.publish->lends(bytes); }
-    // Has this rank lent its block in the last call?
+    // Has a block been lent in the last call?
     bool has_lent() const { return is_published() && paths_.publish->has_lent(); }
     // How much a rank may put in a published call (NodePublish::space_for). 0: no call is
     // published.

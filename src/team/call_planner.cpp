@@ -235,9 +235,10 @@ void CallPlanner::report(const ProgramKey& key, const Choice& choice)
     const bool is_tuned = tuned_size(key.collective, key.bytes) != nullptr;
     std::string why = is_tuned ? "; as coll_hier_tuning_file says" : "";
     if (!setup_.rail) {
-        const bool is_copied = !choice.publish || setup_.node->lends(key.stride);
         log(HIER_LOG_INFO, "%s: %s%zu bytes a rank: %s; expected %s%s", team, up_to, key.stride,
-            is_copied ? "to each rank of the node" : "published inside the node",
+            !choice.publish                  ? "to each rank of the node"
+            : setup_.node->lends(key.stride) ? "lent inside the node"
+                                             : "published inside the node",
             time_of(choice.seconds).c_str(), why.c_str());
         return;
     }

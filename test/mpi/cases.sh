@@ -164,11 +164,11 @@ case_ displaced-parts-direct ranks=4 node_size=2 mca="coll_hier_inter direct col
     -- displaced --blocks equal
 case_ displaced-ring ranks=3 node_size=1 mca="coll_hier_inter ring" -- displaced --expect staged
 case_ displaced-published ranks=3 mca="coll_hier_min_bytes 1" -- displaced --bytes 500
-# Four and more ranks with a core each publish larger blocks, most of all in skewed calls.
+# Three and more ranks with a core each publish larger blocks, most of all in skewed calls.
 case_ displaced-skewed ranks=4 cores=4 mca="coll_hier_verbose 1" says="up to 100000 bytes a rank: published" \
     -- displaced --bytes 100000
-case_ published-large ranks=6 cores=6 mca="coll_hier_verbose 1" says=": 32768 bytes a rank: published" never=": 32769 bytes a rank: published" \
-    -- exact --expect hier --sizes 32768,32769 --calls 10
+case_ published-large ranks=6 cores=6 mca="coll_hier_verbose 1" says=": 65536 bytes a rank: published" never=": 65537 bytes a rank: published" \
+    -- exact --expect hier --sizes 65536,65537 --calls 10
 case_ displaced-eager ranks=4 node_size=2 mca="coll_hier_min_bytes 1" -- displaced --expect staged --bytes 500
 case_ displaced-bundles ranks=4 node_size=2 mca="coll_hier_inter bundles" -- displaced --expect staged
 
@@ -308,8 +308,13 @@ fuzz() { # fuzz NAME SHARE KEY=VALUE... -- PROGRAM ARGUMENT...
     case_ "$name" limit=$((100 + cases / 10)) "$@" --called "$name" --seed "${fuzz_seed:?}" --cases "$cases"
 }
 
-fuzz 4-by-0 131 ranks=4 -- fuzz --expect hier
-fuzz 4-by-2 150 ranks=4 node_size=2 -- fuzz --expect hier
+fuzz 4-by-0 101 ranks=4 -- fuzz --expect hier
+# With a core each: two ranks lend blocks, a few put small results through shared memory, and eight put all.
+fuzz own-cores-2 20 ranks=2 cores=2 -- fuzz --expect hier
+fuzz own-cores-2-requests 10 ranks=2 cores=64 -- fuzz --expect hier --call nonblocking,persistent
+fuzz own-cores-3 30 ranks=3 cores=3 -- fuzz --expect hier
+fuzz own-cores-8 10 ranks=8 cores=8 -- fuzz --expect hier
+fuzz 4-by-2 110 ranks=4 node_size=2 -- fuzz --expect hier
 fuzz "{3,1}" 80 layout=3,1 -- fuzz --expect hier
 fuzz 5-by-1 60 ranks=5 node_size=1 -- fuzz --expect hier
 fuzz shm 110 ranks=3 mca="coll_hier_intra shm" -- fuzz --expect hier

@@ -75,6 +75,13 @@ public:
         return transport_->put(transfer(to, block));
     }
 
+    Status put_small(std::size_t block)
+    {
+        Transfer small = transfer(home(self_.rank()) + block * size_, block);
+        small.slice.length = 1;
+        return transport_->put(small);
+    }
+
     // The whole call at once, with one block; the caller checks what it has got.
     Status exchange(std::uint64_t call, std::size_t size, unsigned looks)
     {
@@ -85,7 +92,7 @@ public:
     std::string run_exchanged(const std::function<void()>& meanwhile = [] {})
     {
         change_own();
-        if (failed(transport_->begin(binding_)) || failed(put(0))) return "it does not begin";
+        if (failed(transport_->begin(binding_)) || put(0) != Status::ok) return "it does not begin";
         meanwhile();
         change_own();
         std::string fault = take_all();
@@ -123,13 +130,6 @@ public:
             (void)transport_->progress(completions_);
             return completions_.done == lent;
         });
-    }
-
-    bool gets_back_at_once()
-    {
-        const int before = completions_.done;
-        (void)transport_->progress(completions_);
-        return completions_.done > before;
     }
 
     // Returns "" or a fault. A block must be there as soon as it is counted.

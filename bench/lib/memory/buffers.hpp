@@ -42,7 +42,8 @@ public:
     void begin(Allgather& allgather) const;
 
     // What an application does before and after a call: write the block of this rank, and read the
-    // result. One word of each cache line stands for it. For memory that the CPU reaches.
+    // result. One byte of each cache line stands for it, and keeps its value. For memory that the CPU
+    // reaches.
     void renew() const;
     void look_through() const;
 

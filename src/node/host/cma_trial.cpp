@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "node/host/cma_trial.hpp"
 
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "node/host/process_memory.hpp"
 
 namespace hier {
 namespace {
@@ -35,21 +35,16 @@ Reached& reached()
     return processes;
 }
 
-using Call = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long,
-                         unsigned long);
-
-// Returns 0 or an errno.
-int move(Call call, std::int32_t pid, std::uint64_t& value, std::uint64_t there)
+// Each returns 0 or an errno.
+int read_token(const CmaTarget& from, std::uint64_t& value)
 {
-    for (std::size_t done = 0; done < sizeof value;) {
-        const iovec local{reinterpret_cast<std::byte*>(&value) + done, sizeof value - done};
-        const iovec remote{reinterpret_cast<void*>(there + done), sizeof value - done};
-        const ssize_t moved = call(pid, &local, 1, &remote, 1, 0);
-        if (moved < 0 && errno == EINTR) continue;
-        if (moved <= 0) return moved < 0 ? errno : EIO;
-        done += static_cast<std::size_t>(moved);
-    }
-    return 0;
+    return read_memory(from.pid, reinterpret_cast<std::byte*>(&value), from.words, sizeof value);
+}
+
+int write_token(const CmaTarget& to)
+{
+    return write_memory(to.pid, reinterpret_cast<const std::byte*>(&to.token),
+                        to.words + offsetof(Words, written), sizeof to.token);
 }
 
 // The first copies into a process are slower than later ones.
@@ -57,11 +52,10 @@ double time_writes(const CmaTarget& target)
 {
     using Clock = std::chrono::steady_clock;
     constexpr int times = 8;
-    std::uint64_t value = target.token;
     Clock::duration least = Clock::duration::max();
     for (int i = 0; i < times; i++) {
         const Clock::time_point before = Clock::now();
-        (void)move(process_vm_writev, target.pid, value, target.words + offsetof(Words, written));
+        (void)write_token(target);
         least = std::min(least, Clock::now() - before);
     }
     return std::chrono::duration<double>(least).count();
@@ -70,11 +64,10 @@ double time_writes(const CmaTarget& target)
 std::string refusal_of(const CmaTarget& target)
 {
     std::uint64_t value = 0;
-    int cause = move(process_vm_readv, target.pid, value, target.words);
+    int cause = read_token(target, value);
     const bool is_read = cause == 0;
     if (is_read && value != target.token) return "a process id leads to another process";
-    if (is_read)
-        cause = move(process_vm_writev, target.pid, value, target.words + offsetof(Words, written));
+    if (is_read) cause = write_token(target);
     return cause == 0 ? ""
                       : format("process_vm_%s process %d: %s", is_read ? "writev to" : "readv from",
                                static_cast<int>(target.pid), std::strerror(cause));

@@ -2,6 +2,7 @@
 #include "node/host/lent_block.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/log.hpp"
@@ -39,6 +40,11 @@ void LentBlock::answer(Answer what)
         .store(Signal::encode(context_.binding.sequence, what), std::memory_order_release);
 }
 
+bool LentBlock::is_refused() const
+{
+    return answer_of(context_.rank()) == refused || (is_lent_ && answer_of(peer()) == refused);
+}
+
 bool LentBlock::is_back() const { return !is_lent_ || answer_of(peer()) == taken; }
 
 // A call that begins anew may have answered already. After that the peer uses its block again.
@@ -47,8 +53,16 @@ Status LentBlock::take(std::uint64_t address, std::byte* to, std::size_t bytes, 
     const std::uint32_t given = answer_of(context_.rank());
     if (given == taken) return Status::ok;
     if (given == refused) return use_cells(), Status::in_progress;
+    // A peer that has gone mad may tell something else in the middle.
+    const Peers told{address, to, bytes};
+    if (copied_ > 0 && told != peers_) {
+        log(HIER_LOG_ERROR, "node rank %d has changed its block in the middle of a copy", peer());
+        return Status::mismatch;
+    }
+    peers_ = told;
     const int pid = pids_[static_cast<std::size_t>(peer())];
-    const std::size_t part = std::min(max_at_once, bytes - copied_);
+    const std::size_t most = context_.binding.in_background ? max_in_background : max_at_once;
+    const std::size_t part = std::min(most, bytes - copied_);
     const int cause = read_memory(pid, to + copied_, address + copied_, part);
     if (cause != 0 && is_refusal(cause, pid)) {
         answer(refused);
@@ -61,7 +75,8 @@ Status LentBlock::take(std::uint64_t address, std::byte* to, std::size_t bytes, 
     }
     copied_ += part;
     copied += part;
-    // A rank that has failed may use its block again, so these may be other bytes.
+    // A rank that has failed may use its block again, so these may be other bytes. See NodeTransport::raise().
+    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (copied_ < bytes || context_.has_failed()) return Status::in_progress;
     answer(taken);
     return Status::ok;
@@ -69,6 +84,7 @@ Status LentBlock::take(std::uint64_t address, std::byte* to, std::size_t bytes, 
 
 void LentBlock::use_cells()
 {
+    was_refused_ = true;
     if (!uses_cells_ && !failed(cells_.begin())) uses_cells_ = true;
 }
 

@@ -37,8 +37,12 @@ public:
     void end();
     // The put of this rank's block, which is published.
     void lend(const Transfer& put);
-    // Has this rank lent a block in this call?
+    // Has this rank lent its block in this call? Or has either of them?
     bool has_lent() const { return has_lent_; }
+    bool is_used() const { return has_lent_ || answer_of(context_.rank()) != 0; }
+    // Has either rank refused a block of this call? Or of any call so far?
+    bool is_refused() const;
+    bool was_refused() const { return was_refused_; }
     // Copies the next part of the peer's block, and adds its bytes to `copied`. ok: all of it is here.
     // in_progress: call again, or a rank has failed, or the block comes through cells.
     Status take(std::uint64_t address, std::byte* to, std::size_t bytes, std::size_t& copied);
@@ -49,8 +53,8 @@ public:
     Status progress(Completions& completions);
 
 private:
-    // A copy takes up to 2 us to start. No network waits meanwhile: the ranks share a node.
-    static constexpr std::size_t max_at_once = 4 << 20;      // bytes
+    // Bytes of a copy, which takes up to 2 us to start. Other calls of this process wait meanwhile.
+    static constexpr std::size_t max_at_once = 4 << 20, max_in_background = 1 << 20;
     enum Answer : std::uint32_t { taken = 1, refused = 2 };  // the count of a Signal
 
     int peer() const { return 1 - context_.rank(); }
@@ -64,9 +68,17 @@ private:
     ShmCells& cells_;
     Transfer put_{};  // of this rank
     bool has_lent_ = false;
-    bool is_lent_ = false;    // and not done
-    std::size_t copied_ = 0;  // of the peer's block
+    bool is_lent_ = false;  // and not done
+    struct Peers {
+        std::uint64_t address;
+        std::byte* to;
+        std::size_t bytes;
+        bool operator==(const Peers&) const = default;
+    };
+    Peers peers_{};           // the peer's block, as it was told first
+    std::size_t copied_ = 0;  // bytes of it
     bool uses_cells_ = false;
+    bool was_refused_ = false;
 };
 
 }  // namespace hier

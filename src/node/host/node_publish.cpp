@@ -91,6 +91,10 @@ Status NodePublish::place(const Slice& slice, std::byte*& bytes)
 
 bool NodePublish::has_room(const Slice& slice) const
 {
+    if (blocks_ > 0 && lent_ && lent_->has_lent()) {
+        log(HIER_LOG_ERROR, "a rank that lends a block has no other one in the call");
+        return false;
+    }
     if (slice.length <= space_ && after(written_, slice.length) <= space_) return true;
     log(HIER_LOG_ERROR, "no room for a block of %zu bytes behind %zu others, in a published call",
         slice.length, written_);
@@ -130,12 +134,10 @@ Status NodePublish::read(int peer, Half& from, std::size_t at, Arrived& block) c
     Block told{};
     if (fits(at, sizeof told, space_)) std::memcpy(&told, blocks_of(from) + at, sizeof told);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
-    const Binding& binding = context_.binding;
-    const bool has_place = binding.displacements.empty() ||
-                           binding.homes.block_at(told.offset) < binding.displacements.size();
-    const std::size_t to = has_place ? binding.in_receive(told.offset) : SIZE_MAX;
+    std::size_t to = SIZE_MAX;
+    if (!context_.find(told.offset, told.length, to)) to = SIZE_MAX;
     const char* const fault = fault_of_block(at + sizeof told, stored(told.length), to, told.length,
-                                             space_, binding.receive.length);
+                                             space_, context_.binding.receive.length);
     if (fault != nullptr) {
         if (entered(peer) != Status::mismatch)  // else the cause has been logged
             log(HIER_LOG_ERROR, "node rank %d published %s", peer, fault);
@@ -186,7 +188,7 @@ Status NodePublish::copy_block(const Arrived& block, std::size_t& copied)
 }
 
 // What is wrong with a call is for progress() to say.
-bool NodePublish::gather(unsigned looks)
+bool NodePublish::gather(unsigned looks, unsigned looks_at_lent)
 {
     const int size = static_cast<int>(incoming_.size());
     const std::uint64_t sequence = context_.binding.sequence, shape = context_.binding.shape();
@@ -203,15 +205,16 @@ bool NodePublish::gather(unsigned looks)
             }
             std::size_t copied = 0;
             if (from.shape != shape || failed(copy_out(peer, from, 1, copied))) return false;
-            if (incoming_[index(peer)].blocks > 0) missing--;
+            if (incoming_[index(peer)].blocks > 0)
+                missing--;
+            else if (lent_
+                         ->is_refused())  // only a block that is lent comes in parts, or not at all
+                return false;
         }
     }
-    const auto is_back = [&] {
-        for (unsigned seen = 0; seen < looks && !lent_->is_back(); seen++) {
-        }
-        return lent_->is_back();
-    };
-    if (missing > 0 || (lent_ && !is_back())) return false;
+    if (missing > 0) return false;
+    for (unsigned i = 0; has_to_take(); i++)
+        if (i == looks_at_lent || lent_->is_refused()) return false;
     ask_for_next_half();
     return true;
 }

@@ -52,7 +52,11 @@ public:
     Status put(const Slice& slice, const std::byte* from);
     bool lends(std::size_t bytes) const { return lent_ != nullptr && bytes > max_copied_; }
     // In the last call.
-    bool has_lent() const { return lent_ != nullptr && lent_->has_lent(); }
+    bool has_lent() const { return lent_ != nullptr && lent_->is_used(); }
+    // Has a block been refused that was lent? Then later ones may be, too.
+    bool was_refused() const { return lent_ != nullptr && lent_->was_refused(); }
+    // Does the peer still have to copy this rank's block?
+    bool has_to_take() const { return lent_ != nullptr && !lent_->is_back(); }
     // A put of a block that is lent. The slice's source is where it lies. in_progress: `transfer.op` is completed
     // later.
     Status lend(const Transfer& transfer);
@@ -60,9 +64,9 @@ public:
     // they are there.
     Status place(const Slice& slice, std::byte*& bytes);
     void show();
-    // Copies out the first block of each peer, if all come within about so many looks at single peers. A block that is
-    // lent is back then, too.
-    bool gather(unsigned looks);
+    // Copies out the first block of each peer, if all come within about so many looks at single peers. Then waits for
+    // so many other looks until a block that is lent is back.
+    bool gather(unsigned looks, unsigned looks_at_lent = 0);
     // Has the peer published a block in this call? mismatch: its buffer has another size.
     Status entered(int peer) const;
     std::uint32_t arrived(int peer) const override

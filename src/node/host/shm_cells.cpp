@@ -215,8 +215,11 @@ Status ShmCells::take_out(int peer, CellEntry entry, Work& work, std::size_t& co
         return Status::mismatch;
     }
     // In a published call nobody announces displacements, so it is a home.
-    const std::size_t offset =
-        context_.binding.publish ? context_.binding.in_receive(header.offset) : header.offset;
+    std::size_t offset = header.offset;
+    if (context_.binding.publish && !context_.find(header.offset, header.length, offset)) {
+        log(HIER_LOG_ERROR, "node rank %d sent a fragment of no block", peer);
+        return Status::mismatch;
+    }
     work.is_last = entry.is_last();
     const gpu::Copy copy{into.base + offset, content_of(cell), header.length, gpu::Copy::inside};
     if (gpu::Queue* engines = engines_of(into, header.length)) {

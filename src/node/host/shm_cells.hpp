@@ -38,6 +38,12 @@ public:
     Status progress(Completions& completions) override;
     bool idle() override;
     void end() override;
+    // Are there fragments for this peer that it has not copied out?
+    bool has_to_take(int peer) const
+    {
+        const Queue q = queue(context_.rank(), peer);
+        return !outgoing_[static_cast<std::size_t>(peer)].empty() || q.done() < q.sent();
+    }
 
 private:
     static constexpr std::size_t bytes_per_pass = 256 << 10;  // copied by the CPU

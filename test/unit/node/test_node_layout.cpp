@@ -84,7 +84,7 @@ void test_a_single_node_publishes_more(void**)
         assert_int_equal(needs.max_published(true), 16 << 10);
     }
     const NodeNeeds slow{.ranks = 2, .blocks = 2, .has_cma = true, .is_cma_slow = true};
-    assert_int_equal(slow.max_published(false), 32 << 10);
+    assert_int_equal(slow.max_published(false), 16 << 10);
     for (int ranks = 2; ranks <= 64; ranks++) {
         const NodeNeeds needs{
             .ranks = ranks, .blocks = ranks, .has_cma = true, .is_cma_slow = ranks < 6};

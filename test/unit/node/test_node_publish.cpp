@@ -127,7 +127,7 @@ void test_two_ranks_publish_more_if_copies_start_slowly(void**)
             };
         const NodeRanks ranks{.processes = group.collect(own_cma_target()), .team = self.size()};
         BlockPublisher me(self, make_node_transport(group, ranks, HIER_INTRA_AUTO));
-        constexpr std::size_t most = 32 << 10;
+        constexpr std::size_t most = 16 << 10;
         const int tried = readv_calls;
         std::string fault;
         for (std::uint64_t call = 1; call <= 20 && fault.empty(); call++)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "node/node_setup.hpp"
 #include "node/node_transport.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/node_traffic.hpp"
@@ -51,7 +52,8 @@ private:
 };
 
 // Whatever the calls return, they return.
-void call(Transport& transport, Buffer& receive, std::uint64_t sequence, bool publish)
+void call(Transport& transport, Buffer& receive, std::uint64_t sequence, bool publish,
+          std::size_t bytes)
 {
     constexpr int passes = 20;
     static std::vector<std::byte> send(shard);
@@ -61,7 +63,7 @@ void call(Transport& transport, Buffer& receive, std::uint64_t sequence, bool pu
     if (failed(transport.begin(binding))) return transport.end();
     if (!publish) (void)transport.announce(Op::every_peer);
     for (int i = 0; i < passes; i++) {
-        if (i == 0) (void)transport.put({0, {0, 0, 100}, Place::send, Place::receive, 1, 0});
+        if (i == 0) (void)transport.put({0, {0, 0, bytes}, Place::send, Place::receive, 1, 0});
         (void)transport.progress(ignore);
         (void)transport.announced(0);
         (void)transport.entered(0);
@@ -72,19 +74,33 @@ void call(Transport& transport, Buffer& receive, std::uint64_t sequence, bool pu
     transport.end();
 }
 
-const char* run(int intra, bool publish)
+enum class Blocks { put, published, lent };
+
+// Of two ranks that are all of their team, and lend large blocks.
+std::unique_ptr<NodeTransport> make_lender(const ForkedRank& self)
 {
+    const Group group = self.group();
+    return make_node_transport(group,
+                               {.processes = group.collect(own_cma_target()), .team = self.size()},
+                               HIER_INTRA_AUTO);
+}
+
+const char* run(Blocks blocks)
+{
+    const bool publish = blocks != Blocks::put;
     return keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
         constexpr std::uint64_t calls = 100;
         const Group group = self.group();
-        const auto transport = make_transport(self, intra);
+        const auto transport =
+            blocks == Blocks::lent ? make_lender(self) : make_transport(self, HIER_INTRA_SHM);
+        const std::size_t bytes = blocks == Blocks::lent ? shard : 100;
         const bool is_mad = self.rank() == 0;
-        std::mt19937_64 random(static_cast<unsigned>(intra) + (publish ? 100 : 0));
+        std::mt19937_64 random(static_cast<unsigned>(blocks));
         Buffer receive;
         for (std::uint64_t sequence = 1; sequence <= calls; sequence++) {
             if (is_mad) scribble(random);
             (void)group.collect(0);
-            if (!is_mad) call(*transport, receive, sequence, publish);
+            if (!is_mad) call(*transport, receive, sequence, publish, bytes);
             if (!receive.is_kept()) return "bytes beside the receive buffer";
             (void)group.collect(0);
         }
@@ -92,8 +108,9 @@ const char* run(int intra, bool publish)
     })));
 }
 
-void test_cells(void**) { expect_no_reason(run(HIER_INTRA_SHM, false)); }
-void test_published(void**) { expect_no_reason(run(HIER_INTRA_SHM, true)); }
+void test_cells(void**) { expect_no_reason(run(Blocks::put)); }
+void test_published(void**) { expect_no_reason(run(Blocks::published)); }
+void test_lent(void**) { expect_no_reason(run(Blocks::lent)); }
 
 }  // namespace
 
@@ -102,6 +119,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_published),
+        cmocka_unit_test(test_lent),
     };
     return hier::test::run_cases(argc, argv, "scribbled_memory", tests);
 }
