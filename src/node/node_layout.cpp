@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t word = sizeof(std::uint64_t);
 constexpr std::size_t page = 4096;
 
-// Those of a node take 2 MiB at most with up to 16 ranks: what lies in the L2 of a core comes from there.
+// Those of up to 16 ranks with a core each take 2 MiB at most: what lies in the L2 of a core comes from there.
 constexpr CellShape cells_of_two = {4, 16 << 10};
 constexpr CellShape cells_of_few = {4, 64 << 10};
 constexpr CellShape cells_of_eight = {8, 32 << 10};

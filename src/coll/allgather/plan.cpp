@@ -38,8 +38,8 @@
 // a hop. A rank that waits for data also waits until the sender is in the call, so that a report
 // can name a late sender.
 //
-// Published calls: on its node a rank puts each small block once, to a place where all others read.
-// The put waits for nobody.
+// Published calls: on its node a rank puts each block once, to a place where all others read. The put
+// waits for nobody, unless the transport lets a peer copy the block out of this rank's own memory.
 //
 // Eager and published puts come without announcements. A rank that has ended such a call still
 // knows that its partners have entered the call, because it has data from them. A rank with an
