@@ -54,12 +54,12 @@ Status LentBlock::take(std::uint64_t address, std::byte* to, std::size_t bytes, 
     if (given == taken) return Status::ok;
     if (given == refused) return use_cells(), Status::in_progress;
     // A peer that has gone mad may tell something else in the middle.
-    const Peers told{address, to, bytes};
-    if (copied_ > 0 && told != peers_) {
+    const Told told{address, to, bytes};
+    if (copied_ > 0 && told != first_) {
         log(HIER_LOG_ERROR, "node rank %d has changed its block in the middle of a copy", peer());
         return Status::mismatch;
     }
-    peers_ = told;
+    first_ = told;
     const int pid = pids_[static_cast<std::size_t>(peer())];
     const std::size_t most = context_.binding.in_background ? max_in_background : max_at_once;
     const std::size_t part = std::min(most, bytes - copied_);

@@ -55,6 +55,12 @@ public:
 private:
     // Bytes of a copy, which takes up to 2 us to start. Other calls of this process wait meanwhile.
     static constexpr std::size_t max_at_once = 4 << 20, max_in_background = 1 << 20;
+    struct Told {
+        std::uint64_t address;
+        std::byte* to;
+        std::size_t bytes;
+        bool operator==(const Told&) const = default;
+    };
     enum Answer : std::uint32_t { taken = 1, refused = 2 };  // the count of a Signal
 
     int peer() const { return 1 - context_.rank(); }
@@ -68,14 +74,8 @@ private:
     ShmCells& cells_;
     Transfer put_{};  // of this rank
     bool has_lent_ = false;
-    bool is_lent_ = false;  // and not done
-    struct Peers {
-        std::uint64_t address;
-        std::byte* to;
-        std::size_t bytes;
-        bool operator==(const Peers&) const = default;
-    };
-    Peers peers_{};           // the peer's block, as it was told first
+    bool is_lent_ = false;    // and not done
+    Told first_{};            // what the peer told of its block, before the first part
     std::size_t copied_ = 0;  // bytes of it
     bool uses_cells_ = false;
     bool was_refused_ = false;

@@ -205,10 +205,10 @@ bool NodePublish::gather(unsigned looks, unsigned looks_at_lent)
             }
             std::size_t copied = 0;
             if (from.shape != shape || failed(copy_out(peer, from, 1, copied))) return false;
+            // Only a block that is lent comes in parts, or not at all.
             if (incoming_[index(peer)].blocks > 0)
                 missing--;
-            else if (lent_
-                         ->is_refused())  // only a block that is lent comes in parts, or not at all
+            else if (lent_->is_refused())
                 return false;
         }
     }
