@@ -211,6 +211,14 @@ std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra,
                                intra);
 }
 
+std::unique_ptr<NodeTransport> make_whole_transport(const ForkedRank& self)
+{
+    const Group group = self.group();
+    return make_node_transport(group,
+                               {.processes = group.collect(own_cma_target()), .team = self.size()},
+                               HIER_INTRA_AUTO);
+}
+
 std::unique_ptr<NodeTransport> make_packed_transport(const ForkedRank& self, bool has_cma)
 {
     const Group group = self.group();

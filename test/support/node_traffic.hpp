@@ -39,7 +39,9 @@ std::string run_traffic(Transport& transport, const ForkedRank& self, const Traf
 // Exchanges the processes in the group first.
 std::unique_ptr<NodeTransport> make_transport(const ForkedRank& self, int intra,
                                               bool share_cores = false);
-// The same with words as on a node of many ranks, and with the smallest cells and halves. Both have
+// The same of ranks that are all of their team. Two of them lend large blocks.
+std::unique_ptr<NodeTransport> make_whole_transport(const ForkedRank& self);
+// As make_transport, with words as on a node of many ranks, and with the smallest cells and halves. Both have
 // room for the displacements of `max_extents` extents.
 inline constexpr int max_extents = 600;
 std::unique_ptr<NodeTransport> make_packed_transport(const ForkedRank& self, bool has_cma);

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "node/host/node_publish.hpp"
-#include "node/node_setup.hpp"
 #include "test/support/block_publisher.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/wrapped/system.hpp"
@@ -20,14 +19,6 @@ using namespace hier;
 using namespace hier::test;
 
 constexpr std::size_t large = 100000;  // more than is copied through shared memory
-
-std::unique_ptr<NodeTransport> make_lender(const ForkedRank& self)
-{
-    const Group group = self.group();
-    return make_node_transport(group,
-                               {.processes = group.collect(own_cma_target()), .team = self.size()},
-                               HIER_INTRA_AUTO);
-}
 
 // Calls with blocks that are lent, in parts and at once, and with blocks that are copied.
 std::string run_calls(BlockPublisher& me, std::uint64_t& call)
@@ -44,7 +35,7 @@ void test_calls(void**)
     for (const bool are_displaced : {false, true}) {
         for (const auto mode : {Writev::works, Writev::interrupted}) {
             expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
-                BlockPublisher me(self, make_lender(self));
+                BlockPublisher me(self, make_whole_transport(self));
                 if (are_displaced) me.displace();
                 readv_mode = mode;
                 std::uint64_t call = 0;
@@ -70,7 +61,7 @@ void test_memory_that_cannot_be_read(void**)
     for (const bool are_displaced : {false, true}) {
         for (const auto mode : {Writev::faults, Writev::is_refused}) {
             expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
-                BlockPublisher me(self, make_lender(self));
+                BlockPublisher me(self, make_whole_transport(self));
                 if (are_displaced) me.displace();
                 std::uint64_t call = 0;
                 std::string fault;
@@ -94,7 +85,7 @@ void test_memory_that_cannot_be_read(void**)
 void test_a_block_is_taken_once(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
-        BlockPublisher me(self, make_lender(self));
+        BlockPublisher me(self, make_whole_transport(self));
         const auto meet = [&] { (void)self.group().collect(0); };
         if (self.rank() == 1) {
             if (failed(me.begin(1, 1, large)) || failed(me.put(0))) return "it does not begin";
@@ -122,7 +113,7 @@ void test_a_block_is_taken_once(void**)
 void test_exchanges(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
-        BlockPublisher me(self, make_lender(self));
+        BlockPublisher me(self, make_whole_transport(self));
         int whole = 0;
         for (std::uint64_t call = 1; call <= 200; call++) {
             const Status status = me.exchange(call, large, call % 3 == 0 ? 2 : 20000);
@@ -140,7 +131,7 @@ void test_exchanges(void**)
 void test_refused_exchanges(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
-        BlockPublisher me(self, make_lender(self));
+        BlockPublisher me(self, make_whole_transport(self));
         if (self.rank() == 0) readv_mode = Writev::faults;
         for (std::uint64_t call = 1; call <= 20; call++) {
             if (me.exchange(call, large, 20000) != Status::in_progress) return "it ends at once";
@@ -158,7 +149,7 @@ ForkedRank* reader;
 void test_no_block_of_a_rank_that_has_failed(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
-        BlockPublisher me(self, make_lender(self));
+        BlockPublisher me(self, make_whole_transport(self));
         const auto meet = [&] { (void)self.group().collect(0); };
         if (failed(me.begin(1, 1, large)) || failed(me.put(0))) return "it does not begin";
         if (self.rank() == 1) {
@@ -191,7 +182,7 @@ void test_no_block_of_a_rank_that_has_failed(void**)
 void test_one_block_in_a_call(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
-        BlockPublisher me(self, make_lender(self));
+        BlockPublisher me(self, make_whole_transport(self));
         if (failed(me.begin(1, 2, large)) || failed(me.put(0))) return "it does not begin";
         if (me.put(1) != Status::bad_argument) return "another block is lent";
         return me.put_small(1) == Status::bad_argument ? "" : "another block is published";
@@ -201,7 +192,7 @@ void test_one_block_in_a_call(void**)
 void test_an_owner_that_has_died(void**)
 {
     const Ends ends = run_ranks(2, [](ForkedRank& self) -> std::string {
-        BlockPublisher me(self, make_lender(self));
+        BlockPublisher me(self, make_whole_transport(self));
         if (failed(me.begin(1, 1, large)) || failed(me.put(0))) return "it does not begin";
         (void)self.group().collect(0);
         if (self.rank() == 1) raise(SIGKILL);

@@ -98,11 +98,7 @@ void test_no_such_home(void**)
 void test_large_blocks_of_a_single_node(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(6, [](ForkedRank& self) -> std::string {
-        const Group group = self.group();
-        BlockPublisher me(self, make_node_transport(group,
-                                                    {.processes = group.collect(own_cma_target()),
-                                                     .team = self.size()},
-                                                    HIER_INTRA_AUTO));
+        BlockPublisher me(self, make_whole_transport(self));
         const std::size_t most = me.transport().max_published(true);
         if (most != 128 << 10 || me.transport().max_published(false) != 64 << 10)
             return "another limit";
@@ -118,15 +114,13 @@ void test_large_blocks_of_a_single_node(void**)
 void test_two_ranks_publish_more_if_copies_start_slowly(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
-        const Group group = self.group();
         // The first rank finds it out for both. Its first two copies try whether it may write into itself and into the
         // other rank; then it times copies, and none into itself.
         if (self.rank() == 0)
             before_writev = [] {
                 if (writev_calls > 2) usleep(10);
             };
-        const NodeRanks ranks{.processes = group.collect(own_cma_target()), .team = self.size()};
-        BlockPublisher me(self, make_node_transport(group, ranks, HIER_INTRA_AUTO));
+        BlockPublisher me(self, make_whole_transport(self));
         constexpr std::size_t most = 16 << 10;
         const int tried = readv_calls;
         std::string fault;

@@ -55,7 +55,8 @@ std::string choose(const ForkedRank& self, int intra, const std::string& wanted)
 }
 
 constexpr const char* cma = "copies between processes (CMA)";
-constexpr const char* both = "copies between processes (CMA; results of up to 1024 KiB: shared memory)";
+constexpr const char* both =
+    "copies between processes (CMA; results of up to 1024 KiB: shared memory)";
 constexpr const char* shm = "shared memory";
 
 void test_as_asked_for(void**)

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "node/node_setup.hpp"
 #include "node/node_transport.hpp"
 #include "test/support/forked.hpp"
 #include "test/support/node_traffic.hpp"
@@ -76,23 +75,14 @@ void call(Transport& transport, Buffer& receive, std::uint64_t sequence, bool pu
 
 enum class Blocks { put, published, lent };
 
-// Of two ranks that are all of their team, and lend large blocks.
-std::unique_ptr<NodeTransport> make_lender(const ForkedRank& self)
-{
-    const Group group = self.group();
-    return make_node_transport(group,
-                               {.processes = group.collect(own_cma_target()), .team = self.size()},
-                               HIER_INTRA_AUTO);
-}
-
 const char* run(Blocks blocks)
 {
     const bool publish = blocks != Blocks::put;
     return keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
         constexpr std::uint64_t calls = 100;
         const Group group = self.group();
-        const auto transport =
-            blocks == Blocks::lent ? make_lender(self) : make_transport(self, HIER_INTRA_SHM);
+        const auto transport = blocks == Blocks::lent ? make_whole_transport(self)
+                                                      : make_transport(self, HIER_INTRA_SHM);
         const std::size_t bytes = blocks == Blocks::lent ? shard : 100;
         const bool is_mad = self.rank() == 0;
         std::mt19937_64 random(static_cast<unsigned>(blocks));
