@@ -141,9 +141,10 @@ public:
     // Like put(), but between our own buffers. Only on the node level.
     virtual Status copy(const Transfer& transfer) = 0;
     // A whole call of a rank that puts one block to every peer of its node and gets one of each: begins the call, puts,
-    // makes the copy if there is one, and looks about `looks` times whether a peer's block is there. Where a peer copies
-    // its block out of this rank's memory, it waits for that. ok: the call is over, and ended. in_progress: it goes on from its begin(), with the same put and copy; or the transport has no
-    // such way. Only on the node level.
+    // makes the copy if there is one, and looks about `looks` times whether a peer's block is there. If the peer copies
+    // this rank's block out of its memory, waits for that, too, about as long as the copy takes. ok: the call is over,
+    // and ended. in_progress: it goes on from its begin(), with the same put and copy; or the transport has no such
+    // way. Only on the node level.
     virtual Status exchange(const Binding&, const NodeExchange&, unsigned /*looks*/)
     {
         return Status::in_progress;

@@ -37,8 +37,9 @@ void Executor::reset(const Program& program, Trace* trace)
     node_head_ = 0;
 }
 
-// Calls inside a node that are small, or in which two ranks lend blocks. The bookkeeping of single operations would take longer than the blocks, so a call whose
-// blocks come at once has none. In any other case, errors among them, the call begins anew, with all of it.
+// Calls inside a node that are small, or in which two ranks lend blocks. The bookkeeping of single operations would
+// take as long as much of the call, so a call whose blocks come at once has none. In any other case, errors among
+// them, the call begins anew, with all of it.
 Status Executor::exchange(const Program& program, const Binding& binding)
 {
     const NodeExchange* whole = binding.publish ? program.exchange() : nullptr;

@@ -131,7 +131,6 @@ RateRecord own_rates(const hier_config& config, bool uses_device, const NetworkT
     self.uses_device = uses_device ? 1 : 0;
     self.has_threads = config.has_threads != 0 ? 1 : 0;
     self.small_block = PathChoice::max_through_cells;
-    self.shared_result = 0;
     return self;
 }
 

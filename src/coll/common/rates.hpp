@@ -26,8 +26,8 @@ struct Rates {
     // is.
     double publish_latency = 0;
     std::size_t publish_space = 0, publish_block = 0;
-    // Results of up to so many bytes go through memory that the ranks of a node share. A rank writes a block there once,
-    // for all others. 0: none goes there.
+    // Results of up to so many bytes go through memory that the ranks of a node share. A rank writes a block
+    // there once, for all others. 0: none goes there.
     std::size_t shared_result = 0;
     // Kernels push blocks of up to so many bytes to all other ranks of a node, if there are at least
     // two of them. A kernel takes all blocks that wait, up to `kernel_blocks`, and kernels follow one

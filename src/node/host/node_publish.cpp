@@ -134,8 +134,9 @@ Status NodePublish::read(int peer, Half& from, std::size_t at, Arrived& block) c
     Block told{};
     if (fits(at, sizeof told, space_)) std::memcpy(&told, blocks_of(from) + at, sizeof told);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // what follows reads the copy
-    std::size_t to = SIZE_MAX;
-    if (!context_.find(told.offset, told.length, to)) to = SIZE_MAX;
+    std::size_t place = 0;
+    const bool is_found = context_.find(told.offset, told.length, place);
+    const std::size_t to = is_found ? place : SIZE_MAX;
     const char* const fault = fault_of_block(at + sizeof told, stored(told.length), to, told.length,
                                              space_, context_.binding.receive.length);
     if (fault != nullptr) {
