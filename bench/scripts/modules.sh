@@ -67,10 +67,15 @@ find_pml() {
         sort -u | paste -sd+
 }
 
-save_rows() { # save_rows NEW FILE: appends; FILE keeps one header
-    if [[ -s $2 ]]; then
-        tail -n +2 "$1" >>"$2"
+save_rows() { # save_rows NEW FILE: appends; FILE keeps one header. Rows with other columns go to a file beside it
+    local file=$2
+    if [[ -s $file && $(head -n 1 "$file") != "$(head -n 1 "$1")" ]]; then
+        file=$(mktemp "$2.XXX")
+        progress "$2 has other columns, so the rows are in $file"
+    fi
+    if [[ -s $file ]]; then
+        tail -n +2 "$1" >>"$file"
     else
-        cp "$1" "$2"
+        cat "$1" >>"$file"
     fi
 }

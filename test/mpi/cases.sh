@@ -778,6 +778,8 @@ case_ bench-blocks directory=bench ranks=3 mca="coll_hier_verbose 1" says="MPI_A
     -- allgather --blocks 3@7 --sizes 3,30000 --iterations 3 --validate all
 case_ bench-blocks-gpu directory=bench ranks=3 gpu=20 \
     -- allgather --blocks 64@4k --sizes 64,64k --iterations 3 --validate all --memory device --in-place
+case_ bench-other-columns directory=bench ranks=2 status=error says="config.log: its first line names other columns" \
+    -- allgather --sizes 8 --iterations 3 --csv "$build/config.log"
 
 # bench/levels compares the parts that it names. hier serves each of them; if not, bench/levels refuses to time it. No
 # case asserts how long they take.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 namespace bench {
 namespace {
@@ -38,12 +39,16 @@ std::string Csv::open(const std::string& path, const std::string& header)
     if (path.empty()) {
         return "";
     }
+    std::string first;
+    const bool is_empty = !std::getline(std::ifstream(path), first);
+    if (!is_empty && first != header) {
+        return "--csv " + path + ": its first line names other columns; name another file";
+    }
     file_.reset(std::fopen(path.c_str(), "a"));
     if (file_ == nullptr) {
         return "--csv " + path + ": " + std::strerror(errno);
     }
-    std::fseek(file_.get(), 0, SEEK_END);
-    if (std::ftell(file_.get()) == 0) {
+    if (is_empty) {
         std::fputs((header + '\n').c_str(), file_.get());
     }
     return "";

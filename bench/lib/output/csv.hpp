@@ -16,7 +16,8 @@ namespace bench {
 
 class Csv {
 public:
-    // Both return the reason if they fail. An empty file gets the header, which has no line end.
+    // Both return the reason if they fail. An empty file gets the header, which has no line end. A
+    // file with another header is an error.
     [[nodiscard]] std::string open(const std::string& path, const std::string& header);
     [[nodiscard]] std::string add(std::span<const std::string> fields) const;
 
