@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "base/disagreement.hpp"
@@ -383,7 +382,7 @@ std::size_t NodeTransport::publish_space() const
     if (paths_.max_published == NodePaths::any_size) return NodePaths::any_size;
     if (paths_.publish) return paths_.publish->space();
     const bool is_alone = !segment_ && !paths_.engines;
-    return is_alone ? std::numeric_limits<std::size_t>::max() : 0;
+    return is_alone ? NodePaths::any_size : 0;
 }
 
 }  // namespace hier

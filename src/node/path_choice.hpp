@@ -30,7 +30,7 @@
 //    8 ranks, CMA       70 / 155    147 / 288    300 / 495    1164 / 1634    7551 / 10355
 //           cells       50 /  61    112 / 134    265 / 340    1239 / 1471    5302 /  7939
 //   16 ranks, CMA      198 / 360    376 / 578    658 / 953    3858 / 4908   19195 / 28438
-//           cells      152 / 190    375 / 518    723/ 1026    3340 / 3920   16249 / 24297
+//           cells      152 / 190    375 / 518   723 / 1026    3340 / 3920   16249 / 24297
 //
 // So eight ranks take cells, and fewer take them for results of up to 1 MiB. Two ranks of a node among
 // several take CMA above 4 KiB: 2.1, 3.0 and 4.4 us for 4, 8 and 16 KiB through cells, 2.0, 2.4 and 3.6 us
