@@ -245,14 +245,15 @@ Status NodeTransport::copy(const Transfer& home)
 Status NodeTransport::exchange(const Binding& binding, const NodeExchange& whole, unsigned looks)
 {
     // DevicePublish has blocks in device memory, which the CPU does not copy. And a start copies no more than this. A
-    // rank that lends its block waits until the peer has copied it, which takes as long as thousands of looks.
+    // rank that lends its block waits until the peer has copied it, which takes as long as thousands of looks. If the
+    // application may compute meanwhile, the rank waits only for a peer that copies at the same time.
     constexpr std::size_t most = 64 << 10, most_lent = 512 << 10, bytes_per_looks = 4 << 10;
     if (!paths_.publish || paths_.device_publish || context_.has_failed())
         return Status::in_progress;
     NodePublish& publish = *paths_.publish;
     const bool is_lent = publish.lends(whole.put.slice.length);
     if (binding.total > (is_lent ? most_lent : most)) return Status::in_progress;
-    if (is_lent && (binding.in_background || publish.was_refused())) return Status::in_progress;
+    if (is_lent && publish.was_refused()) return Status::in_progress;
     context_.bind(binding);
     if (failed(publish.begin()) || failed(this->publish(whole.put))) return Status::in_progress;
     if (whole.copy) {
@@ -260,7 +261,8 @@ Status NodeTransport::exchange(const Binding& binding, const NodeExchange& whole
         std::memcpy(binding.receive.base + binding.in_receive(own.target), source_of(*whole.copy),
                     own.length);
     }
-    const auto to_copy = static_cast<unsigned>(binding.total / bytes_per_looks);
+    const auto to_copy =
+        binding.in_background ? 1 : static_cast<unsigned>(binding.total / bytes_per_looks);
     return publish.gather(looks, looks * (1 + to_copy)) ? Status::ok : Status::in_progress;
 }
 

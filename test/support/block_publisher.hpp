@@ -40,6 +40,7 @@ public:
     NodeTransport& transport() { return *transport_; }
 
     void displace() { are_displaced_ = true; }
+    void stay_in_background() { is_in_background_ = true; }
 
     Status begin(std::uint64_t call, std::size_t blocks, std::size_t size, bool publish = true)
     {
@@ -65,6 +66,7 @@ public:
         binding_ = {call, all, all};
         binding_.total = ranks * own;
         binding_.publish = publish;
+        binding_.in_background = is_in_background_;
         binding_.homes = BlockHomes({}, own);
         binding_.displacements = displacements_;
     }
@@ -201,6 +203,7 @@ private:
     std::uint64_t call_ = 0;
     std::size_t blocks_ = 0, size_ = 0;
     bool are_displaced_ = false;
+    bool is_in_background_ = false;
     std::vector<std::size_t> displacements_;
     std::vector<std::byte> receive_;
 };

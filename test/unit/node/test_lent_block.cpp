@@ -112,23 +112,30 @@ void test_a_block_is_taken_once(void**)
 
 // A patient call ends at once, even if the peer gets its core only after some milliseconds. One with
 // two looks may end so.
-void test_exchanges(void**)
+std::string make_exchanges(BlockPublisher& me)
 {
     constexpr unsigned patient = 50'000'000;
-    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
-        BlockPublisher me(self, make_whole_transport(self));
-        for (std::uint64_t call = 1; call <= 200; call++) {
-            const bool is_patient = call % 3 != 0;
-            const Status status = me.exchange(call, large, is_patient ? patient : 2);
-            if (is_patient && status != Status::ok)
-                return "call " + std::to_string(call) + ": " + to_string(status);
-            const std::string fault =
-                status == Status::in_progress ? me.run_again() : std::string();
-            if (!fault.empty()) return fault;
-            if (!me.has_all()) return "call " + std::to_string(call) + ": a wrong byte";
-        }
-        return "";
-    }))));
+    for (std::uint64_t call = 1; call <= 200; call++) {
+        const bool is_patient = call % 3 != 0;
+        const Status status = me.exchange(call, large, is_patient ? patient : 2);
+        if (is_patient && status != Status::ok)
+            return "call " + std::to_string(call) + ": " + to_string(status);
+        const std::string fault = status == Status::in_progress ? me.run_again() : std::string();
+        if (!fault.empty()) return fault;
+        if (!me.has_all()) return "call " + std::to_string(call) + ": a wrong byte";
+    }
+    return "";
+}
+
+void test_exchanges(void**)
+{
+    for (const bool are_in_background : {false, true}) {
+        expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
+            BlockPublisher me(self, make_whole_transport(self));
+            if (are_in_background) me.stay_in_background();
+            return make_exchanges(me);
+        }))));
+    }
 }
 
 // Such a call begins anew. Later ones begin there at once.
