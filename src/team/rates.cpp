@@ -214,9 +214,8 @@ std::size_t largest_on_shared_gpus(int ranks, bool get_turns)
     return ranks > 4 ? 32 << 10 : ranks > 2 ? 8 << 10 : 0;
 }
 
-// The largest block that goes by kernels that wait for each other. Larger ones are quicker by pushes
-// (node/device/fan_out.hpp). (2 H100, in all 1, 64 and 256 KiB: 9.7, 10.9 and 13.9 us; by copy engines 11.3,
-// 11.5 and 11.3.)
+// The largest block that goes by kernels that wait for each other. Larger ones are quicker by kernels that push
+// (node/device/fan_out.hpp). (2 H200, in all 128 and 256 KiB: 9.8 and 11.9 us; by pushes 9.2 and 9.3.)
 std::size_t largest_by_kernels(int ranks, bool share_gpus)
 {
     const std::size_t in_all = ranks > 2 ? 256 << 10 : 64 << 10;

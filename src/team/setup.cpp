@@ -59,6 +59,15 @@ bool gain_by_kernels(std::span<const int> members, const Records& records, bool 
            });
 }
 
+// To one peer, chunks go as quickly by copy engines.
+FanOutUse use_of_fan_out(bool has_peers, bool share_gpus, bool is_single)
+{
+    if (!has_peers && !is_single) return FanOutUse::never;
+    if (share_gpus) return FanOutUse::all_blocks;
+    if (!is_single) return FanOutUse::chunks;
+    return has_peers ? FanOutUse::middle_blocks : FanOutUse::blocks_to_one;
+}
+
 // On several nodes blocks come from the network too. So published ones would each take copies of
 // their own, and no kernels wait for those of other ranks. Kernels that push wait for nobody. Ranks
 // that share an H100 under MPS, on two virtual nodes over TCP, us, copy engines / kernels:
@@ -76,11 +85,7 @@ void allow_kernels(NodeRanks& ranks, std::span<const int> members, const Records
     const bool gain = gain_by_kernels(members, records, shared, ranks.gpu_turns);
     ranks.share_gpus = is_single && shared;
     ranks.have_kernels = is_single && gain;
-    const bool has_peers = members.size() > 2;  // to one peer copy engines are as quick
-    if (!gain || !(has_peers || (is_single && shared))) return;
-    ranks.fan_out = shared      ? FanOutUse::all_blocks
-                    : is_single ? FanOutUse::middle_blocks
-                                : FanOutUse::chunks;
+    if (gain) ranks.fan_out = use_of_fan_out(members.size() > 2, shared, is_single);
 }
 
 // For the cost model, which looks at chunks alone.

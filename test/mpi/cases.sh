@@ -535,6 +535,11 @@ case_ gpu-counters-kernels ranks=3 gpu=20 kernels=1 mca="coll_hier_min_bytes 1" 
 # On several nodes a kernel pushes each chunk that has arrived: 16 in a call, of 15 calls.
 chunks="coll_hier_inter direct coll_hier_chunk_bytes 65536 coll_hier_eager_bytes 0 coll_hier_min_bytes 1 coll_hier_verbose 1"
 if [[ -z $gpus ]]; then
+    # Two ranks with a GPU each: a kernel pushes the block to the peer, in each of 15 calls.
+    for runtime in rocm cuda; do
+        case_ "gpu-counters-fan-outs-of-two-$runtime" ranks=2 gpu=20 runtime="$runtime" kernels=1 mca="coll_hier_min_bytes 1" \
+            -- gpu_counters --path kernels --bytes 524288 --mappings 1 --fan-outs 15
+    done
     for runtime in rocm cuda; do
         where=(ranks=9 node_size=3 gpu=20 runtime="$runtime" kernels=1 says="kernels for chunks, .* KiB by kernels")
         case_ "gpu-chunks-by-kernels-$runtime" "${where[@]}" gdr=all mca="$chunks coll_hier_gpu_direct on" \

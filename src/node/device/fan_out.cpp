@@ -20,6 +20,7 @@ bool is_small_enough(std::size_t bytes, std::size_t places, FanOutUse use)
         // Places are peers. An own block may have one more, and be a little larger.
         return bytes <= max_chunk_by_kernel(places) && bytes <= max_middle / places;
     case FanOutUse::middle_blocks:
+    case FanOutUse::blocks_to_one:
         return bytes <= max_middle / places;
     case FanOutUse::all_blocks:
         return true;
@@ -41,7 +42,8 @@ bool are_aligned(std::span<const gpu::Copy> copies, std::size_t to)
 
 bool is_fan_out(std::span<const gpu::Copy> block, FanOutUse use)
 {
-    if (block.size() < 2 || block.size() > FanOut::max_places) return false;
+    const std::size_t least = use == FanOutUse::blocks_to_one ? 1 : 2;
+    if (block.size() < least || block.size() > FanOut::max_places) return false;
     const gpu::Copy& first = block.front();
     return is_small_enough(first.bytes, block.size(), use) && are_aligned(block, FanOut::narrow) &&
            std::all_of(block.begin(), block.end(), [&](const gpu::Copy& copy) {

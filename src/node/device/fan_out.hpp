@@ -3,8 +3,8 @@
 //
 // Copy engines start slowly, and a rank starts a copy for each peer. So one kernel is quicker:
 //
-// - for blocks of middle size, if each rank has a GPU of its own. On 2 GPUs engines are as quick.
-//   The application may compute during nonblocking calls, so these leave it the compute units.
+// - for blocks of middle size, if each rank has a GPU of its own. The application may compute during
+//   nonblocking calls, so these leave it the compute units.
 // - for all blocks, if ranks share GPUs under MPS. A copy inside a device takes compute units anyway.
 // - for small chunks, on several nodes. There one chunk follows the other, and engines hide the start
 //   of a copy behind the bytes of another one. n copies of c bytes take max(n (l + c/b) / 2, n c/b),
@@ -17,6 +17,12 @@
 //                      1      4     16     64
 //   copy engines    24.7   32.8   58.3    158
 //   kernel          19.3   25.8   55.2    166
+//
+// 2 H200, in place, by bytes a rank. The kernel is launched as a graph (hier/gpu_repeat.hpp):
+//
+//                  64 KiB  256 KiB   1 MiB   4 MiB   8 MiB  16 MiB
+//   copy engines     10.2     12.1    14.4    22.2    32.1    54.6
+//   kernel            8.8      9.4    11.4    19.9    31.2    54.4
 //
 // Ranks that share an H100 under MPS, by bytes a rank; copy engines / kernel. It had a thread block for
 // each 32 KiB:
@@ -36,7 +42,8 @@
 
 namespace hier {
 
-enum class FanOutUse : std::uint8_t { never, chunks, middle_blocks, all_blocks };
+// blocks_to_one: middle blocks on a node of two ranks, where a block in place goes to one place alone.
+enum class FanOutUse : std::uint8_t { never, chunks, middle_blocks, blocks_to_one, all_blocks };
 constexpr std::size_t max_chunk_by_kernel(std::size_t peers) { return (32 << 10) * (1 + peers); }
 
 // Do both copy the same block?
@@ -45,7 +52,7 @@ inline bool is_same_block(const gpu::Copy& a, const gpu::Copy& b)
     return a.from == b.from && a.bytes == b.bytes && a.rows == 1 && b.rows == 1;
 }
 
-// Are the copies one block that goes to several places, and is the kernel quicker?
+// Are the copies one block, and is the kernel quicker? But for blocks_to_one it goes to several places.
 bool is_fan_out(std::span<const gpu::Copy> block, FanOutUse use);
 // Adds such a block to those of a kernel, which has zeros before its first one. False: there is no room.
 bool add_block(std::span<const gpu::Copy> block, gpu::FanOut& arguments);

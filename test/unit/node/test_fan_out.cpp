@@ -44,8 +44,8 @@ std::string exchange_by_kernels(ForkedRank& self, const FanOutCase& c)
         rank.submit();
         for (int peer = 0; peer < self.size() && fault.empty(); peer++)
             if (peer != self.rank()) fault = rank.received(peer, sequence);
-        if (fault.empty() && !await([&] { return rank.turn() && rank.counter.done == 2; }))
-            fault = "not completed";
+        const auto are_done = [&] { return rank.turn() && rank.counter.done == self.size() - 1; };
+        if (fault.empty() && !await(are_done)) fault = "not completed";
         const std::uint64_t kernels = hip_sim_kernels() - before;
         if (fault.empty() && self.rank() == 0 && kernels != c.kernels)
             fault = std::to_string(kernels) + " kernels in a call";
@@ -77,6 +77,23 @@ void test_fan_out(void**)
         const auto body = [&](ForkedRank& self) { return exchange_by_kernels(self, c); };
         const char* const modules = c.has_file ? HIER_TEST_KERNELS : HIER_TEST_NO_KERNELS;
         expect_no_reason(run(3, "200", body, sharing_version, modules));
+    }
+}
+
+// On a node of two ranks a block in place goes to one peer alone.
+void test_one_place(void**)
+{
+    constexpr std::size_t large = 17 << 20;
+    constexpr auto use = FanOutUse::blocks_to_one, middle = FanOutUse::middle_blocks;
+    const FanOutCase cases[] = {
+        {"to one", some_bytes, use, false, true, 1},
+        {"to one, in the background", some_bytes, use, true, true, 0},
+        {"to one, large", large, use, false, true, 0},
+        {"to one, where a block goes to several", some_bytes, middle, false, true, 0},
+    };
+    for (const FanOutCase& c : cases) {
+        const auto body = [&](ForkedRank& self) { return exchange_by_kernels(self, c); };
+        expect_no_reason(run(2, "200", body, sharing_version, HIER_TEST_KERNELS));
     }
 }
 
@@ -128,6 +145,7 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_fan_out),
+        cmocka_unit_test(test_one_place),
         cmocka_unit_test(test_unaligned_places),
         cmocka_unit_test(test_kernel_that_is_not_started),
     };
