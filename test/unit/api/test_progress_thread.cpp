@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 #include <thread>
 
@@ -238,6 +239,36 @@ void test_a_team_takes_its_posts_along(void**)
     expect_no_reason(keep(first_fault(run_ranks(2, leave_behind_post))));
 }
 
+// ---- a thread that has nothing to do
+
+// Seconds of a core that this process has had.
+double core_time()
+{
+    timespec time{};
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// Soon after a call it takes less than 1 % of a core.
+void test_idle_thread_sleeps(void**)
+{
+    static constexpr int most_tries = 20;
+    static constexpr double second = 1, longest = second / 100;
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        TeamRank team(self, config_with_thread());
+        Background call(team, self.rank());
+        call.start();
+        const std::string fault = call.finish();
+        if (!fault.empty()) return fault;
+        for (int i = 0; i < most_tries; i++) {
+            const double before = core_time();
+            std::this_thread::sleep_for(std::chrono::duration<double>(second));
+            if (core_time() - before < longest) return "";
+        }
+        return "an idle thread keeps a core busy";
+    }))));
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -248,6 +279,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_application_goes_on_beside_post_for_held_team),
         cmocka_unit_test(test_a_start_comes_behind_a_post),
         cmocka_unit_test(test_a_team_takes_its_posts_along),
+        cmocka_unit_test(test_idle_thread_sleeps),
     };
     return hier::test::run_cases(argc, argv, "progress_thread", tests);
 }
