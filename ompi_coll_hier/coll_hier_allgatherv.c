@@ -7,6 +7,7 @@
 #include "coll_hier_persistent.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "ompi/datatype/ompi_datatype.h"
 
@@ -18,16 +19,50 @@ static const mca_coll_hier_collective_t iallgatherv = {HIER_ALLGATHER, "MPI_Iall
 static const mca_coll_hier_collective_t allgatherv_init = {
     HIER_ALLGATHER, "MPI_Allgatherv_init", NULL, MCA_COLL_HIER_COUNT_ALLGATHERV_INIT};
 
-/* Memory for the blocks of all ranks. shards->packed is NULL if there is none. */
-static void allocate_blocks(mca_coll_hier_shards_t* shards, size_t size)
+static size_t bytes_of_blocks(size_t size)
 {
-    const size_t each = 2 * sizeof(hier_block) + sizeof(size_t) + sizeof(ptrdiff_t);
-    shards->packed = (hier_block*)malloc(size * each);
-    if (NULL != shards->packed) {
-        shards->of_part = shards->packed + size;
-        shards->counts = (size_t*)(shards->of_part + size);
-        shards->displacements = (ptrdiff_t*)(shards->counts + size);
+    return size * (2 * sizeof(hier_block) + sizeof(size_t) + sizeof(ptrdiff_t));
+}
+
+/* Memory for the blocks of all ranks, unless it is there. False: there is none. */
+static bool allocate_blocks(mca_coll_hier_shards_t* shards, size_t size)
+{
+    if (NULL == shards->packed) {
+        shards->packed = (hier_block*)malloc(bytes_of_blocks(size));
     }
+    if (NULL == shards->packed) {
+        return false;
+    }
+    shards->of_part = shards->packed + size;
+    shards->counts = (size_t*)(shards->of_part + size);
+    shards->displacements = (ptrdiff_t*)(shards->counts + size);
+    return true;
+}
+
+bool mca_coll_hier_copy_blocks(const mca_coll_hier_shards_t* from, mca_coll_hier_shards_t* to,
+                               size_t size)
+{
+    if (!allocate_blocks(to, size)) {
+        return false;
+    }
+    memcpy(to->packed, from->packed, bytes_of_blocks(size));
+    to->base = from->base;
+    to->are_equal = from->are_equal;
+    to->are_in_order = from->are_in_order;
+    return true;
+}
+
+bool mca_coll_hier_have_same_blocks(const mca_coll_hier_call_t* a, const mca_coll_hier_call_t* b)
+{
+    const mca_coll_hier_shards_t *of_a = a->shards, *of_b = b->shards;
+    if (NULL == of_a || NULL == of_b) {
+        return of_a == of_b;
+    }
+    const size_t size = (size_t)ompi_comm_size(a->comm);
+    return of_a->base == of_b->base &&
+           0 == memcmp(of_a->counts, of_b->counts, size * sizeof *of_a->counts) &&
+           0 ==
+               memcmp(of_a->displacements, of_b->displacements, size * sizeof *of_a->displacements);
 }
 
 /* Finds where the blocks are, their bytes, and the elements of all ranks. The application may change its arrays
@@ -75,10 +110,7 @@ int mca_coll_hier_allgatherv(const void* sbuf, hier_count_t scount, struct ompi_
 {
     mca_coll_hier_module_t* hier = (mca_coll_hier_module_t*)module;
     mca_coll_hier_call_t call;
-    if (NULL == hier->shards.packed) {
-        allocate_blocks(&hier->shards, (size_t)ompi_comm_size(comm));
-    }
-    if (NULL == hier->shards.packed) {
+    if (!allocate_blocks(&hier->shards, (size_t)ompi_comm_size(comm))) {
         return mca_coll_hier_lacks_memory(comm);
     }
     mca_coll_hier_describe(&call, sbuf, (size_t)scount, sdtype, rbuf, rdtype, comm, module);
@@ -107,8 +139,7 @@ new_request(const mca_coll_hier_collective_t* collective, const void* sbuf, hier
     if (NULL == request) {
         return NULL;
     }
-    allocate_blocks(&request->shards, (size_t)ompi_comm_size(comm));
-    if (NULL == request->shards.packed) {
+    if (!allocate_blocks(&request->shards, (size_t)ompi_comm_size(comm))) {
         (void)mca_coll_hier_lacks_memory(comm);
         return NULL;
     }

@@ -139,12 +139,11 @@ int mca_coll_hier_by_team(mca_coll_hier_call_t* call)
         return run_again(last);
     }
     mca_coll_hier_find_memory(call);
-    if (NULL == last) {
+    if (NULL == last || !mca_coll_hier_keep_call(last, call)) {
         mca_coll_hier_run_t run;
         mca_coll_hier_start_run(&run, call, NULL);
         return finish(&run);
     }
-    last->call = *call;
     last->call.is_repeated = true;
     mca_coll_hier_start_run(&last->run, &last->call, last->request);
     last->request = last->run.is_prepared ? last->run.request : last->request;

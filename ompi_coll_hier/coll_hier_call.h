@@ -89,6 +89,14 @@ int mca_coll_hier_pack_send(const mca_coll_hier_call_t* call, char* packed);
 int mca_coll_hier_pack_own(const mca_coll_hier_call_t* call, char* result);
 int mca_coll_hier_unpack_result(const mca_coll_hier_call_t* call, char* result);
 
+/* coll_hier_allgatherv.c */
+/* Allocates memory for the copy unless `to` has it. False: there is none. */
+bool mca_coll_hier_copy_blocks(const mca_coll_hier_shards_t* from, mca_coll_hier_shards_t* to,
+                               size_t size);
+/* Are the counts and places of all blocks the same? Where both calls have equal blocks in order, their receive buffers
+ * say it all. */
+bool mca_coll_hier_have_same_blocks(const mca_coll_hier_call_t* a, const mca_coll_hier_call_t* b);
+
 /* coll_hier_failures.c: processes that end while the others live on */
 /* Ends the team's running call on all ranks, if Open MPI knows that the call cannot end well. Open MPI may
  * learn of a death at any time, so this is asked in every pass. */

@@ -3,12 +3,6 @@
 
 #include <stdlib.h>
 
-/* Of other datatypes, or of counts, the same address may mean something else the next time. */
-static bool may_come_again(const mca_coll_hier_call_t* call)
-{
-    return NULL == call->shards && mca_coll_hier_has_predefined_types(call);
-}
-
 static bool are_same(const mca_coll_hier_elements_t* last, const mca_coll_hier_buffer_t* block,
                      int blocks)
 {
@@ -64,7 +58,8 @@ static bool has_same_memory(const mca_coll_hier_last_t* last, mca_coll_hier_call
 mca_coll_hier_last_t* mca_coll_hier_last_of(const mca_coll_hier_call_t* call,
                                             mca_coll_hier_last_t** place)
 {
-    if (!may_come_again(call)) {
+    /* Of other datatypes the same handle may mean something else the next time. */
+    if (!mca_coll_hier_has_predefined_types(call)) {
         return NULL;
     }
     if (NULL == *place) {
@@ -73,15 +68,40 @@ mca_coll_hier_last_t* mca_coll_hier_last_of(const mca_coll_hier_call_t* call,
     return *place;
 }
 
+bool mca_coll_hier_keep_call(mca_coll_hier_last_t* last, const mca_coll_hier_call_t* call)
+{
+    last->run.is_prepared = false;
+    last->call = *call;
+    if (NULL == call->shards) {
+        return true;
+    }
+    last->call.shards = &last->shards;
+    return mca_coll_hier_copy_blocks(call->shards, &last->shards,
+                                     (size_t)ompi_comm_size(call->comm));
+}
+
+void mca_coll_hier_drop_last(mca_coll_hier_last_t** last)
+{
+    if (NULL != *last) {
+        free((*last)->shards.packed);
+    }
+    free(*last);
+    *last = NULL;
+}
+
+static bool are_same_elements(const mca_coll_hier_elements_t* a, const mca_coll_hier_elements_t* b)
+{
+    return a->base == b->base && a->count == b->count && a->type == b->type;
+}
+
 bool mca_coll_hier_is_again(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call)
 {
-    const size_t blocks = (size_t)ompi_comm_size(call->comm);
-    const mca_coll_hier_buffer_t send = {call->send.base, (hier_count_t)call->send.count,
-                                         call->send.type, false};
-    const mca_coll_hier_buffer_t receive = {call->receive.base,
-                                            (hier_count_t)(call->receive.count / blocks),
-                                            call->receive.type, false};
-    return is_prepared(last, call->collective, &send, &receive) && has_same_memory(last, call);
+    const mca_coll_hier_call_t* before = &last->call;
+    return last->run.is_prepared && before->collective == call->collective &&
+           before->in_place == call->in_place &&
+           are_same_elements(&before->receive, &call->receive) &&
+           (call->in_place || are_same_elements(&before->send, &call->send)) &&
+           mca_coll_hier_have_same_blocks(before, call) && has_same_memory(last, call);
 }
 
 /* ---- nonblocking calls. One thread at a time starts those of a communicator. */
@@ -119,10 +139,11 @@ void mca_coll_hier_start_as_last(mca_coll_hier_request_t* request)
 {
     mca_coll_hier_last_t* last = request->call.module->last_started;
     mca_coll_hier_start_run(&request->run, &request->call, last->request);
-    last->call = request->call;
+    const bool is_kept = mca_coll_hier_keep_call(last, &request->call);
     last->run = request->run;
     last->run.receive.displacements = NULL; /* the request's own, and only its start needs them */
     last->request = last->run.is_prepared ? last->run.request : last->request;
+    last->run.is_prepared = last->run.is_prepared && is_kept;
 }
 
 void mca_coll_hier_leave_last(mca_coll_hier_request_t* request)

@@ -13,6 +13,7 @@ BEGIN_C_DECLS
 
 struct mca_coll_hier_last_t {
     mca_coll_hier_call_t call;
+    mca_coll_hier_shards_t shards; /* of the call, if it has any */
     mca_coll_hier_run_t run;
     hier_request* request; /* that hier_prepare has made; NULL: none so far */
     bool is_used;          /* by a nonblocking call, until it is over; any thread may end that */
@@ -28,6 +29,10 @@ bool mca_coll_hier_is_last(const mca_coll_hier_last_t* last,
 /* In `*place`, where it is made at the first use. NULL: the call is not kept. */
 mca_coll_hier_last_t* mca_coll_hier_last_of(const mca_coll_hier_call_t* call,
                                             mca_coll_hier_last_t** place);
+/* Keeps the call, whose run comes next, in place of the last one. False: there is no memory, so it is not kept. */
+bool mca_coll_hier_keep_call(mca_coll_hier_last_t* last, const mca_coll_hier_call_t* call);
+/* Frees it. `*last` may be NULL. */
+void mca_coll_hier_drop_last(mca_coll_hier_last_t** last);
 /* Is it prepared for the same call, whose buffers are in the same memory? Then fills in what
  * mca_coll_hier_find_memory would. */
 bool mca_coll_hier_is_again(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call);

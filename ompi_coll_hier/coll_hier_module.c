@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "coll_hier_request.h"
+#include "coll_hier_last.h"
 #include "coll_hier_setup.h"
 
 #include <stdlib.h>
@@ -34,9 +34,8 @@ static void clean_up(mca_coll_hier_module_t* module)
     module->team = NULL;
     mca_coll_hier_drop_copies(&module->send_copies);
     mca_coll_hier_drop_copies(&module->receive_copies);
-    free(module->last);
-    free(module->last_started);
-    module->last = module->last_started = NULL;
+    mca_coll_hier_drop_last(&module->last);
+    mca_coll_hier_drop_last(&module->last_started);
     free(module->shards.packed);
     module->shards.packed = NULL;
 #if !HIER_MODULE_INSTALLS

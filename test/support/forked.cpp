@@ -51,7 +51,7 @@ std::string& log_text()
 
 void keep_log(int, const char* line) { ForkedRank::add_log(line); }
 
-int (*waiting_step)() = nullptr;
+std::atomic<int (*)()> waiting_step = nullptr;  // threads wait, too
 
 }  // namespace
 
@@ -122,7 +122,7 @@ bool await(const std::function<bool()>& step)
     const auto end = now() + patience;
     for (unsigned pass = 0; !step(); pass++) {
         if (now() > end) return false;
-        if (waiting_step != nullptr) (void)waiting_step();
+        if (int (*const own_step)() = waiting_step; own_step != nullptr) (void)own_step();
         if (pass < 50) {
             sched_yield();
         } else {

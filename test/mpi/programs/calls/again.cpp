@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPI_Allgather and MPI_Iallgather in the same memory again and again, with the same arguments or with
-// others. What hier remembers of a call must not serve another one.
+// Allgathers in the same memory again and again, with the same arguments or with others. What hier remembers of a call must not serve another one.
 #include "test/mpi/lib/persistent.hpp"
 #include "test/mpi/lib/support.hpp"
 
@@ -9,6 +8,7 @@
 #include <cstring>
 #include <iterator>
 #include <string>
+#include <vector>
 
 using namespace hier_test;
 
@@ -137,6 +137,88 @@ void run_other_sends(Session& session, MPI_Comm comm, bool is_blocking)
                           "call %d, %d elements sent by rank 0: wrong bytes of rank %d", call,
                           of_root.count, from);
         }
+    }
+}
+
+// How many bytes come from each rank, and where they go. The arrays stay where they are, with other numbers.
+class Blocks {
+public:
+    static constexpr int variants = 6;
+    std::vector<int> counts, displacements;
+
+    Blocks(int ranks, int unit)
+        : counts(static_cast<std::size_t>(ranks)), displacements(counts.size()), unit_(unit)
+    {
+    }
+    // The first two have as many bytes in all, and so have the last four.
+    void set(int variant)
+    {
+        const int ranks = static_cast<int>(counts.size());
+        int next = variant == 4 ? unit_ : 0;
+        for (int i = 0; i < ranks; ++i) {
+            const int rank = variant == 5 ? ranks - 1 - i : i;
+            const auto at = static_cast<std::size_t>(rank);
+            counts[at] = variant == 0   ? unit_ * rank
+                         : variant == 1 ? unit_ * (ranks - 1 - rank)
+                                        : unit_;
+            displacements[at] = next;
+            next += counts[at] + (variant == 3 ? 1 : 0);
+        }
+    }
+    std::size_t most_bytes() const
+    {
+        return (counts.size() + 1) * counts.size() * static_cast<std::size_t>(unit_);
+    }
+    void fill(unsigned char* receive, int rank, int pattern) const
+    {
+        const auto at = static_cast<std::size_t>(rank);
+        Pattern(rank, pattern)
+            .fill(receive + displacements[at], static_cast<std::size_t>(counts[at]));
+    }
+
+private:
+    int unit_;
+};
+
+int gather_blocks(bool is_blocking, const void* send, const Blocks& blocks, int rank, void* receive,
+                  MPI_Comm comm)
+{
+    const int count = blocks.counts[static_cast<std::size_t>(rank)];
+    const int* const counts = blocks.counts.data();
+    const int* const places = blocks.displacements.data();
+    if (is_blocking)
+        return MPI_Allgatherv(send, count, MPI_BYTE, receive, counts, places, MPI_BYTE, comm);
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int code =
+        MPI_Iallgatherv(send, count, MPI_BYTE, receive, counts, places, MPI_BYTE, comm, &request);
+    return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
+}
+
+// Each call is made three times, with the same arrays at the same addresses. Then their numbers change.
+void run_blocks(Session& session, MPI_Comm comm, bool is_blocking, int unit)
+{
+    const int ranks = size_of(comm), rank = rank_of(comm);
+    Blocks blocks(ranks, unit);
+    GuardedBuffer send(blocks.most_bytes()), receive(blocks.most_bytes());
+    GuardedBuffer expected(blocks.most_bytes());
+    for (int call = 0; call < 4 * Blocks::variants * 3; ++call) {
+        const int variant = call / 3 % Blocks::variants;
+        const bool in_place = call / (3 * Blocks::variants) % 2 == 1;
+        session.phase("blocks of some %d bytes, call %d, variant %d", unit, call, variant);
+        blocks.set(variant);
+        receive.clear();
+        expected.clear();
+        for (int from = 0; from < ranks; ++from) blocks.fill(expected.data(), from, call);
+        if (in_place) blocks.fill(receive.data(), rank, call);
+        const auto own = static_cast<std::size_t>(rank);
+        std::memcpy(send.data(), expected.data() + blocks.displacements[own],
+                    static_cast<std::size_t>(blocks.counts[own]));
+        session.ok(gather_blocks(is_blocking, in_place ? MPI_IN_PLACE : send.data(), blocks, rank,
+                                 receive.data(), comm),
+                   "an allgather of different blocks");
+        session.check(std::memcmp(receive.data(), expected.data(), receive.bytes()) == 0 &&
+                          receive.guards_intact(),
+                      "call %d, variant %d: wrong bytes", call, variant);
     }
 }
 
@@ -365,6 +447,9 @@ int main(int argc, char** argv)
         run_pairs(session, comm);
         run_behind_started(session, comm, calls);
         run_among_others(session, comm, calls);
+        for (const int unit : {3, 30000})
+            for (const bool is_blocking : {true, false})
+                run_blocks(session, comm, is_blocking, unit);
     }
     // MPI_Wait has no communicator, so its error goes to that of the world.
     for (const MPI_Comm comm : {MPI_COMM_WORLD, reversed})
