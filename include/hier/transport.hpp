@@ -52,11 +52,12 @@ struct Binding {
     Region receive;          // Place::receive
     Region bounce = {};      // Place::bounce; none if it is not needed
     bool eager = false;      // rail peers put before they know that this rank is in the call
-    bool in_background = false;  // the application may compute meanwhile
-    bool publish = false;        // a put on the node goes to all its ranks, and nobody announces
-    std::size_t chunks = 1;      // of a shard between nodes; equal on all ranks
-    std::size_t total = 0;       // bytes of the result
-    std::uint16_t hash = 0;      // of the blocks, if they differ
+    bool in_background = false;        // the application may compute meanwhile
+    bool is_moved_by_starter = false;  // the thread that starts it may copy large blocks at once
+    bool publish = false;    // a put on the node goes to all its ranks, and nobody announces
+    std::size_t chunks = 1;  // of a shard between nodes; equal on all ranks
+    std::size_t total = 0;   // bytes of the result
+    std::uint16_t hash = 0;  // of the blocks, if they differ
     // By index in the rail's group: the offset in `bounce` at which the puts of this peer begin.
     std::span<const std::size_t> bounce_places = {};
     BlockHomes homes = {};  // equal on all ranks

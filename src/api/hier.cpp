@@ -108,7 +108,7 @@ template <class Start> int start_by(hier_team& team, std::size_t bytes, int wait
         hier::ProgressEngine& engine = hier::ProgressEngine::instance();
         if (waiter != HIER_NOBODY)
             return hier::code_of(engine.start(
-                team.team, [&] { return start(hier::Launch::now); }, waiter == HIER_CALLER));
+                team.team, [&] { return start(hier::Launch::and_move); }, waiter == HIER_CALLER));
         hier::ProgressThread& thread = hier::ProgressThread::instance();
         // The thread may be looking at an earlier call of the team, again and again.
         if (engine.is_busy()) thread.stand_back();

@@ -51,7 +51,10 @@ Status Executor::exchange(const Program& program, const Binding& binding)
 
 Status Executor::start(const Program& program, const Binding& binding, Trace* trace)
 {
-    if (trace == nullptr && exchange(program, binding) == Status::ok) return status_ = Status::ok;
+    if (trace == nullptr && exchange(program, binding) == Status::ok) {
+        run_.moved = true;
+        return status_ = Status::ok;
+    }
     reset(program, trace);
     // Every transport begins, even when one has failed: the peers have to hear of the failure, and
     // conclude() ends all transports.

@@ -82,8 +82,8 @@ void Team::take(Request& request)
 Status Team::enqueue(Request& request, Launch when, const Listener& listener)
 {
     if (requests_.empty()) {
-        has_launched_ = when == Launch::now;
-        const Status status = has_launched_ ? launch(request) : Status::in_progress;
+        has_launched_ = when != Launch::later;
+        const Status status = has_launched_ ? launch(request, when) : Status::in_progress;
         if (status != Status::in_progress) return status;
     }
     requests_.push(request, listener);
@@ -92,10 +92,10 @@ Status Team::enqueue(Request& request, Launch when, const Listener& listener)
 
 // Begins the first call of the queue. If that fails, whatever the cause, the other ranks hear of
 // the failure.
-Status Team::launch(Request& request)
+Status Team::launch(Request& request, Launch when)
 {
     try {
-        return begin(request);
+        return begin(request, when);
     } catch (const std::exception& e) {
         log(HIER_LOG_ERROR, "%s cannot be started: %s",
             planner_->name_of(request.call().collective), e.what());
@@ -103,7 +103,7 @@ Status Team::launch(Request& request)
     }
 }
 
-Status Team::begin(Request& request)
+Status Team::begin(Request& request, Launch when)
 {
     meter_.begin();
     if (tracer_) tracer_->write();  // of the last call; prepare() may drop its program
@@ -115,6 +115,7 @@ Status Team::begin(Request& request)
         if (failed(status)) return refuse(status);
     }
     prepared.binding.sequence = ++sequence_;
+    prepared.binding.is_moved_by_starter = when == Launch::and_move;
     meter_.take(prepared.program->choice, prepared.binding.total);
     const Status status =
         executor_->start(*prepared.program->program, prepared.binding, trace_of(*prepared.program));
@@ -201,7 +202,7 @@ Status Team::launch_next()
 {
     has_launched_ = true;
     while (!requests_.empty()) {
-        const Status status = failed(error()) ? error() : launch(requests_.front());
+        const Status status = failed(error()) ? error() : launch(requests_.front(), Launch::now);
         if (status == Status::in_progress) return status;
         requests_.pop(status);
     }

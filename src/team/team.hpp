@@ -31,6 +31,7 @@ struct TeamParts {
 
 // When does a call's first work happen: announcements, and messages that take system calls?
 enum class Launch : std::uint8_t {
+    and_move,  // now. The caller moves the call on, so that its start may copy large blocks, too.
     now,
     later,  // in progress(). The caller is soon back.
 };
@@ -101,9 +102,9 @@ public:
 private:
     bool takes(const Call& call) const;
     Status enqueue(Request& request, Launch when, const Listener& listener);
-    Status launch(Request& request);
+    Status launch(Request& request, Launch when);
     Status launch_next();
-    Status begin(Request& request);
+    Status begin(Request& request, Launch when);
     Status prepare(const Call& call, PreparedCall& prepared);
     Status connect(PreparedProgram& prepared);
     Trace* trace_of(const PreparedProgram& prepared);

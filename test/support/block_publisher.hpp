@@ -40,7 +40,12 @@ public:
     NodeTransport& transport() { return *transport_; }
 
     void displace() { are_displaced_ = true; }
-    void stay_in_background() { is_in_background_ = true; }
+    // `is_moved`: by the thread that starts the calls.
+    void stay_in_background(bool is_moved)
+    {
+        is_in_background_ = true;
+        is_moved_ = is_moved;
+    }
 
     Status begin(std::uint64_t call, std::size_t blocks, std::size_t size, bool publish = true)
     {
@@ -67,6 +72,7 @@ public:
         binding_.total = ranks * own;
         binding_.publish = publish;
         binding_.in_background = is_in_background_;
+        binding_.is_moved_by_starter = is_moved_;
         binding_.homes = BlockHomes({}, own);
         binding_.displacements = displacements_;
     }
@@ -203,7 +209,7 @@ private:
     std::uint64_t call_ = 0;
     std::size_t blocks_ = 0, size_ = 0;
     bool are_displaced_ = false;
-    bool is_in_background_ = false;
+    bool is_in_background_ = false, is_moved_ = false;
     std::vector<std::size_t> displacements_;
     std::vector<std::byte> receive_;
 };

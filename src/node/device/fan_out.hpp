@@ -52,7 +52,7 @@ inline bool is_same_block(const gpu::Copy& a, const gpu::Copy& b)
     return a.from == b.from && a.bytes == b.bytes && a.rows == 1 && b.rows == 1;
 }
 
-// Are the copies one block, and is the kernel quicker? But for blocks_to_one it goes to several places.
+// Are the copies one block, and is the kernel quicker? Unless for blocks_to_one, it must go to several places.
 bool is_fan_out(std::span<const gpu::Copy> block, FanOutUse use);
 // Adds such a block to those of a kernel, which has zeros before its first one. False: there is no room.
 bool add_block(std::span<const gpu::Copy> block, gpu::FanOut& arguments);

@@ -132,10 +132,28 @@ void test_exchanges(void**)
     for (const bool are_in_background : {false, true}) {
         expect_no_reason(keep(first_fault(run_ranks(2, [&](ForkedRank& self) -> std::string {
             BlockPublisher me(self, make_whole_transport(self));
-            if (are_in_background) me.stay_in_background();
+            if (are_in_background) me.stay_in_background(true);
             return make_exchanges(me);
         }))));
     }
+}
+
+// Another thread copies large blocks, and the start comes back at once.
+void test_calls_of_another_thread(void**)
+{
+    expect_no_reason(keep(first_fault(run_ranks(2, [](ForkedRank& self) -> std::string {
+        BlockPublisher me(self, make_whole_transport(self));
+        me.stay_in_background(false);
+        for (std::uint64_t call = 1; call <= 20; call++) {
+            const int before = readv_calls;
+            if (me.exchange(call, large, 20000) != Status::in_progress) return "it ends at once";
+            if (readv_calls != before) return "its start copies the block";
+            const std::string fault = me.run_again();
+            if (!fault.empty()) return fault;
+            if (!me.has_all()) return "call " + std::to_string(call) + ": a wrong byte";
+        }
+        return "";
+    }))));
 }
 
 // Such a call begins anew. Later ones begin there at once.
@@ -229,6 +247,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_memory_that_cannot_be_read),
         cmocka_unit_test(test_a_block_is_taken_once),
         cmocka_unit_test(test_exchanges),
+        cmocka_unit_test(test_calls_of_another_thread),
         cmocka_unit_test(test_refused_exchanges),
         cmocka_unit_test(test_no_block_of_a_rank_that_has_failed),
         cmocka_unit_test(test_one_block_in_a_call),
