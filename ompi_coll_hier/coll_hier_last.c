@@ -3,22 +3,28 @@
 
 #include <stdlib.h>
 
-static bool are_same(const mca_coll_hier_elements_t* last, const mca_coll_hier_buffer_t* block,
-                     int blocks)
+/* What an application names: all elements of a buffer. */
+typedef struct {
+    const void* base;
+    size_t count;
+    struct ompi_datatype_t* type;
+} arguments_t;
+
+static bool are_same(const mca_coll_hier_elements_t* last, arguments_t now)
 {
-    return last->count == (size_t)block->count * (size_t)blocks && last->type == block->type;
+    return last->count == now.count && last->type == now.type;
 }
 
-/* Are these the arguments of the last call? In place, the base says so, and the other send arguments mean nothing. */
+/* Are these the arguments of the last call, but for its blocks? In place, the base says so, and the other send arguments
+ * mean nothing. */
 static bool is_prepared(const mca_coll_hier_last_t* last,
-                        const mca_coll_hier_collective_t* collective,
-                        const mca_coll_hier_buffer_t* send, const mca_coll_hier_buffer_t* receive)
+                        const mca_coll_hier_collective_t* collective, arguments_t send,
+                        arguments_t receive)
 {
     const mca_coll_hier_call_t* call = &last->call;
     return last->run.is_prepared && collective == call->collective &&
-           receive->base == call->receive.base && send->base == call->send.base &&
-           are_same(&call->receive, receive, ompi_comm_size(call->comm)) &&
-           (call->in_place || are_same(&call->send, send, 1));
+           receive.base == call->receive.base && send.base == call->send.base &&
+           are_same(&call->receive, receive) && (call->in_place || are_same(&call->send, send));
 }
 
 static void copy_memory(const mca_coll_hier_call_t* from, mca_coll_hier_call_t* to)
@@ -40,7 +46,14 @@ bool mca_coll_hier_is_last(const mca_coll_hier_last_t* last,
                            const mca_coll_hier_buffer_t* send,
                            const mca_coll_hier_buffer_t* receive)
 {
-    return is_prepared(last, collective, send, receive) && is_all_host(&last->call);
+    if (!last->run.is_prepared) { /* there may have been no call */
+        return false;
+    }
+    const size_t blocks = (size_t)ompi_comm_size(last->call.comm);
+    return is_prepared(
+               last, collective, (arguments_t){send->base, (size_t)send->count, send->type},
+               (arguments_t){receive->base, (size_t)receive->count * blocks, receive->type}) &&
+           is_all_host(&last->call);
 }
 
 static bool has_same_memory(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call)
@@ -89,19 +102,12 @@ void mca_coll_hier_drop_last(mca_coll_hier_last_t** last)
     *last = NULL;
 }
 
-static bool are_same_elements(const mca_coll_hier_elements_t* a, const mca_coll_hier_elements_t* b)
-{
-    return a->base == b->base && a->count == b->count && a->type == b->type;
-}
-
 bool mca_coll_hier_is_again(const mca_coll_hier_last_t* last, mca_coll_hier_call_t* call)
 {
-    const mca_coll_hier_call_t* before = &last->call;
-    return last->run.is_prepared && before->collective == call->collective &&
-           before->in_place == call->in_place &&
-           are_same_elements(&before->receive, &call->receive) &&
-           (call->in_place || are_same_elements(&before->send, &call->send)) &&
-           mca_coll_hier_have_same_blocks(before, call) && has_same_memory(last, call);
+    const mca_coll_hier_elements_t *send = &call->send, *receive = &call->receive;
+    return is_prepared(last, call->collective, (arguments_t){send->base, send->count, send->type},
+                       (arguments_t){receive->base, receive->count, receive->type}) &&
+           mca_coll_hier_have_same_blocks(&last->call, call) && has_same_memory(last, call);
 }
 
 /* ---- nonblocking calls. One thread at a time starts those of a communicator. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Allgathers in the same memory again and again, with the same arguments or with others. What hier remembers of a call must not serve another one.
+// Allgathers in the same memory again and again, with the same arguments or with others. What hier
+// remembers of a call must not serve another one.
 #include "test/mpi/lib/persistent.hpp"
 #include "test/mpi/lib/support.hpp"
 
