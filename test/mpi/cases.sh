@@ -560,6 +560,9 @@ if [[ -z $gpus ]]; then
     case_ gpu-chunks-on-shared-gpus ranks=6 node_size=3 gpu=20 devices=2 kernels=1 mca="${chunks/65536/600000}" \
         says="kernels for chunks, .*, all chunks by kernels" \
         -- gpu_counters --path direct --bytes 1200000 --mappings 2 --fan-outs 30
+    case_ gpu-chunks-of-two-on-shared-gpus ranks=4 node_size=2 gpu=20 devices=1 kernels=1 mca="${chunks/65536/600000}" \
+        says="kernels for chunks, .*, all chunks by kernels" \
+        -- gpu_counters --path direct --bytes 1200000 --mappings 1 --fan-outs 30
     case_ gpu-chunks-of-two ranks=4 node_size=2 gpu=20 kernels=1 mca="$chunks" never="kernels for chunks" \
         -- gpu_counters --path direct --bytes 524288 --mappings 1
     case_ gpu-chunks-without-kernels ranks=6 node_size=3 gpu=20 kernels=1 mca="$chunks coll_hier_kernels 0" \

@@ -42,7 +42,8 @@ bool are_aligned(std::span<const gpu::Copy> copies, std::size_t to)
 
 bool is_fan_out(std::span<const gpu::Copy> block, FanOutUse use)
 {
-    const std::size_t least = use == FanOutUse::blocks_to_one ? 1 : 2;
+    const bool may_be_one = use == FanOutUse::blocks_to_one || use == FanOutUse::all_blocks;
+    const std::size_t least = may_be_one ? 1 : 2;
     if (block.size() < least || block.size() > FanOut::max_places) return false;
     const gpu::Copy& first = block.front();
     return is_small_enough(first.bytes, block.size(), use) && are_aligned(block, FanOut::narrow) &&

@@ -84,12 +84,15 @@ void test_fan_out(void**)
 void test_one_place(void**)
 {
     constexpr std::size_t large = 17 << 20;
-    constexpr auto use = FanOutUse::blocks_to_one, middle = FanOutUse::middle_blocks;
+    constexpr auto use = FanOutUse::blocks_to_one, middle = FanOutUse::middle_blocks,
+                   all = FanOutUse::all_blocks;
     const FanOutCase cases[] = {
         {"to one", some_bytes, use, false, true, 1},
         {"to one, in the background", some_bytes, use, true, true, 0},
         {"to one, large", large, use, false, true, 0},
         {"to one, where a block goes to several", some_bytes, middle, false, true, 0},
+        {"to one, on one GPU, in the background", some_bytes, all, true, true, 1},
+        {"to one, on one GPU, large", large, all, false, true, 1},
     };
     for (const FanOutCase& c : cases) {
         const auto body = [&](ForkedRank& self) { return exchange_by_kernels(self, c); };
