@@ -35,10 +35,11 @@ static void copy_memory(const mca_coll_hier_call_t* from, mca_coll_hier_call_t* 
     to->own.copies = to->send.copies;
 }
 
-/* A process without a GPU has one kind of memory, and nothing to look for. */
+/* Is nothing to be looked for? */
 static bool is_all_host(const mca_coll_hier_call_t* last)
 {
-    return mca_coll_hier_is_on_host(last) && hier_memory_is_all_host();
+    const void* const addresses[] = {last->receive.base, last->send.base};
+    return mca_coll_hier_is_on_host(last) && hier_memory_is_host(last->in_place ? 1 : 2, addresses);
 }
 
 bool mca_coll_hier_is_last(const mca_coll_hier_last_t* last,

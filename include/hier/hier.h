@@ -170,6 +170,9 @@ void hier_memory_inspect(size_t count, const void* const addresses[],
                          hier_memory* const memories[]);
 /* 1: hier_memory_inspect would find the host's memory alone, whatever the address: the process uses no GPU so far. */
 int hier_memory_is_all_host(void);
+/* 1: it would at these addresses, also because they are in the program's own data, heap or stack. Takes some 10 ns, and a
+ * look by a GPU's runtime far longer. 0 says nothing. */
+int hier_memory_is_host(size_t count, const void* const addresses[]);
 
 typedef struct hier_buffer {
     void* base;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C interface to memory: where it is, copies, and memory of our own.
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 #include "api/guard.hpp"
 #include "gpu/runtime.hpp"
 #include "hier/hier.h"
+#include "memory/program_memory.hpp"
 #include "memory/readable.hpp"
 #include "memory/staging_pool.hpp"
 #include "node/device/exports/lent_memory.hpp"
@@ -53,7 +55,7 @@ void hier_memory_inspect(size_t count, const void* const addresses[], hier_memor
 {
     const hier::gpu::Inspector inspector;
     for (size_t i = 0; i < count; i++) {
-        if (inspector.finds_host_only()) {
+        if (inspector.finds_host_only() || hier::is_of_program(addresses[i])) {
             *memories[i] = memory_of({});
         } else {
             inspect(inspector, addresses[i], memories[i]);
@@ -64,6 +66,15 @@ void hier_memory_inspect(size_t count, const void* const addresses[], hier_memor
 int hier_memory_is_all_host(void)
 {
     return hier::guarded(0, [] { return hier::gpu::Inspector().finds_host_only() ? 1 : 0; });
+}
+
+int hier_memory_is_host(size_t count, const void* const addresses[])
+{
+    return hier::guarded(0, [&] {
+        const bool is_host = hier::gpu::Inspector().finds_host_only() ||
+                             std::all_of(addresses, addresses + count, hier::is_of_program);
+        return is_host ? 1 : 0;
+    });
 }
 
 int hier_device_of_thread(void)

@@ -131,6 +131,30 @@ void test_a_thread_that_is_overtaken(void**)
     }));
 }
 
+// What the program has itself is the host's, and the runtime is not asked.
+void test_memory_of_the_program(void**)
+{
+    expect_no_reason(quietly([]() -> std::string {
+        if (const auto fault = load(); !fault.empty()) return fault;
+        void* const library = dlopen(HIER_TEST_SIMULATED, RTLD_NOW | RTLD_NOLOAD);
+        std::uint64_t (*calls)() = nullptr;
+        find(library, "hip_sim_calls", calls);
+        int variable = 0;
+        const void* const addresses[] = {&variable, simulated_memory()};
+        hier_memory own{}, of_device{};
+        hier_memory *ask_own = &own, *ask_device = &of_device;
+        if (hier_memory_is_host(2, addresses) != 0) return "device memory passes for the host's";
+        const std::uint64_t before = calls();
+        hier_memory_inspect(1, addresses, &ask_own);
+        if (hier_memory_is_host(1, addresses) == 0 || calls() != before) return "it was asked";
+        hier_memory_inspect(1, addresses + 1, &ask_device);
+        if (calls() == before) return "it was not asked for device memory";
+        if (own.kind != HIER_MEMORY_HOST || own.is_reachable == 0)
+            return "a variable is no host memory";
+        return of_device.kind == HIER_MEMORY_DEVICE ? "" : "device memory is not known";
+    }));
+}
+
 void test_no_device(void**)
 {
     expect_no_reason(quietly([]() -> std::string {
@@ -233,6 +257,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_a_library_that_is_loaded_later),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_a_thread_that_is_overtaken),
+        cmocka_unit_test(test_memory_of_the_program),
         cmocka_unit_test(test_no_device),
         cmocka_unit_test(test_a_runtime_that_fails_once),
         cmocka_unit_test(test_a_runtime_that_works_again_in_a_call),
