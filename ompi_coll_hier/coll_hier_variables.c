@@ -53,7 +53,8 @@ mca_coll_hier_number_row_t mca_coll_hier_number_rows[] = {
      false, NULL},
     {"gpu_cpu_access", COUNT, &self->config.gpu_cpu_access, 0, 0, 1, OPAL_INFO_LVL_5,
      "1: the CPU reads and writes small blocks of device memory itself, on a single node, where a "
-     "trial shows that it can and is quicker than copies (AMD GPUs behind a large BAR); 0: never",
+     "trial shows that it can and is quicker than copies (AMD GPUs behind a large BAR, NVIDIA "
+     "GPUs with GDRCopy); 0: never",
      false, NULL},
     {"stage_others", COUNT, &self->stages_others, 1, 0, 1, OPAL_INFO_LVL_5,
      "1: if Open MPI knows no GPUs, the other blocking collectives on device memory go through "

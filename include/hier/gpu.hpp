@@ -38,11 +38,27 @@ enum class RdmaFlush : std::uint8_t {
     by_read,     // the NIC has to read from that memory
 };
 
-// May the CPU load from a device's memory and store to it? What it stores, the device sees for sure
-// after a store to `flush`.
-struct CpuReach {
-    bool is_there = false;
-    volatile std::uint32_t* flush = nullptr;  // a register; null: there is none
+// A piece of device memory that the CPU reads and writes. All addresses are those of the device, which
+// the CPU may reach at others. Any thread may use a window. The memory may be freed meanwhile, but then
+// nobody may read or write it any more.
+class CpuWindow {
+public:
+    explicit CpuWindow(std::span<const std::byte> memory) : memory_(memory) {}
+    virtual ~CpuWindow() = default;
+    CpuWindow(const CpuWindow&) = delete;
+    CpuWindow& operator=(const CpuWindow&) = delete;
+
+    bool has(const std::byte* base, std::size_t bytes) const
+    {
+        return base >= memory_.data() && base + bytes <= memory_.data() + memory_.size();
+    }
+    virtual void load(void* to, const std::byte* from, std::size_t bytes) const = 0;
+    virtual void store(std::byte* to, const void* from, std::size_t bytes) const = 0;
+    // The device sees what the CPU has stored. `at`: any byte of the window.
+    virtual void flush(const std::byte* at) const = 0;
+
+protected:
+    const std::span<const std::byte> memory_;
 };
 
 // The contexts of a thread. The first one is current.
@@ -101,14 +117,22 @@ public:
     virtual RdmaFlush rdma_flush(int device) const = 0;
     // Only where the flush is by_runtime. Makes visible what has landed so far. Blocks for some us.
     virtual Status flush_rdma(int device) const = 0;
-    virtual CpuReach cpu_reach(int device) const = 0;
+
+    // A window to a buffer in device memory. null: the CPU does not reach the buffer, and `reason` says
+    // why. The memory is the allocation that the buffer begins in. A window to the buffer's neighbours is
+    // quick to get again. After a refusal, so is the next one.
+    virtual std::shared_ptr<const CpuWindow> cpu_window(std::span<const std::byte> buffer,
+                                                        const Allocation& memory,
+                                                        std::string& reason) const = 0;
+    // Keeps no window any more that nobody holds.
+    virtual void release_cpu_windows() const = 0;
 };
 
 // The name of the function that a module exports. Its number changes with this interface. The
 // function returns nullptr if there is no device, and `reason` says why. If the runtime did not say
 // whether there is a device, `is_broken` is set, and a later call may have an answer. `log` takes
 // later messages.
-inline constexpr const char* entry_point = "hier_gpu_open_12";
+inline constexpr const char* entry_point = "hier_gpu_open_13";
 using Open = Runtime* (*)(void (*log)(int level, const char* line), char* reason,
                           std::size_t reason_bytes, bool& is_broken);
 

@@ -327,6 +327,7 @@ void release_runtime()
 {
     const std::lock_guard lock(mutex);
     queues.clear();
+    if (opened != nullptr) opened.load()->release_cpu_windows();
 }
 
 }  // namespace hier::gpu

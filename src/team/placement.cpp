@@ -40,7 +40,7 @@ PeerRecord own_record(int device_of_thread, bool tries_cpu)
     const int device = used >= 0 ? used : std::max(device_of_thread, 0);
     self.gpu_turns = runtime->gives_turns(device) ? 1 : 0;
     self.has_kernels = gpu::may_use_kernels() && runtime->has_kernels(device) ? 1 : 0;
-    if (tries_cpu) self.by_cpu = cpu_access(device).max_block;
+    if (tries_cpu) self.by_cpu = max_block_by_cpu(device);
     self.gpu = position_of_pci(runtime->pci_address(device));
     return self;
 }

@@ -41,7 +41,8 @@
 #   gdr        all or odd: UCX says on these ranks that it knows device memory; the CPU reaches this memory
 #   refuses    what the simulated CUDA cannot do (CUDA_SIM_REFUSES)
 #   bar        the CPU reaches device memory (HIP_SIM_LARGE_BAR)
-#   least      with bar, how long the runtime delays an operation at least (HIP_SIM_LEAST_DELAY_US) [0]
+#   gdrcopy    1: hier finds GDRCopy, by which the CPU reaches the memory of the simulated CUDA
+#   least      how long the runtime delays an operation at least (HIP_SIM_LEAST_DELAY_US) [0]
 #   gpu_links  the value of CUDA_SIM_LINKS; direct: each pair of simulated CUDA devices has a link of its own
 #   devices    how many GPUs there are [16]. With fewer than ranks, ranks share GPUs.
 #   kernels    1: the GPU module finds kernels
@@ -351,6 +352,8 @@ fuzz gpu-cuda-chunks-by-kernels-gdr 2 ranks=4 node_size=3 gpu=20 runtime=cuda ke
 fuzz gpu-cpu-access 4 ranks=3 gpu=100 bar=1 mca="coll_hier_gpu_cpu_access 1" -- gpu_fuzz --expect hier
 fuzz requests-gpu-cpu-access 1 ranks=3 gpu=50 bar=1 devices=2 kernels=1 mca="coll_hier_gpu_cpu_access 1" \
     -- gpu_fuzz --expect hier --call nonblocking,persistent
+fuzz gpu-cpu-access-gdrcopy 2 ranks=3 gpu=100 least=100 runtime=cuda gdrcopy=1 mca="coll_hier_gpu_cpu_access 1" \
+    -- gpu_fuzz --expect hier
 fuzz gpu-cuda 4 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
 fuzz gpu-cuda-gdr 4 ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- gpu_fuzz --expect hier
@@ -524,8 +527,19 @@ case_ gpu-cpu-access-of-one ranks=3 gpu=20 bar=1 odd=OMPI_MCA_coll_hier_gpu_cpu_
     never="CPU for blocks" -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-cpu-access-missed ranks=2 gpu=20 bar=3 mca="$by_cpu" says="CPU moves no blocks of its memory: copies miss what" \
     -- gpu --expect hier --meetings 1 --large 0
-case_ gpu-cuda-cpu-access ranks=2 gpu=20 runtime=cuda mca="$by_cpu" says="CPU moves no blocks of its memory: it does not reach" \
+# The same on CUDA, by GDRCopy.
+gdrcopy=(ranks=3 runtime=cuda gdrcopy=1 mca="$by_cpu" never="pins are left")
+case_ gpu-cpu-access-gdrcopy-3-by-0 "${gdrcopy[@]}" gpu=500 least=500 says="CPU for blocks of up to [0-9]+ bytes, copy engines" \
+    -- gpu --expect hier --meetings 8 --large 1
+case_ gpu-cpu-access-gdrcopy-kernels "${gdrcopy[@]}" ranks=4 gpu=500 least=500 devices=2 kernels=1 \
+    says="CPU for blocks of up to [0-9]+ bytes, kernels, copy engines" -- gpu --expect hier --meetings 8 --large 1
+case_ gpu-cpu-access-gdrcopy-counters "${gdrcopy[@]}" gpu=500 least=500 -- gpu_counters --path published --bytes 1000
+case_ gpu-cpu-access-gdrcopy-lifetime "${gdrcopy[@]}" gpu=100 least=100 leaves=anything -- gpu_lifetime --expect hier
+case_ gpu-cpu-access-gdrcopy-nonblocking "${gdrcopy[@]}" gpu=100 least=100 -- gpu_nonblocking --expect hier --large 1
+case_ gpu-cpu-access-gdrcopy-refused "${gdrcopy[@]}" gpu=20 refuses=pins says="it does not reach that memory: GDRCopy cannot pin it" \
     -- gpu --expect hier --meetings 1 --large 0
+case_ gpu-cpu-access-gdrcopy-missing ranks=2 gpu=20 runtime=cuda mca="$by_cpu" \
+    says="CPU moves no blocks of its memory: it does not reach that memory: .*libgdrapi" -- gpu --expect hier --meetings 1 --large 0
 case_ gpu-counters-copies ranks=3 gpu=20 mca="coll_hier_min_bytes 1" -- gpu_counters --path copies --mappings 2
 case_ gpu-counters-mapped ranks=3 gpu=20 mca="coll_hier_min_bytes 1" \
     -- gpu_counters --path copies --mappings 2 --memory mapped

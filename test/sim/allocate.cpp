@@ -19,6 +19,8 @@ namespace {
 
 void finish_copies() { (void)wait_for(outstanding_on(-1)); }
 
+Use use_of(Kind kind) { return kind == Kind::pool ? Use::pool : Use::allocation; }
+
 hipError_t allocate_device(void** memory, std::size_t bytes, Kind kind)
 {
     if (memory == nullptr) return hipErrorInvalidValue;
@@ -32,7 +34,7 @@ hipError_t allocate_device(void** memory, std::size_t bytes, Kind kind)
     block.fd = make_file(block.id, whole_pages(bytes));
     if (block.fd < 0) return hipErrorOutOfMemory;
     Window window;
-    if (!open_window(block.fd, bytes, Use::allocation, window)) {
+    if (!open_window(block.fd, bytes, use_of(kind), window)) {
         close(block.fd);
         return hipErrorOutOfMemory;
     }
@@ -64,7 +66,7 @@ hipError_t allocate_plain(void** memory, std::size_t bytes, Kind kind, unsigned 
 
 void give_back_device(const Block& block)
 {
-    close_window({block.base, block.alias}, block.bytes, Use::allocation);
+    close_window({block.base, block.alias}, block.bytes, use_of(block.kind));
     close(block.fd);
 }
 

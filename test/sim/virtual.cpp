@@ -67,13 +67,6 @@ void give_up_one(Physical* memory)
     delete memory;
 }
 
-std::byte* reserve_pages(std::size_t bytes)
-{
-    constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-    void* const base = mmap(nullptr, bytes, PROT_NONE, flags, -1, 0);
-    return base == MAP_FAILED ? nullptr : static_cast<std::byte*>(base);
-}
-
 bool put_at(std::byte* at, std::size_t bytes, int access, int fd)
 {
     const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
@@ -173,6 +166,7 @@ hipError_t map(std::byte* at, std::size_t bytes, hipMemGenericAllocationHandle_t
     block.bytes = bytes;
     block.device = memory->device;
     block.id = next_id();
+    block.fd = memory->fd;
     block.may_be_copied = false;
     add(block);
     return hipSuccess;
@@ -240,8 +234,8 @@ hipError_t release(hipMemGenericAllocationHandle_t handle)
 
 hipError_t reserve(void** base, std::size_t bytes)
 {
-    std::byte* const seen = reserve_pages(bytes);
-    std::byte* const alias = reserve_pages(bytes);
+    std::byte* const seen = static_cast<std::byte*>(reserve_gpu_pages(bytes));
+    std::byte* const alias = static_cast<std::byte*>(reserve_gpu_pages(bytes));
     if (seen == nullptr || alias == nullptr) return hipErrorOutOfMemory;
     registry().reservations[seen] = {alias, bytes};
     *base = seen;

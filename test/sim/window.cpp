@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -58,6 +59,17 @@ std::size_t whole_pages(std::size_t bytes)
     return (bytes + page - 1) / page * page;
 }
 
+void* reserve_gpu_pages(std::size_t bytes)
+{
+    constexpr std::size_t gpu_page = 64 << 10;
+    const std::size_t whole = (bytes + gpu_page - 1) / gpu_page * gpu_page;
+    void* const base = mmap(nullptr, whole + gpu_page, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) return nullptr;
+    const auto address = reinterpret_cast<std::uintptr_t>(base);
+    return static_cast<std::byte*>(base) + (gpu_page - address % gpu_page) % gpu_page;
+}
+
 bool open_window(int fd, std::size_t bytes, Use use, Window& window)
 {
     const std::size_t pages = whole_pages(bytes);
@@ -65,7 +77,8 @@ bool open_window(int fd, std::size_t bytes, Use use, Window& window)
     if (alias == MAP_FAILED) return false;
 
     void* address = kept_address(pages, use);
-    const bool is_open = !options().hidden || (options().has_large_bar && use == Use::allocation);
+    if (address == nullptr && use != Use::allocation) address = reserve_gpu_pages(pages);
+    const bool is_open = !options().hidden || (options().has_large_bar && use != Use::mapping);
     const bool is_by_bar = is_open && options().needs_flush;
     const int access = !is_open ? PROT_NONE : is_by_bar ? PROT_READ : PROT_READ | PROT_WRITE;
     const int sharing = is_by_bar ? MAP_PRIVATE : MAP_SHARED;

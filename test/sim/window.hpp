@@ -14,8 +14,12 @@ struct Window {
 
 std::size_t whole_pages(std::size_t bytes);
 
-// Each use has addresses of its own. The address that was closed last is used again first.
-enum class Use { allocation, mapping };
+// Each use has addresses of its own. The address that was closed last is used again first. Only allocations
+// may share a page of the GPU, whose size is 64 KiB.
+enum class Use { allocation, pool, mapping };
+
+// Addresses that nothing can be reached at. They share no page of the GPU with others. nullptr: none are left.
+void* reserve_gpu_pages(std::size_t bytes);
 
 // False: there is no address space left. The caller keeps the file.
 bool open_window(int fd, std::size_t bytes, Use use, Window& window);

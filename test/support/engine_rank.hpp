@@ -126,7 +126,7 @@ inline const char* run(int ranks, const char* delay_us,
         setenv("HIP_SIM_DELAY_US", delay_us, 1);
         setenv("HIP_SIM_VERSION", version, 1);
         setenv("OMPI_COMM_WORLD_RANK", std::to_string(self.rank()).c_str(), 1);
-        gives_success(hipSetDevice(self.rank()), "hipSetDevice");
+        use_device(self.rank());
         if (gpu::runtime() == nullptr) return std::string("no runtime");
         return body(self);
     })));

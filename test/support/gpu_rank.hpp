@@ -15,10 +15,23 @@
 
 namespace hier::test {
 
+#ifdef HIER_CUDA
+extern "C" int cudaSetDevice(int device);
+#endif
+
 inline void gives_success(hipError_t error, const char* what)
 {
     if (error != hipSuccess)
         throw std::runtime_error(std::string(what) + ": " + hipGetErrorName(error));
+}
+
+// Makes the device current. CUDA makes its context current, too.
+inline void use_device(int device)
+{
+    gives_success(hipSetDevice(device), "hipSetDevice");
+#ifdef HIER_CUDA
+    gives_success(static_cast<hipError_t>(cudaSetDevice(device)), "cudaSetDevice");
+#endif
 }
 
 // Makes the core load the module of the build tree. Call this before the first use of a GPU.

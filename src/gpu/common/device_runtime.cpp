@@ -151,13 +151,24 @@ Status DeviceRuntime::copy_plainly(std::span<const Copy> copies) const
     return error == hipSuccess ? Status::ok : failed_with(error, "copying without a stream");
 }
 
+std::shared_ptr<const CpuWindow> DeviceRuntime::cpu_window(std::span<const std::byte> buffer,
+                                                           const Allocation& memory,
+                                                           std::string& reason) const
+{
+    try {
+        return cpu_window_of(buffer, memory, reason);
+    } catch (const std::exception&) {
+        return nullptr;
+    }
+}
+
 }  // namespace hier::gpu
 
 extern "C" __attribute__((visibility("default"))) hier::gpu::Runtime*
-hier_gpu_open_12(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
+hier_gpu_open_13(void (*log)(int level, const char* line), char* reason, std::size_t reason_bytes,
                  bool& is_broken);
 
-extern "C" hier::gpu::Runtime* hier_gpu_open_12(void (*log)(int level, const char* line),
+extern "C" hier::gpu::Runtime* hier_gpu_open_13(void (*log)(int level, const char* line),
                                                 char* reason, std::size_t reason_bytes,
                                                 bool& is_broken)
 {

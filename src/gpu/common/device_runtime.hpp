@@ -39,7 +39,10 @@ public:
     void enter_contexts(const Contexts& contexts) const override { give_contexts(contexts); }
     RdmaFlush rdma_flush(int device) const override { return rdma_flush_of(device); }
     Status flush_rdma(int device) const override;
-    CpuReach cpu_reach(int device) const override { return cpu_reach_of(device); }
+    std::shared_ptr<const CpuWindow> cpu_window(std::span<const std::byte> buffer,
+                                                const Allocation& memory,
+                                                std::string& reason) const override;
+    void release_cpu_windows() const override { forget_cpu_windows(); }
 
 private:
     int devices_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "gpu/common/capture_pass.hpp"
 #include "gpu/common/names.hpp"
@@ -128,6 +129,9 @@ hipError_t store_words(hipStream_t stream, std::span<const Word> words);
 RdmaFlush rdma_flush_of(int device);
 hipError_t flush_rdma_writes();  // of the current device
 
-CpuReach cpu_reach_of(int device);
+// See Runtime::cpu_window() and release_cpu_windows().
+std::shared_ptr<const CpuWindow> cpu_window_of(std::span<const std::byte> buffer,
+                                               const Allocation& memory, std::string& reason);
+void forget_cpu_windows();
 
 }  // namespace hier::gpu

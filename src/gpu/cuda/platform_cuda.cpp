@@ -315,7 +315,4 @@ hipError_t flush_rdma_writes()
                                               cudaFlushGPUDirectRDMAWritesToOwner);
 }
 
-// Only GDRCopy's kernel module lets the CPU reach such memory.
-CpuReach cpu_reach_of(int) { return {}; }
-
 }  // namespace hier::gpu

@@ -283,17 +283,4 @@ RdmaFlush rdma_flush_of(int) { return RdmaFlush::by_read; }
 
 hipError_t flush_rdma_writes() { return hipErrorInvalidValue; }
 
-// HIP writes the address of the register where the caller expects an int.
-CpuReach cpu_reach_of(int device)
-{
-    int has_large_bar = 0;
-    void* flush = nullptr;
-    if (hipDeviceGetAttribute(&has_large_bar, hipDeviceAttributeIsLargeBar, device) == hipSuccess &&
-        hipDeviceGetAttribute(reinterpret_cast<int*>(&flush), hipDeviceAttributeHdpMemFlushCntl,
-                              device) == hipSuccess)
-        return {has_large_bar != 0, static_cast<volatile std::uint32_t*>(flush)};
-    (void)hipGetLastError();
-    return {};
-}
-
 }  // namespace hier::gpu

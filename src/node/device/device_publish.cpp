@@ -21,7 +21,8 @@ Status DevicePublish::begin()
     own_.reset();
     has_landed_ = false;
     waiting_.reset();
-    reads_by_cpu_ = writes_by_cpu_ = false;
+    send_window_ = receive_window_ = nullptr;
+    landed_ = 0;
     way_ = kernels_ ? KernelExchange::Way::open : KernelExchange::Way::copies;
     return published_.begin();
 }
@@ -51,10 +52,10 @@ Status DevicePublish::put(const Transfer& transfer)
     const bool is_for_cpu = transfer.slice.length <= max_by_cpu_;
     if (is_for_cpu) {
         way_ = KernelExchange::Way::copies;
-        reads_by_cpu_ = sent_.is_reached(context_.binding.region(transfer.from));
-        writes_by_cpu_ = received_.is_reached(context_.binding.receive);
+        send_window_ = sent_.window(context_.binding.region(transfer.from));
+        receive_window_ = received_.window(context_.binding.receive);
     }
-    if (is_for_cpu || !kernels_) return put_by_copies(transfer);
+    if (is_for_cpu || !kernels_) return put_without_kernel(transfer);
     waiting_ = transfer;
     kernels_->enter(transfer);
     return Status::in_progress;
@@ -70,18 +71,23 @@ Status DevicePublish::choose_way(Completions& completions)
         return status;
     }
     if (failed(status) || way_ == KernelExchange::Way::open) return status;
-    status = put_by_copies(*waiting_);
+    status = put_without_kernel(*waiting_);
     if (status != Status::in_progress) completions.complete(waiting_->op, status);
     return status;
 }
 
-Status DevicePublish::put_by_copies(const Transfer& transfer)
+Status DevicePublish::put_without_kernel(const Transfer& transfer)
 {
-    if (reads_by_cpu_ || !is_of_device(context_.binding.region(transfer.from).memory))
+    if (!is_of_device(context_.binding.region(transfer.from).memory))
         return published_.put(transfer);
     std::byte* bytes = nullptr;
     const Status status = published_.place(transfer.slice, bytes);
     if (failed(status)) return status;
+    if (send_window_ != nullptr) {
+        send_window_->load(bytes, context_.source(transfer), transfer.slice.length);
+        published_.show();
+        return status;
+    }
     copies_ = {{.to = bytes,
                 .from = context_.source(transfer),
                 .bytes = transfer.slice.length,
@@ -161,18 +167,29 @@ Status DevicePublish::copy_own_by_cpu()
     return status;
 }
 
+Status DevicePublish::store_block_of(int rank)
+{
+    NodePublish::Arrived block{};
+    Status status = published_.entered(rank);
+    if (status == Status::ok) status = published_.first(rank, block);
+    if (status == Status::ok)
+        receive_window_->store(context_.binding.receive.base + block.offset, block.bytes,
+                               block.length);
+    return status;
+}
+
 // One flush is enough for all blocks, so a block counts as arrived when all have.
-Status DevicePublish::land_by_cpu(Completions& completions)
+Status DevicePublish::land_by_cpu()
 {
     if (has_landed_ && !own_) return Status::ok;
-    Status status = published_.progress(completions);
-    for (int peer = 0; peer < context_.size() && status == Status::ok; peer++) {
-        if (peer != context_.rank() && published_.arrived(peer) == 0) status = Status::in_progress;
+    for (; landed_ < context_.size(); landed_++) {
+        if (landed_ == context_.rank()) continue;
+        const Status status = store_block_of(landed_);
+        if (status != Status::ok) return status;
     }
-    if (status == Status::ok && own_) status = copy_own_by_cpu();
+    const Status status = own_ ? store_block_of(context_.rank()) : Status::ok;
     if (status != Status::ok) return status;
-    const Region& into = context_.binding.receive;
-    cpu_access(into.memory.device).flush(into.base);
+    receive_window_->flush(context_.binding.receive.base);
     has_landed_ = true;
     return status;
 }
@@ -221,8 +238,8 @@ Status DevicePublish::progress_copies(Completions& completions)
     if (!receives_on_device()) {
         status = published_.progress(completions);
         if (own_ && !failed(status)) status = copy_own_by_cpu();
-    } else if (writes_by_cpu_) {
-        status = land_by_cpu(completions);
+    } else if (receive_window_ != nullptr) {
+        status = land_by_cpu();
     } else if (!has_landed_) {
         status = in_ ? reached(in_) : copy_in();
         has_landed_ = status == Status::ok;

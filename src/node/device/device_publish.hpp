@@ -15,8 +15,8 @@
 // With kernels the call goes by these, if all ranks have their buffers in device memory
 // (kernel_exchange.hpp).
 //
-// Where the CPU of each rank reaches device memory, it moves the smallest blocks itself, as it does
-// in host memory. A buffer that it does not reach takes the copies above: that is the rank's own
+// Where the CPU of each rank reaches device memory, it moves the smallest blocks itself, through the
+// halves as well. A buffer that it does not reach takes the copies above: that is the rank's own
 // affair.
 //
 // Each rank puts one block in a call. On a node of G ranks a rank moves S bytes out of its device
@@ -65,7 +65,7 @@ private:
     };
 
     bool receives_on_device() const { return is_of_device(context_.binding.receive.memory); }
-    Status put_by_copies(const Transfer& transfer);
+    Status put_without_kernel(const Transfer& transfer);
     Status choose_way(Completions& completions);
     Status progress_kernel(Completions& completions);
     Status progress_copies(Completions& completions);
@@ -76,14 +76,17 @@ private:
     Status end_put(Completions& completions);
     Status copy_in();
     Status copy_own_by_cpu();
-    Status land_by_cpu(Completions& completions);
+    Status store_block_of(int rank);
+    Status land_by_cpu();
 
     NodeContext& context_;
     NodePublish& published_;
     std::unique_ptr<KernelExchange> kernels_;
     const std::size_t max_by_cpu_;
     ReachedBuffer sent_, received_;
-    bool reads_by_cpu_ = false, writes_by_cpu_ = false;  // device memory, in this call
+    // Of the buffers of this call, where the CPU moves device memory. Else null.
+    const gpu::CpuWindow *send_window_ = nullptr, *receive_window_ = nullptr;
+    int landed_ = 0;  // ranks whose blocks the CPU has stored in the receive buffer, or passed over
     KernelExchange::Way way_ = KernelExchange::Way::copies;
     std::optional<Transfer> waiting_;  // the put, until the way of the call is known
     std::optional<Started> out_, in_;

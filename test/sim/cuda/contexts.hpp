@@ -30,6 +30,9 @@ bool completes_copies(const void* memory);
 //   graphs       graphs
 //   addresses    host addresses for registered host memory, as under WSL
 //   mps          processes use a device together
+//   gdrcopy      GDRCopy (gdrapi.cpp)
+//   pins         memory that GDRCopy pins
+//   segments     VMM segments that GDRCopy pins
 //   unprepared   copies of up to 4 MiB inside a device, in cudaMalloc's memory, without a graph
 bool refuses(const char* what);
 

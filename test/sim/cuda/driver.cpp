@@ -141,6 +141,7 @@ CUresult cuPointerSetAttribute(const void*, CUpointer_attribute attribute, CUdev
 
 CUresult cuMemGetAddressRange(CUdeviceptr* base, std::size_t* bytes, CUdeviceptr address)
 {
+    if (cuda_sim::current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
     const auto block = hip_sim::find(pointer(address));
     if (!block) return CUDA_ERROR_NOT_FOUND;
     *base = reinterpret_cast<CUdeviceptr>(block->base);
