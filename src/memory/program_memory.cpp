@@ -2,14 +2,17 @@
 #include "memory/program_memory.hpp"
 
 #include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
+
+// Where the heap ends, as glibc knows it. sbrk(0) would be a system call if UCX is loaded. null: not glibc.
+extern "C" void* __curbrk __attribute__((weak));
 
 namespace hier {
 namespace {
@@ -66,8 +69,9 @@ bool is_of_program(const void* address)
 {
     static const Places& places = *new Places(find_places());
     const auto at = reinterpret_cast<std::uintptr_t>(address);
-    return places.stack.has(at) ||
-           (at >= places.heap && at < reinterpret_cast<std::uintptr_t>(sbrk(0))) ||
+    const Range heap{places.heap,
+                     &__curbrk != nullptr ? reinterpret_cast<std::uintptr_t>(__curbrk) : 0};
+    return places.stack.has(at) || heap.has(at) ||
            std::any_of(places.data.begin(), places.data.end(),
                        [at](const Range& range) { return range.has(at); });
 }

@@ -244,19 +244,20 @@ Status NodeTransport::copy(const Transfer& home)
 
 Status NodeTransport::exchange(const Binding& binding, const NodeExchange& whole, unsigned looks)
 {
-    // DevicePublish has blocks in device memory, which the CPU does not copy. And a start copies no more than this. A
-    // rank that lends its block waits until the peer has copied it, which takes as long as thousands of looks. If the
-    // application may compute meanwhile, the rank waits only for a peer that copies at the same time. Where another
-    // thread moves the call, or others wait for the starter, the start leaves large blocks alone.
+    // A start copies no more than this, and no blocks in device memory. A rank that lends its block waits until the peer
+    // has copied it, which takes as long as thousands of looks. If the application may compute meanwhile, the rank waits
+    // only for a peer that copies at the same time. Where another thread moves the call, or others wait for the starter,
+    // the start leaves large blocks alone.
     constexpr std::size_t most = 64 << 10, most_lent = 512 << 10, bytes_per_looks = 4 << 10;
-    if (!paths_.publish || paths_.device_publish || context_.has_failed())
-        return Status::in_progress;
+    if (!paths_.publish || context_.has_failed()) return Status::in_progress;
     NodePublish& publish = *paths_.publish;
     const bool is_lent = publish.lends(whole.put.slice.length);
     if (binding.total > (is_lent ? most_lent : most)) return Status::in_progress;
     const bool may_take_long = !binding.in_background || binding.is_moved_by_starter;
     if (is_lent && (publish.was_refused() || !may_take_long)) return Status::in_progress;
     context_.bind(binding);
+    if (paths_.device_publish && !paths_.device_publish->enter_from_host(whole.put))
+        return Status::in_progress;
     if (failed(publish.begin()) || failed(this->publish(whole.put))) return Status::in_progress;
     if (whole.copy) {
         const Slice& own = whole.copy->slice;

@@ -49,16 +49,33 @@ Status DevicePublish::reached(const std::optional<Started>& started)
 
 Status DevicePublish::put(const Transfer& transfer)
 {
-    const bool is_for_cpu = transfer.slice.length <= max_by_cpu_;
+    const bool is_for_cpu = max_by_cpu_ > 0 && transfer.slice.length <= max_by_cpu_;
     if (is_for_cpu) {
         way_ = KernelExchange::Way::copies;
         send_window_ = sent_.window(context_.binding.region(transfer.from));
         receive_window_ = received_.window(context_.binding.receive);
     }
     if (is_for_cpu || !kernels_) return put_without_kernel(transfer);
-    waiting_ = transfer;
     kernels_->enter(transfer);
-    return Status::in_progress;
+    if (!is_from_host(transfer)) {
+        waiting_ = transfer;
+        return Status::in_progress;
+    }
+    way_ = KernelExchange::Way::copies;
+    return put_without_kernel(transfer);
+}
+
+// What a rank without device memory says settles the way, and it need not wait for the others.
+bool DevicePublish::is_from_host(const Transfer& transfer) const
+{
+    return !receives_on_device() && !is_of_device(context_.binding.region(transfer.from).memory);
+}
+
+bool DevicePublish::enter_from_host(const Transfer& transfer)
+{
+    if (!is_from_host(transfer)) return false;
+    if (kernels_) kernels_->enter(transfer);
+    return true;
 }
 
 Status DevicePublish::choose_way(Completions& completions)

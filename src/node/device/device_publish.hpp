@@ -46,6 +46,9 @@ public:
     // CopyEngines has chosen the device of the call.
     Status begin() override;
     Status put(const Transfer& transfer) override;
+    // Where a start exchanges blocks itself: the call's put() comes later or not at all. False: this rank has a buffer in
+    // device memory, and nothing has happened.
+    bool enter_from_host(const Transfer& transfer);
     // Of the own block into the receive buffer.
     Status copy(const Transfer& transfer);
     std::uint32_t arrived(int peer) const override;
@@ -64,6 +67,7 @@ private:
         std::uint32_t op;  // of the put
     };
 
+    bool is_from_host(const Transfer& transfer) const;
     bool receives_on_device() const { return is_of_device(context_.binding.receive.memory); }
     Status put_without_kernel(const Transfer& transfer);
     Status choose_way(Completions& completions);

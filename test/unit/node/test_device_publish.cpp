@@ -66,6 +66,73 @@ void test_no_exchange_of_device_memory(void**)
     }));
 }
 
+constexpr unsigned endless = 1U << 30;
+
+// `body` runs on two ranks, with kernels and without. The second one has its buffer on the device, or both do not.
+void expect_of_host(bool has_device, std::string (*body)(Publisher& rank, bool is_on_device))
+{
+    for (const bool has_kernels : {false, true}) {
+        const auto in_process = [&](ForkedRank& self) -> std::string {
+            gives_success(hipSetDevice(0), "hipSetDevice");
+            const bool is_on_device = has_device && self.rank() == 1;
+            Publisher rank(self, self.rank(),
+                           {.send_on_device = is_on_device,
+                            .receive_on_device = is_on_device,
+                            .in_place = true,
+                            .has_kernels = has_kernels});
+            return body(rank, is_on_device);
+        };
+        expect_no_reason(run(2, "200", in_process, sharing_version,
+                             has_kernels ? HIER_TEST_KERNELS : HIER_TEST_NO_KERNELS));
+    }
+}
+
+void test_exchange_of_host_memory(void**)
+{
+    expect_of_host(false, [](Publisher& rank, bool) -> std::string {
+        for (std::uint64_t sequence = 1; sequence < 5; sequence++) {
+            if (rank.exchange(sequence, endless) != Status::ok) return "not exchanged";
+            const std::string wrong = rank.fault(sequence);
+            if (!wrong.empty()) return wrong;
+        }
+        return "";
+    });
+}
+
+// The rank with host memory ends its call in its start. The other one copies.
+void test_exchange_with_a_device(void**)
+{
+    expect_of_host(true, [](Publisher& rank, bool is_on_device) -> std::string {
+        for (std::uint64_t sequence = 1; sequence < 5; sequence++) {
+            if (is_on_device) {
+                if (rank.exchange(sequence, endless) != Status::in_progress) return "exchanged";
+                const std::string wrong = rank.call(sequence);
+                if (!wrong.empty()) return wrong;
+            } else {
+                if (rank.exchange(sequence, endless) != Status::ok) return "not exchanged";
+                const std::string wrong = rank.fault(sequence);
+                if (!wrong.empty()) return wrong;
+            }
+        }
+        return "";
+    });
+}
+
+// It looks in vain, and its call goes on as any other one.
+void test_exchange_before_the_device_comes(void**)
+{
+    expect_of_host(true, [](Publisher& rank, bool is_on_device) -> std::string {
+        for (std::uint64_t sequence = 1; sequence < 5; sequence++) {
+            if (!is_on_device && rank.exchange(sequence, 100) != Status::in_progress)
+                return "exchanged with nobody";
+            rank.meet();
+            const std::string wrong = rank.call(sequence);
+            if (!wrong.empty()) return wrong;
+        }
+        return "";
+    });
+}
+
 // A copy out of the device fails on rank 1, or the copy into it. Rank 1 gets an error and tells it.
 void test_failing_copies(void**)
 {
@@ -112,6 +179,9 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_any_memory),
         cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_no_exchange_of_device_memory),
+        cmocka_unit_test(test_exchange_of_host_memory),
+        cmocka_unit_test(test_exchange_with_a_device),
+        cmocka_unit_test(test_exchange_before_the_device_comes),
         cmocka_unit_test(test_failing_copies),
         cmocka_unit_test(test_ranks_that_disagree),
     };
