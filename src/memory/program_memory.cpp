@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-// Where the heap ends, as glibc knows it. sbrk(0) would be a system call if UCX is loaded. null: not glibc.
+// Where the heap ends, as glibc knows it. null: not glibc. sbrk(0) will not do where UCX has put its own in place: that one
+// sets the end once more, to what it has read before, and may so take away what another thread has just got.
 extern "C" void* __curbrk __attribute__((weak));
 
 namespace hier {
