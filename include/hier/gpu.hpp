@@ -120,7 +120,7 @@ public:
 
     // A window to a buffer in device memory. null: the CPU does not reach the buffer, and `reason` says
     // why. The memory is the allocation that the buffer begins in. A window to the buffer's neighbours is
-    // quick to get again. After a refusal, so is the next one.
+    // quick to get again.
     virtual std::shared_ptr<const CpuWindow> cpu_window(std::span<const std::byte> buffer,
                                                         const Allocation& memory,
                                                         std::string& reason) const = 0;

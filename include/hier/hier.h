@@ -165,13 +165,14 @@ typedef struct hier_memory {
                 * such memory. */
 } hier_memory;
 
-/* The caller asks once for all buffers of a call. The core does not ask again. */
+/* The caller asks once for all buffers of a call. The core does not ask again. The program's data, heap and stack are
+ * HIER_MEMORY_HOST, also if the GPU's runtime has pinned them, or if it is broken. */
 void hier_memory_inspect(size_t count, const void* const addresses[],
                          hier_memory* const memories[]);
 /* 1: hier_memory_inspect would find the host's memory alone, whatever the address: the process uses no GPU so far. */
 int hier_memory_is_all_host(void);
-/* 1: it would at these addresses, also because they are in the program's own data, heap or stack. Takes some 10 ns, and a
- * look by a GPU's runtime far longer. 0 says nothing. */
+/* 1: all these addresses are in host memory, because the process uses no GPU, or because they lie in the program's data,
+ * heap or stack. 0: not known. Takes some 10 ns, and to ask a GPU's runtime takes far longer. */
 int hier_memory_is_host(size_t count, const void* const addresses[]);
 
 typedef struct hier_buffer {

@@ -36,7 +36,7 @@ inline Status inspect(const void* address, Allocation& allocation)
     return Inspector().inspect(address, allocation);
 }
 // The device of the last device memory that inspect() has seen, in any thread. Before any, the
-// device of the first pinned memory. -1: neither so far.
+// device of the first pinned memory that it has seen. -1: neither so far.
 int used_device();
 // The process's queue of this device. nullptr: the cause has been logged.
 Queue* queue(int device);

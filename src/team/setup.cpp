@@ -59,7 +59,7 @@ bool gain_by_kernels(std::span<const int> members, const Records& records, bool 
            });
 }
 
-// To one peer, chunks go as quickly by copy engines.
+// Where each rank has a GPU, chunks go to one peer as quickly by copy engines.
 FanOutUse use_of_fan_out(bool has_peers, bool share_gpus, bool is_single)
 {
     if (share_gpus) return FanOutUse::all_blocks;

@@ -149,9 +149,10 @@ public:
         const std::string wrong = start_and_finish(sequence);
         return wrong.empty() ? fault(sequence) : wrong;
     }
-    // From now on the buffers are in the memory of the current device.
-    void move()
+    // From now on the buffers are in the memory of the current device, or of the host.
+    void move(bool to_device = true)
     {
+        memory_.send_on_device = memory_.receive_on_device = to_device;
         send_ = allocate(memory_.send_on_device, bytes_);
         receive_ = allocate(memory_.receive_on_device, total());
     }

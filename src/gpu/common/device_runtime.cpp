@@ -157,7 +157,8 @@ std::shared_ptr<const CpuWindow> DeviceRuntime::cpu_window(std::span<const std::
 {
     try {
         return cpu_window_of(buffer, memory, reason);
-    } catch (const std::exception&) {
+    } catch (const std::exception& e) {
+        reason = e.what();
         return nullptr;
     }
 }

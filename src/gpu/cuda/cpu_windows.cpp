@@ -106,6 +106,10 @@ std::shared_ptr<const CpuWindow> CpuWindows::make(std::span<const std::byte> buf
         return nullptr;
     }
     const DeviceScope scope(memory.device);
+    if (scope.error() != hipSuccess) {
+        reason = hipGetErrorString(scope.error());
+        return nullptr;
+    }
     std::span<const std::byte> segment;
     if (buffer.size() > max_buffer || !find_segment(buffer.data(), segment) ||
         buffer.data() + buffer.size() > segment.data() + segment.size()) {
@@ -119,6 +123,11 @@ std::shared_ptr<const CpuWindow> CpuWindows::make(std::span<const std::byte> buf
     if (kept_.size() == max_windows) kept_.pop_back();
     const auto pages = pages_around(buffer, segment);
     auto window = library->map(pages, common(pages, segment), reason);
+    if (!window &&
+        !kept_.empty()) {  // they may have taken what the GPU shows to the CPU, or all descriptors
+        kept_.clear();
+        window = library->map(pages, common(pages, segment), reason);
+    }
     if (window) {
         kept_.push_front({memory.id, buffer.data(), window});
     } else {

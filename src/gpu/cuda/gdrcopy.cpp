@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstring>
 #include <mutex>
 
@@ -42,6 +43,8 @@ public:
     // The copies know only one error: that the memory is not mapped.
     void load(void* to, const std::byte* from, std::size_t bytes) const override
     {
+        // GDRCopy loads in an order of its own.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
         (void)library_.load_(handle_, to, here(from), bytes);
     }
     void store(std::byte* to, const void* from, std::size_t bytes) const override

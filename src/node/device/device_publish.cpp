@@ -55,26 +55,19 @@ Status DevicePublish::put(const Transfer& transfer)
         send_window_ = sent_.window(context_.binding.region(transfer.from));
         receive_window_ = received_.window(context_.binding.receive);
     }
-    if (is_for_cpu || !kernels_) return put_without_kernel(transfer);
+    if (is_for_cpu || !kernels_ || enter_from_host(transfer)) return put_without_kernel(transfer);
+    waiting_ = transfer;
     kernels_->enter(transfer);
-    if (!is_from_host(transfer)) {
-        waiting_ = transfer;
-        return Status::in_progress;
-    }
-    way_ = KernelExchange::Way::copies;
-    return put_without_kernel(transfer);
+    return Status::in_progress;
 }
 
-// What a rank without device memory says settles the way, and it need not wait for the others.
-bool DevicePublish::is_from_host(const Transfer& transfer) const
-{
-    return !receives_on_device() && !is_of_device(context_.binding.region(transfer.from).memory);
-}
-
+// What such a rank says settles the way, and it need not wait for the others.
 bool DevicePublish::enter_from_host(const Transfer& transfer)
 {
-    if (!is_from_host(transfer)) return false;
-    if (kernels_) kernels_->enter(transfer);
+    if (receives_on_device() || is_of_device(context_.binding.region(transfer.from).memory))
+        return false;
+    way_ = KernelExchange::Way::copies;
+    if (kernels_ && !kernels_->has_entered()) kernels_->enter(transfer);
     return true;
 }
 

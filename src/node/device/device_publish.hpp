@@ -46,8 +46,8 @@ public:
     // CopyEngines has chosen the device of the call.
     Status begin() override;
     Status put(const Transfer& transfer) override;
-    // Where a start exchanges blocks itself: the call's put() comes later or not at all. False: this rank has a buffer in
-    // device memory, and nothing has happened.
+    // For NodeTransport::exchange(). put() of the same call may follow. False: a buffer is in device memory, and nothing
+    // has happened.
     bool enter_from_host(const Transfer& transfer);
     // Of the own block into the receive buffer.
     Status copy(const Transfer& transfer);
@@ -67,7 +67,6 @@ private:
         std::uint32_t op;  // of the put
     };
 
-    bool is_from_host(const Transfer& transfer) const;
     bool receives_on_device() const { return is_of_device(context_.binding.receive.memory); }
     Status put_without_kernel(const Transfer& transfer);
     Status choose_way(Completions& completions);

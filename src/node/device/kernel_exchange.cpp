@@ -121,13 +121,24 @@ void KernelExchange::renew_zone()
     offer.in_turns = own.is_in_turns ? 1 : 0;
 }
 
+// A peer may have told of another zone in a call in which this rank, with host memory, has mapped none.
+bool KernelExchange::has_mapped_all() const
+{
+    for (int peer = 0; peer < context_.size(); peer++) {
+        const Zone& zone = zones_[index(peer)];
+        const std::uint64_t told =
+            context_.segment->slot(peer).exchange.load(std::memory_order_acquire);
+        const std::uint32_t number = Signal::count(told, Signal::sequence(told)) >> 1;
+        if (peer != context_.rank() && (zone.mapping == nullptr || zone.number != number))
+            return false;
+    }
+    return true;
+}
+
 bool KernelExchange::is_ready() const
 {
-    int mapped = 0;
-    for (const Zone& zone : zones_) mapped += zone.mapping != nullptr ? 1 : 0;
     return zone_ != nullptr && zone_->device == context_.device && !is_in_turns_ &&
-           mapped == context_.size() - 1 &&
-           static_cast<std::uint32_t>(context_.binding.sequence) != 0 &&
+           has_mapped_all() && static_cast<std::uint32_t>(context_.binding.sequence) != 0 &&
            block_.slice.length <= max_block(context_.size());
 }
 
@@ -149,6 +160,13 @@ void KernelExchange::enter(const Transfer& block)
     slot.exchange.store(Signal::encode(sequence, encode(zone_number_, can_)),
                         std::memory_order_release);
     enter_call(slot, sequence, offer.shape);
+}
+
+bool KernelExchange::has_entered() const
+{
+    const NodeSlot& slot = context_.segment->slot(context_.rank());
+    return Signal::sequence(slot.exchange.load(std::memory_order_relaxed)) ==
+           context_.binding.sequence;
 }
 
 // A peer that announces takes this call for one of another kind. What the two say of their buffers

@@ -9,8 +9,9 @@
 //   - it has mapped the zones of all peers, and has told of its own zone before this call, and
 //   - ranks that use the same device get it together, not in turns.
 //
-// When all peers are in the call, all ranks have read the same words, so they decide alike. The
-// first call of a team tells of the zones and goes by copies. So does a call on another device.
+// When all peers are in the call, all ranks with device memory have read the same words, so they decide
+// alike. A rank with host memory need not read: its own word says that there are no kernels. The first
+// call of a team tells of the zones and goes by copies. So does a call on another device.
 //
 // A kernel waits for those of the peers, so no kernel starts before all ranks are in the call. And a
 // process takes part in one such call at a time: two processes that start two kernels in different
@@ -44,6 +45,7 @@ public:
 
     // This rank is in the call with its block.
     void enter(const Transfer& block);
+    bool has_entered() const;
     // open: a peer is not in the call yet.
     Status decide(Way& way);
     // Only after decide() has said `kernel`. in_progress: not yet; call it again.
@@ -69,6 +71,7 @@ private:
     bool reserve();
     void release();
     bool has_device_buffers() const;
+    bool has_mapped_all() const;
     bool is_ready() const;
     void renew_zone();
     bool take_zone();

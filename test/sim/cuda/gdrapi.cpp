@@ -4,7 +4,7 @@
 // real library or the hardware would do anything: at an unknown handle, outside of a mapping, at memory
 // that was freed, in two threads.
 //
-// The words gdrcopy, pins and segments of CUDA_SIM_REFUSES make calls fail (contexts.hpp).
+// The words gdrcopy, pins, room and segments of CUDA_SIM_REFUSES make calls fail (contexts.hpp).
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -218,6 +218,8 @@ int gdr_pin_buffer(void* caller, unsigned long address, std::size_t bytes, std::
         cuda_sim::give_up("pinning parts of pages");
     asked++;
     if (cuda_sim::refuses("pins") || token != 0 || space != 0) return EINVAL;
+    constexpr std::size_t most_shown = 4;  // of a device that shows little of its memory
+    if (cuda_sim::refuses("room") && pins.size() >= most_shown) return ENOMEM;
     Pin pin{reinterpret_cast<std::byte*>(address), bytes, {}, nullptr, nullptr, {}};
     if (!find_blocks(pin)) return EINVAL;
     const Held held;

@@ -45,8 +45,8 @@ std::size_t count(const std::string& text, const std::string& words)
 // The process uses a GPU, and `file` is not the module that it should be.
 std::string no_module(const std::string& file, const std::string& cause)
 {
-    int host = 0;
-    if (gpu::runtime() != nullptr || !is_reachable(&host))
+    void* const host = host_page();
+    if (gpu::runtime() != nullptr || !is_reachable(host))
         return "wrong before the library is there";
     if (!ForkedRank::log_lines().empty()) return "it logs: " + ForkedRank::log_lines();
     if (const auto fault = load(); !fault.empty()) return fault;
@@ -56,7 +56,7 @@ std::string no_module(const std::string& file, const std::string& cause)
         if (gpu::runtime() != nullptr || gpu::find_runtime(reason) != nullptr)
             return "there is one";
         if (reason.find("hier_gpu_rocm.so: " + cause) == std::string::npos) return reason;
-        if (!is_reachable(&host)) return "a variable is no host memory";
+        if (!is_reachable(host)) return "a page is no host memory";
         if (is_reachable(device)) return "device memory passes for the host's";
         Allocation found;
         if (gpu::inspect(device, found) != Status::transport_error) return "no error";
@@ -113,12 +113,12 @@ void test_module_that_comes_late(void**)
 void test_no_search_on_disk(void**)
 {
     expect_no_reason(keep(first_fault(run_ranks(1, [](ForkedRank&) {
-        int host = 0;
+        void* const host = host_page();
         if (gpu::runtime() != nullptr) return std::string("a runtime before it is loaded");
         if (dlopen("libresolv.so.2", RTLD_NOW) == nullptr) return std::string(dlerror());
         dlopen_searches = 0;
         Allocation found;
-        if (gpu::runtime() != nullptr || gpu::inspect(&host, found) != Status::ok)
+        if (gpu::runtime() != nullptr || gpu::inspect(host, found) != Status::ok)
             return std::string("a runtime is found in libresolv");
         return dlopen_searches == 0 ? std::string() : std::to_string(dlopen_searches) + " searches";
     }))));
@@ -131,8 +131,8 @@ void test_libraries_are_not_counted_in_each_call(void**)
         constexpr int calls = 10000;
         static int counts = 0;
         after_dl_iterate_phdr = [] { counts++; };
-        int host = 0;
-        for (int i = 0; i < calls; i++) (void)is_reachable(&host);
+        void* const host = host_page();
+        for (int i = 0; i < calls; i++) (void)is_reachable(host);
         after_dl_iterate_phdr = nullptr;
         const bool is_seldom = 0 < counts && counts < calls / 10;
         return is_seldom ? std::string() : std::to_string(counts) + " times";

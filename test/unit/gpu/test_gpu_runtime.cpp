@@ -187,7 +187,7 @@ struct Broken {
     void (*fail_at)(std::uint64_t);
     std::uint64_t (*calls)();
     void* device = nullptr;
-    int host = 0;
+    void* const host = host_page();
 };
 
 // At the next address that the CPU cannot read, the runtime is asked again.
@@ -195,7 +195,7 @@ void test_a_runtime_that_fails_once(void**)
 {
     expect_no_reason(quietly([]() -> std::string {
         const Broken it;
-        if (!is_reachable(&it.host)) return "a variable is no host memory";
+        if (!is_reachable(it.host)) return "a page is no host memory";
         if (gpu::runtime() != nullptr) return "asked anew for the host's memory";
         if (is_reachable(it.device)) return "not known as a device's";
         return gpu::runtime() != nullptr && gpu::used_device() == 0 ? "" : "no runtime";
@@ -229,7 +229,7 @@ void test_a_runtime_that_goes_on_failing(void**)
             it.fail_next();
             if (gpu::Inspector().finds_host_only()) return "all memory passes for the host's";
             if (is_reachable(it.device)) return "it passes for the host's";
-            if (!is_reachable(&it.host)) return "a variable is no host memory";
+            if (!is_reachable(it.host)) return "a page is no host memory";
         }
         return ForkedRank::is_logged("no GPU runtime that works: hier_gpu_rocm.so: hipErrorUnknown")
                    ? ""

@@ -118,6 +118,31 @@ void test_another_device(void**)
     }));
 }
 
+// Rank 1 goes to another device and back, and gets a new zone there. Rank 0 has host memory meanwhile and maps nothing. So
+// the zone that it knows is not rank 1's any more.
+void test_a_zone_that_moves_unseen(void**)
+{
+    expect_no_reason(run_with_kernels(3, true, [](ForkedRank& self) -> std::string {
+        Publisher rank(self, self.rank(), with_kernels);
+        std::string wrong = calls(rank, 3);
+        if (self.rank() == 0) rank.move(false);
+        for (const int device : {2, 0}) {
+            if (self.rank() == 1) {
+                if (device == 0)  // what the old zone was is lent to somebody else
+                    (void)LentMemory::instance().take_for_kernels(0, gpu::Exchange::zone_bytes(3));
+                gives_success(hipSetDevice(device), "hipSetDevice");
+                rank.move();
+            }
+            if (wrong.empty()) wrong = rank.call(device == 2 ? 4 : 5);
+        }
+        if (self.rank() == 0) rank.move();
+        const std::uint64_t kernels = hip_sim_kernels();
+        if (wrong.empty()) wrong = rank.call(6);
+        if (wrong.empty() && hip_sim_kernels() != kernels) wrong = "a kernel in call 6";
+        return wrong.empty() ? call_uses(rank, 7, "kernels 1, copies 0") : wrong;
+    }));
+}
+
 // All thread blocks on a device run at the same time, however many processes share it.
 void test_thread_blocks(void**)
 {
@@ -278,6 +303,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_thread_blocks),
         cmocka_unit_test(test_any_memory),
         cmocka_unit_test(test_another_device),
+        cmocka_unit_test(test_a_zone_that_moves_unseen),
         cmocka_unit_test(test_many_teams_at_once),
         cmocka_unit_test(test_zone_lent_again),
         cmocka_unit_test(test_no_kernels),

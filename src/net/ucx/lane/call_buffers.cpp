@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "base/statistics.hpp"
+#include "gpu/runtime.hpp"
 
 namespace hier {
 
@@ -69,14 +70,22 @@ const char* CallBuffers::why_out_of_reach(const Binding& binding)
     return cause;
 }
 
+// Other memory may be kept from children for a reason. Of the program's own memory the kind does not tell that a GPU's
+// runtime has pinned it.
+static bool is_pageable(const Region& region)
+{
+    Allocation found;
+    return region.memory.kind == MemoryKind::host &&
+           gpu::inspect(region.base, found) == Status::ok && found.kind == MemoryKind::host;
+}
+
 const char* CallBuffers::enter(UcxMemory& memory, const Region& region)
 {
     const QuietUcx quiet;
     const ucs_status_t status =
         memory.map(lane_.worker->context(), region.base, region.length, UCS_MEMORY_TYPE_HOST);
     if (status != UCS_OK) return ucs_status_string(status);
-    // (Other memory may be kept from children for a reason.)
-    if (!is_tcp(lane_.worker->choice()) && region.memory.kind == MemoryKind::host)
+    if (!is_tcp(lane_.worker->choice()) && is_pageable(region))
         give_to_children(region.base, region.length);
     return nullptr;
 }
