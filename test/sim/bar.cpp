@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "calls.hpp"
+#include "held.hpp"
 #include "hip_sim.h"
 #include "options.hpp"
 
@@ -47,23 +48,11 @@ struct Bar {
     struct sigaction previous {};
 };
 
-// The handler takes this lock. Its holder touches no page that may fault.
+// The handler takes it.
 std::atomic_flag lock = ATOMIC_FLAG_INIT;
 std::atomic<int> dirty_pages{0};
 std::atomic<std::uint64_t> flushes{0};
 constexpr std::size_t max_devices = 16;
-
-class Held {
-public:
-    Held()
-    {
-        while (lock.test_and_set(std::memory_order_acquire)) {
-        }
-    }
-    ~Held() { lock.clear(std::memory_order_release); }
-    Held(const Held&) = delete;
-    Held& operator=(const Held&) = delete;
-};
 
 Bar& bar()
 {
@@ -120,7 +109,7 @@ void handle(int, siginfo_t* info, void*)
 {
     const int error = errno;
     const auto* const at = static_cast<const std::byte*>(info->si_addr);
-    const Held held;
+    const Held held(lock);
     Bar& all = bar();
     if (at >= all.registers && at < all.registers + max_devices * page_bytes()) {
         flush(static_cast<int>(static_cast<std::size_t>(at - all.registers) / page_bytes()));
@@ -163,14 +152,14 @@ void open_bar(std::byte* base, std::byte* alias, std::size_t pages)
     Region region{base, alias, pages_of(pages), pages, current_device(), {}};
     region.is_dirty.resize(pages / page_bytes());
     (void)flush_register(0);
-    const Held held;
+    const Held held(lock);
     install();
     bar().regions.push_back(std::move(region));
 }
 
 void close_bar(std::byte* base)
 {
-    const Held held;
+    const Held held(lock);
     std::erase_if(bar().regions, [&](Region& region) {
         if (region.base != base) return false;
         for_dirty(region, [](std::size_t, std::size_t) { dirty_pages--; });
@@ -181,7 +170,7 @@ void close_bar(std::byte* base)
 
 std::uint32_t* flush_register(int device)
 {
-    const Held held;
+    const Held held(lock);
     if (bar().registers == nullptr) bar().registers = pages_of(max_devices * page_bytes());
     return reinterpret_cast<std::uint32_t*>(register_page(device));
 }
@@ -189,7 +178,7 @@ std::uint32_t* flush_register(int device)
 void refresh_bar()
 {
     if (dirty_pages == 0) return;
-    const Held held;
+    const Held held(lock);
     for (Region& region : bar().regions) {
         for_dirty(region, [&](std::size_t, std::size_t at) {
             for (std::size_t i = at; i < at + page_bytes(); i++) {

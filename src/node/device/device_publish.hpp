@@ -10,7 +10,8 @@
 // Copy engines take a copy for each peer, and ranks that share a GPU wait for each other's. Without
 // MPS the driver even gives the processes turns of about 0.3 ms, but it makes neither of these two
 // copies wait for one. The own block comes in with the others, because a copy inside the device
-// would wait. Buffers may also be host memory, on any rank.
+// would wait. Buffers may also be host memory, on any rank. If both are, the rank takes no copies of the
+// device, and waits for no word on kernels.
 //
 // With kernels the call goes by these, if all ranks have their buffers in device memory
 // (kernel_exchange.hpp).

@@ -20,6 +20,7 @@
 
 #include "contexts.hpp"
 #include "gdr_sim.h"
+#include "test/sim/held.hpp"
 #include "test/sim/memory.hpp"
 #include "test/sim/window.hpp"
 
@@ -54,19 +55,8 @@ std::atomic<std::uint64_t> asked, loads, stores, flushes;
 struct sigaction previous {};
 char instance;
 
-// The handler takes this lock. Its holder touches no page that may fault.
+// The handler takes it.
 std::atomic_flag lock = ATOMIC_FLAG_INIT;
-class Held {
-public:
-    Held()
-    {
-        while (lock.test_and_set(std::memory_order_acquire)) {
-        }
-    }
-    ~Held() { lock.clear(std::memory_order_release); }
-    Held(const Held&) = delete;
-    Held& operator=(const Held&) = delete;
-};
 
 // No two of the library's own calls may run at the same time, but for copies.
 std::atomic<bool> is_busy{false};
@@ -173,7 +163,7 @@ void handle_fault(int, siginfo_t* info, void*)
 {
     const int error = errno;
     const auto* const at = static_cast<const std::byte*>(info->si_addr);
-    const Held held;
+    const hip_sim::Held held(lock);
     Pin* hit = nullptr;
     for (auto& [handle, pin] : pins)
         if (at >= pin.mapped && at < pin.mapped + pin.bytes && !pin.stores.empty()) hit = &pin;
@@ -222,7 +212,7 @@ int gdr_pin_buffer(void* caller, unsigned long address, std::size_t bytes, std::
     if (cuda_sim::refuses("room") && pins.size() >= most_shown) return ENOMEM;
     Pin pin{reinterpret_cast<std::byte*>(address), bytes, {}, nullptr, nullptr, {}};
     if (!find_blocks(pin)) return EINVAL;
-    const Held held;
+    const hip_sim::Held held(lock);
     *handle = {asked};
     pins[handle->value] = std::move(pin);
     return 0;
@@ -231,7 +221,7 @@ int gdr_pin_buffer(void* caller, unsigned long address, std::size_t bytes, std::
 int gdr_unpin_buffer(void* caller, Handle handle)
 {
     const Alone alone(caller);
-    const Held held;
+    const hip_sim::Held held(lock);
     if (pin_of(handle).mapped != nullptr) cuda_sim::give_up("unpinning mapped memory");
     pins.erase(handle.value);
     return 0;
@@ -240,7 +230,7 @@ int gdr_unpin_buffer(void* caller, Handle handle)
 int gdr_map(void* caller, Handle handle, void** mapped, std::size_t bytes)
 {
     const Alone alone(caller);
-    const Held held;
+    const hip_sim::Held held(lock);
     Pin& pin = pin_of(handle);
     if (pin.mapped != nullptr) return EAGAIN;
     if (bytes != pin.bytes) cuda_sim::give_up("mapping a part of pinned memory");
@@ -254,7 +244,7 @@ int gdr_map(void* caller, Handle handle, void** mapped, std::size_t bytes)
 int gdr_unmap(void* caller, Handle handle, void* mapped, std::size_t bytes)
 {
     const Alone alone(caller);
-    const Held held;
+    const hip_sim::Held held(lock);
     Pin& pin = pin_of(handle);
     if (mapped == nullptr || mapped != pin.mapped || bytes != pin.bytes)
         cuda_sim::give_up("unmapping another mapping");
@@ -270,7 +260,7 @@ int gdr_copy_to_mapping(Handle handle, void* to, const void* from, std::size_t b
     const auto* const first = static_cast<const std::byte*>(from);
     Store store{0, {first, first + bytes}};
     stores++;
-    const Held held;
+    const hip_sim::Held held(lock);
     Pin& pin = pin_of(handle);
     store.at = checked(pin, to, bytes);
     install();
@@ -284,7 +274,7 @@ int gdr_copy_from_mapping(Handle handle, void* to, const void* from, std::size_t
     loads++;
     std::vector<std::byte> read(bytes);
     {
-        const Held held;
+        const hip_sim::Held held(lock);
         Pin& pin = pin_of(handle);
         const std::size_t at = checked(pin, from, bytes);
         show_stores(pin);
@@ -299,7 +289,7 @@ int gdr_copy_from_mapping(Handle handle, void* to, const void* from, std::size_t
 std::uint64_t gdr_sim_count(const char* what)
 {
     const std::string_view name = what;
-    const Held held;
+    const hip_sim::Held held(lock);
     if (name == "pins") return pins.size();
     if (name == "mappings")
         return static_cast<std::uint64_t>(

@@ -87,12 +87,16 @@ void expect_of_host(bool has_device, std::string (*body)(Publisher& rank, bool i
     }
 }
 
+std::string exchanged(Publisher& rank, std::uint64_t sequence)
+{
+    return rank.exchange(sequence, endless) == Status::ok ? rank.fault(sequence) : "not exchanged";
+}
+
 void test_exchange_of_host_memory(void**)
 {
     expect_of_host(false, [](Publisher& rank, bool) -> std::string {
         for (std::uint64_t sequence = 1; sequence < 5; sequence++) {
-            if (rank.exchange(sequence, endless) != Status::ok) return "not exchanged";
-            const std::string wrong = rank.fault(sequence);
+            const std::string wrong = exchanged(rank, sequence);
             if (!wrong.empty()) return wrong;
         }
         return "";
@@ -104,15 +108,11 @@ void test_exchange_with_a_device(void**)
 {
     expect_of_host(true, [](Publisher& rank, bool is_on_device) -> std::string {
         for (std::uint64_t sequence = 1; sequence < 5; sequence++) {
-            if (is_on_device) {
-                if (rank.exchange(sequence, endless) != Status::in_progress) return "exchanged";
-                const std::string wrong = rank.call(sequence);
-                if (!wrong.empty()) return wrong;
-            } else {
-                if (rank.exchange(sequence, endless) != Status::ok) return "not exchanged";
-                const std::string wrong = rank.fault(sequence);
-                if (!wrong.empty()) return wrong;
-            }
+            if (is_on_device && rank.exchange(sequence, endless) != Status::in_progress)
+                return "exchanged";
+            const std::string wrong =
+                is_on_device ? rank.call(sequence) : exchanged(rank, sequence);
+            if (!wrong.empty()) return wrong;
         }
         return "";
     });
