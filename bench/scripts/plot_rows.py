@@ -13,7 +13,7 @@ COLUMNS = {
     "ratio": (),
 }
 # Rows in one panel must be equal in these columns.
-ALIKE = ("nodes", "ranks", "layout", "memory", "in_place", "fresh", "gemm_size")
+ALIKE = ("nodes", "ranks", "layout", "memory", "in_place", "fresh", "buffers", "gemm_size")
 
 Table = collections.namedtuple("Table", "path columns rows")
 Point = collections.namedtuple("Point", "size middle low high")

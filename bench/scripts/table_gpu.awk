@@ -59,10 +59,12 @@ file == 1 {
     times["loop", name, size] = times["loop", name, size] " " field[column["loop_us"]]
     host = field[column["host"]]; kernel = field[column["kernel"]]; mpi = field[column["mpi"]]
     commit = field[column["commit"]]; ranks = field[column["ranks"]]; date = field[column["date"]]
+    buffers = field[column["buffers"]]
 }
 
 function head() {
-    printf "Allgather in GPU memory, %d ranks on one host, us by the slowest rank, %d round(s)\n", ranks, rounds
+    printf "Allgather in GPU memory, %d ranks on one host, us by the slowest rank, %d round(s)%s\n", ranks, rounds,
+        (buffers > 1 ? sprintf(", %d pairs of buffers", buffers) : "")
     printf "%s, %s, %s cores, kernel %s, %s, commit %s\n", date, host, cores, kernel, mpi, commit
     printf "hier: %s; NCCL: %s\n", runtime, nccl
     if (best_rate) printf "p2p: every GPU pushes %.1f GB/s into the next one, all at once (slowest GPU, best round)\n", best_rate / 1e9

@@ -24,8 +24,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hier/gpu_repeat.hpp"
-
 namespace hier::gpu {
 
 struct Exchange {
@@ -38,6 +36,7 @@ struct Exchange {
     }
     struct Control {
         uint32_t ended;  // thread blocks of the running kernel
+        uint32_t flag;   // of the last kernel
     };
     static constexpr size_t control_at(unsigned ranks)
     {
@@ -51,8 +50,11 @@ struct Exchange {
     static constexpr size_t max_block(unsigned ranks) { return words_of(ranks) * 4; }
 
     uint32_t rank, ranks;
-    uint32_t bytes;   // of a block
-    uint32_t flag;    // differs from the flag of every earlier call in these zones, and from 0
+    uint32_t bytes;  // of a block
+    uint32_t flag;   // differs from the flag of every earlier call in these zones, and from 0
+    // Is `flag` one more than that of the last kernel in this zone? Then the kernel may find it itself, and the
+    // value at its end: it reads neither, and counts on the device.
+    uint32_t is_next;
     uint32_t stride;  // words_of(ranks)
     const unsigned char* block;
     uint64_t* zone;    // of this rank
@@ -63,7 +65,6 @@ struct Exchange {
     const uint32_t* stop;
     uint64_t* done;
     uint64_t done_value;
-    Repeat repeat;                   // of `flag` and `done_value`
     uint64_t* to[max_ranks];         // where this rank's words begin, in the zone of each rank
     unsigned char* into[max_ranks];  // where the block of each rank goes in the receive buffer
 };

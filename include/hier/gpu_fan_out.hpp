@@ -26,8 +26,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hier/gpu_repeat.hpp"
-
 namespace hier::gpu {
 
 struct FanOut {
@@ -44,6 +42,9 @@ struct FanOut {
         uint64_t* at;
         uint64_t value;
     };
+    struct alignas(16) Added {
+        uint64_t signals, done;
+    };
 
     uint32_t blocks;
     uint32_t places;  // of all blocks
@@ -55,7 +56,8 @@ struct FanOut {
     Signal signal[max_places];
     uint64_t* done;
     uint64_t done_value;
-    Repeat repeat;  // of the signals' values and `done_value`
+    // Memory of the host: what the kernel adds to the signals' values and to `done_value`. nullptr: nothing.
+    const Added* added;
 };
 
 constexpr unsigned fan_out_threads = 512;

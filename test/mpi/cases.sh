@@ -501,9 +501,13 @@ blocks=(allgather --validate all --memory device)
 if [[ -z $gpus ]]; then
     case_ gpu-cuda-kernels-again "${again[@]}" devices=1 mca="coll_hier_min_bytes 1" by_graphs=15 \
         -- "${blocks[@]}" --sizes 1,3000 --iterations 20
+    case_ gpu-cuda-kernels-in-turns "${again[@]}" devices=1 mca="coll_hier_min_bytes 1" by_graphs=60 \
+        -- "${blocks[@]}" --sizes 1,3000 --iterations 100 --buffers 20
     case_ gpu-cuda-kernels-again-refused "${again[@]}" devices=1 refuses=graphs mca="coll_hier_min_bytes 1 coll_hier_verbose 1" \
         says="CUDA refuses a kernel that is kept ready" -- "${blocks[@]}" --sizes 1,3000 --iterations 20
     case_ gpu-cuda-fan-outs-again "${again[@]}" devices=4 by_graphs=1 -- "${blocks[@]}" --sizes 300k --iterations 300
+    case_ gpu-cuda-fan-outs-in-turns ranks=2 gpu=5 kernels=1 runtime=cuda directory=bench devices=2 by_graphs=60 \
+        -- "${blocks[@]}" --sizes 300k --iterations 100 --buffers 20
 fi
 # Small blocks by the CPU. Copies take so long that the trial finds the CPU quicker.
 by_cpu="coll_hier_gpu_cpu_access 1 coll_hier_min_bytes 1 coll_hier_verbose 1"

@@ -63,11 +63,32 @@ Buffers::Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, boo
 }
 
 Buffers::Buffers(MPI_Comm comm, std::shared_ptr<const Allocations> allocations, std::size_t bytes,
-                 bool in_place, const Blocks& blocks)
+                 bool in_place, const Blocks& blocks, std::size_t send_at, std::size_t receive_at)
     : comm_(comm), rank_(rank_in(comm)), world_rank_(world_ranks(comm)), bytes_(bytes),
       blocks_(blocks), extent_(blocks.extent(bytes)), in_place_(in_place),
-      allocations_(std::move(allocations))
+      allocations_(std::move(allocations)), send_at_(send_at), receive_at_(receive_at)
 {
+}
+
+std::vector<Buffers> Buffers::in_turns(MPI_Comm comm, const Memories& memories,
+                                       const Options& options, std::size_t bytes)
+{
+    constexpr std::size_t unit = 256;  // where allocations of GPUs begin, too
+    const auto count = static_cast<std::size_t>(options.buffers);
+    const std::size_t extent = options.blocks.extent(bytes), shards = ranks_of(comm);
+    const auto pitch = [&](std::size_t length) {
+        return count == 1 ? length : (length + unit - 1) / unit * unit;
+    };
+    const std::size_t of_send = options.in_place ? 0 : pitch(extent);
+    const std::size_t of_receive = pitch(shards * extent);
+    const auto allocations =
+        std::make_shared<const Allocations>(memories, count * of_send, count * of_receive);
+    std::vector<Buffers> all;
+    for (std::size_t i = 0; i < count; ++i) {
+        all.emplace_back(comm, allocations, bytes, options.in_place, options.blocks, i * of_send,
+                         i * of_receive);
+    }
+    return all;
 }
 
 std::string Buffers::complete() const
@@ -87,23 +108,15 @@ void Buffers::attach(Allgather& allgather) const
                      allocations_->receive.data(), allocations_->receive.bytes());
 }
 
-void Buffers::call(Allgather& allgather) const
-{
-    allgather.call(in_place_ ? nullptr : allocations_->send.data(), allocations_->receive.data(),
-                   bytes_);
-}
+void Buffers::call(Allgather& allgather) const { allgather.call(send(), receive(), bytes_); }
 
-void Buffers::begin(Allgather& allgather) const
-{
-    allgather.begin(in_place_ ? nullptr : allocations_->send.data(), allocations_->receive.data(),
-                    bytes_);
-}
+void Buffers::begin(Allgather& allgather) const { allgather.begin(send(), receive(), bytes_); }
 
 void Buffers::renew() const
 {
     const auto self = static_cast<std::size_t>(rank_);
     auto* const block = static_cast<volatile unsigned char*>(
-        in_place_ ? allocations_->receive.at(self * extent_) : allocations_->send.data());
+        in_place_ ? allocations_->receive.at(receive_at_ + self * extent_) : send());
     for (std::size_t i = 0; i < extent_; i += line) {
         block[i] = block[i];
     }
@@ -111,8 +124,7 @@ void Buffers::renew() const
 
 void Buffers::look_through() const
 {
-    const auto* const result =
-        static_cast<const volatile unsigned char*>(allocations_->receive.data());
+    const auto* const result = static_cast<const volatile unsigned char*>(receive());
     for (std::size_t i = 0; i < world_rank_.size() * extent_; i += line) {
         (void)result[i];
     }
@@ -121,15 +133,15 @@ void Buffers::look_through() const
 void Buffers::prepare(std::uint64_t call_number) const
 {
     for (std::size_t source = 0; source < world_rank_.size(); ++source) {
-        write_poison(allocations_->receive, source * extent_,
+        write_poison(allocations_->receive, receive_at_ + source * extent_,
                      {world_rank_[source], call_number, extent_, blocks_});
     }
     const auto self = static_cast<std::size_t>(rank_);
     const Shard own{world_rank_[self], call_number, extent_, blocks_};
     if (in_place_) {
-        write_shard(allocations_->receive, self * extent_, own);
+        write_shard(allocations_->receive, receive_at_ + self * extent_, own);
     } else {
-        write_shard(allocations_->send, 0, own);
+        write_shard(allocations_->send, send_at_, own);
     }
 }
 
@@ -139,7 +151,8 @@ std::string Buffers::check(std::uint64_t call_number) const
     std::string wrong;
     for (std::size_t source = 0; source < world_rank_.size() && wrong.empty(); ++source) {
         const Shard shard{world_rank_[source], call_number, extent_, blocks_};
-        const auto mismatch = check_shard(allocations_->receive, source * extent_, shard);
+        const auto mismatch =
+            check_shard(allocations_->receive, receive_at_ + source * extent_, shard);
         if (mismatch) {
             wrong = describe(self, call_number, shard, *mismatch);
         }

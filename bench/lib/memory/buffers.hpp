@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bench/lib/collective/collective.hpp"
+#include "bench/lib/options/options.hpp"
 #include "memory.hpp"
 
 #include <mpi.h>
@@ -29,9 +30,13 @@ class Buffers {
 public:
     Buffers(MPI_Comm comm, const Memories& memories, std::size_t bytes, bool in_place,
             const Blocks& blocks = {});
-    // Uses the beginnings of allocations that are large enough.
+    // Uses allocations that are large enough, from their beginnings or from a later place.
     Buffers(MPI_Comm comm, std::shared_ptr<const Allocations> allocations, std::size_t bytes,
-            bool in_place, const Blocks& blocks = {});
+            bool in_place, const Blocks& blocks = {}, std::size_t send_at = 0,
+            std::size_t receive_at = 0);
+    // So many pairs of one size, one behind the other in two allocations.
+    [[nodiscard]] static std::vector<Buffers> in_turns(MPI_Comm comm, const Memories& memories,
+                                                       const Options& options, std::size_t bytes);
 
     // Collective. The reason if a rank has too little memory; else empty.
     [[nodiscard]] std::string complete() const;
@@ -53,6 +58,12 @@ public:
     [[nodiscard]] std::string check(std::uint64_t call_number) const;
 
 private:
+    [[nodiscard]] void* send() const
+    {
+        return in_place_ ? nullptr : allocations_->send.at(send_at_);
+    }
+    [[nodiscard]] void* receive() const { return allocations_->receive.at(receive_at_); }
+
     MPI_Comm comm_;
     int rank_;
     std::vector<int> world_rank_;  // seeds the pattern: no two ranks of the job send the same bytes
@@ -61,6 +72,7 @@ private:
     std::size_t extent_;  // of a shard, with holes
     bool in_place_;
     std::shared_ptr<const Allocations> allocations_;
+    std::size_t send_at_, receive_at_;  // in the allocations
 };
 
 }  // namespace bench

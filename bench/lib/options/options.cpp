@@ -177,6 +177,8 @@ const std::vector<Row>& rows()
         {"--in-place", "", flag(&Options::in_place), mpi | overlap | allgatherv | requests},
         {"--loop", "", flag(&Options::loop), allgather | nccl},
         {"--fresh", "", flag(&Options::fresh), allgather},
+        {"--buffers", "a whole number from 1 to 10000", count(&Options::buffers, 1, 10'000),
+         gathers},
         {"--blocks", "BYTES@STRIDE, two sizes from 1 (64@4k), the stride not below the bytes",
          set_blocks, allgather},
         {"--memory", "host, pinned or device, or two of them (device,host), or mixed", set_memory,

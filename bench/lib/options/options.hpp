@@ -56,6 +56,7 @@ struct Options {
     bool in_place = false;
     bool loop = false;   // also time calls back to back
     bool fresh = false;  // ranks write their blocks before each timed call, and read the result
+    long buffers = 1;    // pairs of buffers that take turns
     Blocks blocks;
     MemoryPair memory;
     std::size_t gap = 0;        // bytes between the blocks of bench/allgatherv

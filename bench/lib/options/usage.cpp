@@ -18,6 +18,7 @@ Times MPI_Allgather on MPI_COMM_WORLD. In each iteration the slowest rank counts
   --loop               also time as many calls back to back, without barriers in between
   --fresh              before each timed call a rank writes its block, and behind it reads the
                        result, as an application does; the time includes the reading
+  --buffers N          pairs of buffers that take turns, as those of an application's layers do [1]
   --blocks BYTES@STRIDE  a derived datatype: blocks of BYTES bytes, STRIDE bytes from the start
                        of one to the start of the next (64@4k) [no holes]
   --memory KIND        kind of the buffers' memory: host, pinned or device; two kinds are those of
@@ -46,6 +47,7 @@ the slowest rank counts.
   --validate WHICH     calls whose bytes are checked: none; few: some calls outside the timed loop;
                        all: every call [few]
   --loop               also time as many calls back to back, without barriers in between
+  --buffers N          pairs of buffers that take turns [1]
   --csv FILE           append a row for each size, as allgather does
   --label TEXT         the column label of the CSV rows
 

@@ -17,7 +17,7 @@ constexpr const char* csv_columns =
     ",bytes_per_rank,in_place,"
     "iterations,min_us,median_us,p99_us,mean_us,osu_us,bytes_per_second,link_bytes_per_second,"
     "bound_us,ratio,calls,validated,served_by_hier,call,memory,gpu_runtime,total_bytes,loop_us,"
-    "fresh";
+    "fresh,buffers";
 
 }  // namespace
 
@@ -34,9 +34,12 @@ std::string Report::open()
 void Report::print_header() const
 {
     print_versions();
-    std::printf("# %d ranks on %d node(s) (%s), coll %s%s%s\n", layout_.ranks(), layout_.nodes(),
+    const std::string turns =
+        options_.buffers > 1 ? ", " + std::to_string(options_.buffers) + " pairs of buffers" : "";
+    std::printf("# %d ranks on %d node(s) (%s), coll %s%s%s%s\n", layout_.ranks(), layout_.nodes(),
                 layout_.text().c_str(), or_dash(coll_selection()).c_str(),
-                options_.in_place ? ", in place" : "", options_.fresh ? ", fresh buffers" : "");
+                options_.in_place ? ", in place" : "", options_.fresh ? ", fresh buffers" : "",
+                turns.c_str());
     std::printf("# %s, memory %s%s\n", subject_.call.c_str(), memory_text(options_).c_str(),
                 subject_.gpu_runtime.empty() ? "" : (", " + subject_.gpu_runtime).c_str());
     print_link(link_);
@@ -98,6 +101,7 @@ std::string Report::write(const Measurement& m, const Derived& derived) const
                       std::to_string(m.bytes * static_cast<std::size_t>(layout_.ranks())),
                       known(m.loop * us, 3),
                       options_.fresh ? "yes" : "no",
+                      std::to_string(options_.buffers),
                   });
     return csv_.add(fields);
 }

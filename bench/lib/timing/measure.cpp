@@ -46,10 +46,11 @@ std::string Bench::check(const Buffers& buffers)
     return buffers.check(call_number_);
 }
 
-std::string Bench::validated_calls(const Buffers& buffers, long count)
+std::string Bench::validated_calls(const Turns& turns, long count)
 {
     std::string failure;
     for (long i = 0; i < count && failure.empty(); ++i) {
+        const Buffers& buffers = next(turns);
         prepare(buffers);
         call(buffers);
         failure = check(buffers);
@@ -57,29 +58,31 @@ std::string Bench::validated_calls(const Buffers& buffers, long count)
     return failure;
 }
 
-long Bench::choose_iterations(const Buffers& buffers)
+long Bench::choose_iterations(const Turns& turns)
 {
-    const long warmup = warmup_iterations(options_, buffers.bytes());
+    const std::size_t bytes = turns[0].bytes();
+    const long warmup = warmup_iterations(options_, bytes) * options_.buffers;
     for (long i = 0; i < warmup; ++i) {
-        call(buffers);
+        call(next(turns));
     }
     if (options_.iterations > 0) {
         return options_.iterations;
     }
     barrier_();
     const double start = MPI_Wtime();
-    call(buffers);
-    call(buffers);
+    call(next(turns));
+    call(next(turns));
     double elapsed = (MPI_Wtime() - start) / 2.0;
     MPI_Allreduce(MPI_IN_PLACE, &elapsed, 1, MPI_DOUBLE, MPI_MAX, comm_);
-    return timed_iterations(options_, buffers.bytes(), elapsed);
+    return timed_iterations(options_, bytes, elapsed);
 }
 
-void Bench::timed_loop(const Buffers& buffers, Measurement& result)
+void Bench::timed_loop(const Turns& turns, Measurement& result)
 {
     const bool check_each = options_.validate == Validate::all;
     std::vector<double> times(static_cast<std::size_t>(result.iterations));
     for (double& time : times) {
+        const Buffers& buffers = next(turns);
         if (check_each) {
             prepare(buffers);
         }
@@ -102,12 +105,12 @@ void Bench::timed_loop(const Buffers& buffers, Measurement& result)
     result.mean_of_ranks = slowest.mean_of_ranks;
 }
 
-void Bench::back_to_back(const Buffers& buffers, Measurement& result)
+void Bench::back_to_back(const Turns& turns, Measurement& result)
 {
     barrier_();
     const double start = MPI_Wtime();
     for (long i = 0; i < result.iterations; ++i) {
-        call(buffers);
+        call(next(turns));
     }
     result.loop = (MPI_Wtime() - start) / static_cast<double>(result.iterations);
     MPI_Allreduce(MPI_IN_PLACE, &result.loop, 1, MPI_DOUBLE, MPI_MAX, comm_);
@@ -117,28 +120,28 @@ Measurement Bench::measure(std::size_t bytes)
 {
     Measurement result;
     result.bytes = bytes;
-    const Buffers buffers(comm_, memories_, bytes, options_.in_place, options_.blocks);
-    result.failure = buffers.complete();
+    const Turns turns = Buffers::in_turns(comm_, memories_, options_, bytes);
+    result.failure = turns[0].complete();
     if (!result.failure.empty()) {
         result.usable = false;
         return result;
     }
-    buffers.attach(allgather_);
-    settle(buffers);
+    turns[0].attach(allgather_);
+    settle(turns[0]);
     calls_ = validated_ = 0;
     const auto before = read(counter_);
     const bool checked = options_.validate != Validate::none;
-    result.failure = validated_calls(buffers, checked ? validated_before : 0);
+    result.failure = validated_calls(turns, checked ? validated_before : 0);
     if (result.failure.empty()) {
-        result.iterations = choose_iterations(buffers);
-        timed_loop(buffers, result);
+        result.iterations = choose_iterations(turns);
+        timed_loop(turns, result);
     }
     if (result.failure.empty() && options_.loop) {
-        back_to_back(buffers, result);
+        back_to_back(turns, result);
     }
     if (result.failure.empty() && checked) {
         // The loop had no barriers in between, so stale flags would show in this call.
-        result.failure = validated_calls(buffers, 1);
+        result.failure = validated_calls(turns, options_.buffers);
     }
     allgather_.detach();
     result.calls = calls_;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace bench {
 
@@ -42,14 +43,21 @@ public:
     [[nodiscard]] Measurement measure(std::size_t bytes);
 
 private:
+    // Pairs of buffers that take turns.
+    using Turns = std::vector<Buffers>;
+
+    [[nodiscard]] const Buffers& next(const Turns& turns) const
+    {
+        return turns[static_cast<std::size_t>(calls_) % turns.size()];
+    }
     void call(const Buffers& buffers);
     void settle(const Buffers& buffers);
     void prepare(const Buffers& buffers);
     [[nodiscard]] std::string check(const Buffers& buffers);
-    [[nodiscard]] std::string validated_calls(const Buffers& buffers, long count);
-    [[nodiscard]] long choose_iterations(const Buffers& buffers);
-    void timed_loop(const Buffers& buffers, Measurement& result);
-    void back_to_back(const Buffers& buffers, Measurement& result);
+    [[nodiscard]] std::string validated_calls(const Turns& turns, long count);
+    [[nodiscard]] long choose_iterations(const Turns& turns);
+    void timed_loop(const Turns& turns, Measurement& result);
+    void back_to_back(const Turns& turns, Measurement& result);
 
     MPI_Comm comm_;
     Barrier barrier_;

@@ -39,9 +39,14 @@ const std::string& file()
 
 }  // namespace
 
-static_assert(Repeats<Exchange>::calls + Repeats<FanOut>::calls <= Repeat::slots);
 static_assert(Exchange::max_ranks <= FanOut::max_places, "a signal for each peer");
 static_assert(sizeof(Exchange) <= 4096 && sizeof(FanOut) <= 4096, "the arguments of a kernel");
+
+std::size_t Kernels::bytes_of_words()
+{
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return (sizeof(HostWords) + page - 1) / page * page;
+}
 
 bool are_kernels_installed() { return !file().empty(); }
 
@@ -55,7 +60,7 @@ bool Kernels::load(int device)
     if (error != hipSuccess) module_ = nullptr;
     if (error == hipSuccess) error = hipModuleGetFunction(&exchange_, module_, "hier_exchange");
     if (error == hipSuccess) error = hipModuleGetFunction(&fan_out_, module_, "hier_fan_out");
-    if (error == hipSuccess) error = make_stop_word();
+    if (error == hipSuccess) error = make_words();
     if (error == hipSuccess) {
         compute_units_ = compute_units_of(device);
         is_loaded_ = true;
@@ -67,18 +72,18 @@ bool Kernels::load(int device)
     return false;
 }
 
-hipError_t Kernels::make_stop_word()
+hipError_t Kernels::make_words()
 {
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     void* const memory =
-        mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(nullptr, bytes_of_words(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return hipErrorOutOfMemory;
-    const hipError_t error = hipHostRegister(memory, page, hipHostRegisterDefault);
-    if (error == hipSuccess) {
-        stop_ = new (memory) std::atomic<std::uint32_t>(0);
-    } else {
-        munmap(memory, page);
+    const hipError_t error = hipHostRegister(memory, bytes_of_words(), hipHostRegisterDefault);
+    if (error != hipSuccess) {
+        munmap(memory, bytes_of_words());
+        return error;
     }
+    words_ = new (memory) HostWords;
+    fan_outs_.values().open(words_.load()->added);
     return error;
 }
 
@@ -94,9 +99,9 @@ hipError_t Kernels::launch(hipStream_t stream, FanOut& arguments)
 
 hipError_t Kernels::launch(hipStream_t stream, Exchange& arguments)
 {
-    std::atomic<std::uint32_t>* const word = stop_;
-    word->store(0);
-    arguments.stop = reinterpret_cast<const std::uint32_t*>(word);
+    std::atomic<std::uint32_t>& stop = words_.load()->stop;
+    stop = 0;
+    arguments.stop = reinterpret_cast<const std::uint32_t*>(&stop);
     const KernelLaunch kernel{exchange_, exchange_blocks(arguments.bytes, compute_units_),
                               exchange_threads};
     return exchanges_.launch(kernel, stream, arguments);
@@ -104,7 +109,7 @@ hipError_t Kernels::launch(hipStream_t stream, Exchange& arguments)
 
 void Kernels::stop()
 {
-    if (std::atomic<std::uint32_t>* const word = stop_) word->store(1);
+    if (HostWords* const words = words_) words->stop = 1;
 }
 
 void Kernels::unload()
@@ -112,8 +117,8 @@ void Kernels::unload()
     exchanges_.close();
     fan_outs_.close();
     if (module_ != nullptr) (void)hipModuleUnload(module_);
-    if (stop_ != nullptr && hipHostUnregister(stop_) == hipSuccess)
-        munmap(stop_, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+    if (words_ != nullptr && hipHostUnregister(words_) == hipSuccess)
+        munmap(words_, bytes_of_words());
     abandon();
 }
 
@@ -122,7 +127,7 @@ void Kernels::abandon()
     exchanges_.abandon();
     fan_outs_.abandon();
     module_ = nullptr;
-    stop_ = nullptr;
+    words_ = nullptr;
 }
 
 }  // namespace hier::gpu

@@ -2,7 +2,9 @@
 // The compiled kernels: a file beside the module. Without the file there are no kernels.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 
 #include "gpu/common/platform.hpp"
 #include "gpu/common/repeats.hpp"
@@ -23,18 +25,25 @@ public:
     // Any thread may call this at any time.
     void stop();
     void unload();
-    // The context is gone, or a kernel still runs. The page of the stop word stays.
+    // The context is gone, or a kernel still runs. The page of the words stays.
     void abandon();
 
 private:
-    hipError_t make_stop_word();
+    // In a page of the process that the runtime has registered, because a reset of the device ends the runtime's
+    // own pinned memory.
+    struct HostWords {
+        std::atomic<std::uint32_t> stop = 0;
+        FanOutValues::Places added{};
+    };
+
+    static std::size_t bytes_of_words();
+    hipError_t make_words();
 
     hipModule_t module_ = nullptr;
     hipFunction_t exchange_ = nullptr, fan_out_ = nullptr;
-    Repeats<Exchange> exchanges_{0};
-    Repeats<FanOut> fan_outs_{Repeats<Exchange>::calls};
-    // A registered page of the process, because a reset of the device ends the runtime's pinned memory.
-    std::atomic<std::atomic<std::uint32_t>*> stop_ = nullptr;
+    Repeats<Exchange> exchanges_;
+    Repeats<FanOut> fan_outs_;
+    std::atomic<HostWords*> words_ = nullptr;
     unsigned compute_units_ = 1;
     bool is_tried_ = false, is_loaded_ = false;
 };

@@ -11,14 +11,31 @@ namespace {
 
 constexpr int max_refusals = 8;  // one after the other; each attempt costs time
 
-}  // namespace
-
-LaunchValues values_of(const Exchange& arguments) { return {arguments.flag, arguments.done_value}; }
-
-LaunchValues values_of(const FanOut& arguments)
+std::uint64_t key_of(const void* from, const void* to, std::uint64_t bytes)
 {
-    return {arguments.signals > 0 ? arguments.signal[0].value : 0, arguments.done_value};
+    constexpr std::uint64_t odd = 0x9E3779B97F4A7C15;  // 2^64 / the golden ratio
+    const auto mix = [](std::uint64_t key, std::uint64_t more) { return (key ^ more) * odd; };
+    return mix(mix(reinterpret_cast<std::uint64_t>(from), reinterpret_cast<std::uint64_t>(to)),
+               bytes);
 }
+
+std::uint64_t key_of(const Exchange& arguments)
+{
+    return key_of(arguments.block, arguments.into[0], arguments.bytes);
+}
+
+std::uint64_t key_of(const FanOut& arguments)
+{
+    return key_of(arguments.block[0].from, arguments.to[0], arguments.block[0].bytes);
+}
+
+bool is_same_block(const FanOut::Block& a, const FanOut::Block& b)
+{
+    return a.from == b.from && a.bytes == b.bytes && a.is_narrow == b.is_narrow &&
+           a.first == b.first && a.places == b.places;
+}
+
+}  // namespace
 
 bool is_same_call(const Exchange& a, const Exchange& b)
 {
@@ -28,13 +45,7 @@ bool is_same_call(const Exchange& a, const Exchange& b)
            std::equal(a.into, a.into + a.ranks, b.into);
 }
 
-static bool is_same_block(const FanOut::Block& a, const FanOut::Block& b)
-{
-    return a.from == b.from && a.bytes == b.bytes && a.is_narrow == b.is_narrow &&
-           a.first == b.first && a.places == b.places;
-}
-
-// One step is of all signals.
+// The values of all signals grow alike.
 bool is_same_call(const FanOut& a, const FanOut& b)
 {
     const auto are_alike = [&](const FanOut::Signal& x, const FanOut::Signal& y) {
@@ -49,11 +60,14 @@ bool is_same_call(const FanOut& a, const FanOut& b)
 // A call that is not known takes the place of the one that was used the longest time ago.
 template <class Arguments> auto Repeats<Arguments>::find(const Arguments& arguments) -> Call&
 {
+    const std::uint64_t key = key_of(arguments);
     for (Call& call : calls_)
-        if (call.launches > 0 && is_same_call(call.first, arguments)) return call;
+        if (call.key == key && call.launches > 0 && is_same_call(*call.first, arguments))
+            return call;
     Call& oldest =
         *std::min_element(calls_.begin(), calls_.end(),
                           [](const Call& a, const Call& b) { return a.last_used < b.last_used; });
+    oldest.key = key;
     oldest.launches = 0;
     oldest.is_prepared = false;
     return oldest;
@@ -63,44 +77,33 @@ template <class Arguments>
 hipError_t Repeats<Arguments>::launch(KernelLaunch kernel, hipStream_t stream, Arguments& arguments)
 {
     Call& call = find(arguments);
-    const LaunchValues values = values_of(arguments), step = values - call.last;
-    const bool has_step = call.launches >= 2 && step == call.step;
     call.last_used = ++uses_;
-    if (has_step && start_prepared(call, kernel, stream)) {
-        call.last = values;
-        return hipSuccess;
-    }
-    arguments.repeat = {};
-    arguments.repeat.slot = first_slot_ + static_cast<unsigned>(&call - calls_.data());
+    if (call.launches >= 2 && start_prepared(call, kernel, stream, arguments)) return hipSuccess;
+    values_.put_in(arguments);
     kernel.arguments = &arguments;
-    call.is_prepared = false;
     const hipError_t error = launch_kernel(kernel, stream);
+    if (error == hipSuccess) values_.count(arguments);
+    if (call.first == nullptr) call.first = std::make_unique<Arguments>();
+    if (call.launches == 0) *call.first = arguments;
     call.launches = error == hipSuccess ? call.launches + 1 : 0;
-    call.first = arguments;
-    call.last = values;
-    call.step = step;
     return error;
 }
 
-// The device has counted the launch of `first`, and the next one has the step of the last two.
 template <class Arguments>
-bool Repeats<Arguments>::start_prepared(Call& call, KernelLaunch kernel, hipStream_t stream)
+bool Repeats<Arguments>::start_prepared(Call& call, KernelLaunch kernel, hipStream_t stream,
+                                        const Arguments& arguments)
 {
-    if (refusals_ == max_refusals) return false;
+    if (refusals_ == max_refusals || !values_.are_found(arguments, index(call))) return false;
     if (call.kernel == nullptr) call.kernel = make_prepared_kernel();
     if (call.kernel == nullptr) return false;
-    hipError_t error = hipSuccess;
-    if (!call.is_prepared) {
-        Arguments repeated = call.first;
-        repeated.repeat.is_repeated = 1;
-        repeated.repeat.step = call.step.call;
-        repeated.repeat.done_step = call.step.done;
-        kernel.arguments = &repeated;
-        error = call.kernel->set(kernel);
+    hipError_t error = call.is_prepared ? hipSuccess : prepare(call, kernel);
+    if (error == hipSuccess) {
+        values_.tell(arguments, index(call));
+        error = call.kernel->start(stream);
     }
-    if (error == hipSuccess) error = call.kernel->start(stream);
     call.is_prepared = error == hipSuccess;
     if (call.is_prepared) {
+        values_.count(arguments);
         refusals_ = 0;
         return true;
     }
@@ -109,6 +112,14 @@ bool Repeats<Arguments>::start_prepared(Call& call, KernelLaunch kernel, hipStre
                hipGetErrorString(error));
     (void)hipGetLastError();
     return false;
+}
+
+template <class Arguments> hipError_t Repeats<Arguments>::prepare(Call& call, KernelLaunch kernel)
+{
+    Arguments prepared = *call.first;
+    values_.leave_out(prepared, index(call));
+    kernel.arguments = &prepared;
+    return call.kernel->set(kernel);
 }
 
 template <class Arguments> void Repeats<Arguments>::close()
@@ -122,6 +133,7 @@ template <class Arguments> void Repeats<Arguments>::abandon()
         (void)call.kernel.release();
         call = {};
     }
+    values_.close();
 }
 
 template class Repeats<Exchange>;

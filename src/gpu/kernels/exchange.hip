@@ -17,10 +17,8 @@ namespace {
 
 using hier::gpu::Exchange;
 
-// Two words, each of which other devices see as a whole.
-struct alignas(16) Words {
-    uint64_t first, second;
-};
+// The value at the end of the last kernel. Kernels run one at a time, because they are in one stream.
+HIER_OF_DEVICE uint64_t exchanges_done;
 
 __device__ void store(Words* at, Words value)
 {
@@ -35,24 +33,6 @@ __device__ void store(Words* at, Words value)
     __atomic_store_n(&at->first, value.first, __ATOMIC_RELAXED);
     __atomic_store_n(&at->second, value.second, __ATOMIC_RELAXED);
 #endif
-}
-
-__device__ Words load(const Words* at)
-{
-    Words value;
-#if defined(__CUDACC__)
-    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
-                 : "=l"(value.first), "=l"(value.second)
-                 : "l"(at)
-                 : "memory");
-#elif defined(__HIP__)
-    value.first = __hip_atomic_load(&at->first, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
-    value.second = __hip_atomic_load(&at->second, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
-#else
-    value.first = __atomic_load_n(&at->first, __ATOMIC_RELAXED);
-    value.second = __atomic_load_n(&at->second, __ATOMIC_RELAXED);
-#endif
-    return value;
 }
 
 __device__ uint32_t load(const uint32_t* at)
@@ -163,8 +143,9 @@ extern "C" __global__ void hier_exchange(const HIER_IN_PLACE Exchange e);
 
 extern "C" __global__ void HIER_BOUNDS hier_exchange(const HIER_IN_PLACE Exchange e)
 {
-    const uint64_t before = launches_before(e.repeat);
-    const uint32_t flag = e.flag + static_cast<uint32_t>(before * e.repeat.step);
+    // All threads read these before the last thread block counts.
+    const uint32_t flag = e.is_next != 0 ? e.control->flag + 1 : e.flag;
+    const uint64_t done = e.is_next != 0 ? exchanges_done + 1 : e.done_value;
     const uint32_t begin = blockIdx.x * blockDim.x + threadIdx.x;
     const uint32_t step = gridDim.x * blockDim.x;
     const uint32_t count = (e.bytes + 7) / 8;
@@ -176,6 +157,7 @@ extern "C" __global__ void HIER_BOUNDS hier_exchange(const HIER_IN_PLACE Exchang
     if (threadIdx.x != 0) return;
     fence_own_device();  // the receive buffer; the words in peers' zones tell of themselves
     if (!is_last_block(&e.control->ended)) return;
-    count_launch(e.repeat, before);
-    if (e.done != nullptr) store(e.done, e.done_value + before * e.repeat.done_step);
+    e.control->flag = flag;
+    exchanges_done = done;
+    if (e.done != nullptr) store(e.done, done);
 }

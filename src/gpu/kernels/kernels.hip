@@ -6,8 +6,6 @@
 #endif
 #include <stdint.h>
 
-#include "hier/gpu_repeat.hpp"
-
 #if defined(__CUDACC__)
 #define HIER_IN_PLACE __grid_constant__  // not copied before it is indexed
 #else
@@ -47,18 +45,27 @@ __device__ bool is_last_block(uint32_t* blocks_done)
     return true;
 }
 
-HIER_OF_DEVICE uint64_t launches[hier::gpu::Repeat::slots];
+// Two words, each of which other devices see as a whole.
+struct alignas(16) Words {
+    uint64_t first, second;
+};
 
-// How many launches this one repeats. All threads ask before the last thread block counts this one.
-__device__ uint64_t launches_before(const hier::gpu::Repeat& repeat)
+__device__ Words load(const Words* at)
 {
-    return repeat.is_repeated != 0 ? launches[repeat.slot] : 0;
-}
-
-// By one thread of the last thread block.
-__device__ void count_launch(const hier::gpu::Repeat& repeat, uint64_t before)
-{
-    launches[repeat.slot] = before + 1;
+    Words value;
+#if defined(__CUDACC__)
+    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(value.first), "=l"(value.second)
+                 : "l"(at)
+                 : "memory");
+#elif defined(__HIP__)
+    value.first = __hip_atomic_load(&at->first, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+    value.second = __hip_atomic_load(&at->second, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+#else
+    value.first = __atomic_load_n(&at->first, __ATOMIC_RELAXED);
+    value.second = __atomic_load_n(&at->second, __ATOMIC_RELAXED);
+#endif
+    return value;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@
 //   copy engines    24.7   32.8   58.3    158
 //   kernel          19.3   25.8   55.2    166
 //
-// 2 H200, in place, by bytes a rank. The kernel is launched as a graph (hier/gpu_repeat.hpp):
+// 2 H200, in place, by bytes a rank. The kernel is launched as a graph (src/gpu/common/repeats.hpp):
 //
 //                  64 KiB  256 KiB   1 MiB   4 MiB   8 MiB  16 MiB
 //   copy engines     10.2     12.1    14.4    22.2    32.1    54.6

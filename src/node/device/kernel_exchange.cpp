@@ -94,11 +94,16 @@ bool KernelExchange::take_zone()
     return zone_ != nullptr && clear(zone_->base, bytes);
 }
 
-// A flag has the lower half of the sequence number. It must not come twice, so each era needs
-// a zone without old flags.
+std::uint64_t KernelExchange::next_kernel() const
+{
+    const std::uint64_t next = kernels_ + 1;
+    return static_cast<std::uint32_t>(next) != 0 ? next : next + 1;
+}
+
+// A flag must not come twice, so each era needs a zone without old flags.
 void KernelExchange::renew_zone()
 {
-    const std::uint64_t era = context_.binding.sequence >> 32;
+    const std::uint64_t era = next_kernel() >> 32;
     if (zone_ != nullptr && zone_->device == context_.device && zone_era_ == era) return;
     constexpr std::uint32_t most = Signal::max_count >> 2;  // that the word of a call can tell
     if (refused_on_ == context_.device || zone_number_ == most) return;
@@ -110,6 +115,7 @@ void KernelExchange::renew_zone()
         return;
     }
     zone_era_ = era;
+    last_in_zone_ = 0;
     zone_number_++;
     const gpu::Runtime& runtime = *gpu::runtime();
     Zone& own = zones_[index(context_.rank())];
@@ -138,8 +144,7 @@ bool KernelExchange::has_mapped_all() const
 bool KernelExchange::is_ready() const
 {
     return zone_ != nullptr && zone_->device == context_.device && !is_in_turns_ &&
-           has_mapped_all() && static_cast<std::uint32_t>(context_.binding.sequence) != 0 &&
-           block_.slice.length <= max_block(context_.size());
+           has_mapped_all() && block_.slice.length <= max_block(context_.size());
 }
 
 void KernelExchange::enter(const Transfer& block)
@@ -249,7 +254,9 @@ Status KernelExchange::launch()
     e.rank = static_cast<std::uint32_t>(context_.rank());
     e.ranks = ranks();
     e.bytes = static_cast<std::uint32_t>(block_.slice.length);
-    e.flag = static_cast<std::uint32_t>(binding.sequence);
+    const std::uint64_t kernel = next_kernel();
+    e.flag = static_cast<std::uint32_t>(kernel);
+    e.is_next = last_in_zone_ != 0 && kernel == last_in_zone_ + 1 ? 1 : 0;
     e.stride = static_cast<std::uint32_t>(Exchange::words_of(e.ranks));
     e.block = reinterpret_cast<const unsigned char*>(context_.source(block_));
     e.zone = reinterpret_cast<std::uint64_t*>(zone_->base);
@@ -271,6 +278,7 @@ Status KernelExchange::launch()
     const Status status = context_.queue->exchange(e, ticket_);
     has_hung_ = has_hung_ || status == Status::timed_out;
     is_running_ = status == Status::ok;
+    if (is_running_) kernels_ = last_in_zone_ = kernel;
     return status;
 }
 

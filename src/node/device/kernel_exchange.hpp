@@ -73,6 +73,7 @@ private:
     bool has_device_buffers() const;
     bool has_mapped_all() const;
     bool is_ready() const;
+    std::uint64_t next_kernel() const;
     void renew_zone();
     bool take_zone();
     void give_back_zone();
@@ -86,10 +87,13 @@ private:
     bool is_reserved_ = false;  // the one kernel that the process runs at a time
     const LentMemory::Block* zone_ = nullptr;
     std::uint32_t zone_number_ = 0;  // of zone_; counts from 1
-    std::uint64_t zone_era_ = 0;     // upper half of the sequence numbers of the calls in this zone
-    int refused_on_ = -1;            // the device that has no zone or no kernels
-    std::vector<Zone> zones_;        // by node rank; those of peers are mapped
-    bool is_in_turns_ = false;       // ranks on the same device get it in turns
+    // Kernels of the team, on this rank as on all others. A flag is the lower half of such a number, but never 0.
+    std::uint64_t kernels_ = 0;
+    std::uint64_t last_in_zone_ = 0;  // the number of the last kernel in zone_; 0: none
+    std::uint64_t zone_era_ = 0;      // the upper half of the numbers of the kernels in zone_
+    int refused_on_ = -1;             // the device that has no zone or no kernels
+    std::vector<Zone> zones_;         // by node rank; those of peers are mapped
+    bool is_in_turns_ = false;        // ranks on the same device get it in turns
     std::uint64_t ticket_ = 0;
     bool is_running_ = false;
     bool has_hung_ = false;

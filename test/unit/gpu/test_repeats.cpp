@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Launches that repeat an earlier one: which of them go by a prepared kernel, and that every kernel uses
-// the values that its launch asks for. The device is a fake that counts launches as the kernels do.
+// the values that its launch asks for. The device is a fake that counts and adds as the kernels do. A
+// kernel that is late finds its values when the test ends it.
 #include "gpu/common/repeats.hpp"
 
+#include <functional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gpu/common/report.hpp"
 
@@ -15,22 +19,47 @@ namespace {
 using namespace hier::gpu;
 using namespace hier::test;
 
+struct Values {
+    std::uint64_t call = 0, done = 0;
+    bool operator==(const Values&) const = default;
+};
+
 // What the last kernel has used, and how the fake answers.
 struct Device {
-    LaunchValues used;
+    Values used;
+    std::uint64_t used_second = 0;  // of the second signal
     unsigned plain = 0, prepared = 0, sets = 0, destroyed = 0;
     bool has_prepared = true, refuses_set = false, refuses_start = false, refuses_launch = false;
-    std::uint64_t launches[Repeat::slots] = {};
+    bool is_late = false;
+    std::vector<std::function<void()>> running;
+
+    void end_all()
+    {
+        for (const auto& end : std::exchange(running, {})) end();
+    }
 } device;
+
+void find_values(const Exchange& a)
+{
+    const Values last = device.used;
+    device.used = {a.flag, a.done_value};
+    if (a.is_next != 0) device.used = {last.call + 1, last.done + 1};
+}
+
+void find_values(const FanOut& a)
+{
+    const FanOut::Added added = a.added != nullptr ? *a.added : FanOut::Added{0, 0};
+    device.used = {a.signal[0].value + added.signals, a.done_value + added.done};
+    device.used_second = a.signal[1].value + added.signals;
+}
 
 template <class Arguments> void run(const Arguments& a)
 {
-    std::uint64_t& count = device.launches[a.repeat.slot];
-    const std::uint64_t before = a.repeat.is_repeated != 0 ? count : 0;
-    count = before + 1;
-    device.used = values_of(a);
-    device.used.call += before * a.repeat.step;
-    device.used.done += before * a.repeat.done_step;
+    device.running.push_back([a] {
+        find_values(a);
+        if (a.done != nullptr) *a.done = device.used.done;
+    });
+    if (!device.is_late) device.end_all();
 }
 
 bool is_fan_out(hipFunction_t function) { return function != nullptr; }
@@ -113,58 +142,103 @@ Exchange exchange_of(unsigned buffer, std::uint32_t flag, std::uint64_t done)
     e.block = memory + buffer;
     e.into[0] = e.into[1] = memory + 512 + buffer;
     e.flag = flag;
+    e.is_next = 1;
     e.done = words;
     e.done_value = done;
     return e;
 }
 
-// A program of several calls that are launched in turns, and what each one must use.
-class Program {
+FanOut fan_out_of(unsigned buffer, std::uint64_t first, std::uint64_t second, std::uint64_t done)
+{
+    FanOut f{};
+    f.blocks = 1;
+    f.block[0] = {memory + buffer, 64, 0, 0, 2};
+    f.places = 2;
+    f.to[0] = f.to[1] = memory + 512 + buffer;
+    f.signals = 2;
+    f.signal[0] = {words, first};
+    f.signal[1] = {words + 1, second};
+    f.done = words + 2;
+    f.done_value = done;
+    return f;
+}
+
+// What the program has launched, and whether every kernel used the values of its launch.
+class Launches {
 public:
-    void call(unsigned buffer, std::uint32_t flag, std::uint64_t done)
+    void add(hipError_t error, bool is_right)
     {
-        Exchange e = exchange_of(buffer, flag, done);
-        const hipError_t error = repeats_.launch({}, nullptr, e);
-        const LaunchValues wanted{flag, done};
-        if (error == hipSuccess && !(device.used == wanted)) wrong_++;
+        launches_++;
         errors_ += error == hipSuccess ? 0 : 1;
-        calls_++;
+        wrong_ += error == hipSuccess && !device.is_late && !is_right ? 1 : 0;
     }
-    // `turns` of so many calls one after the other. Values grow by one.
-    void turns(unsigned turns, unsigned calls)
-    {
-        for (unsigned i = 0; i < turns * calls; i++) {
-            value_++;
-            call(i % calls, static_cast<std::uint32_t>(value_), 1000 + value_);
-        }
-    }
-    void advance(std::uint64_t values) { value_ += values; }
     std::string used(unsigned prepared) const
     {
         if (wrong_ > 0) return std::to_string(wrong_) + " kernels use other values";
-        if (device.plain + device.prepared + errors_ != calls_) return "a call is missing";
+        if (device.plain + device.prepared + errors_ != launches_) return "a launch is missing";
         return device.prepared == prepared ? "" : std::to_string(device.prepared) + " prepared";
     }
     unsigned errors() const { return errors_; }
+
+private:
+    unsigned launches_ = 0, wrong_ = 0, errors_ = 0;
+};
+
+// Several calls, whose values are always the next ones.
+class Exchanges : public Launches {
+public:
+    void call(unsigned buffer, bool is_next = true)
+    {
+        Exchange e = exchange_of(buffer, ++flag_, done_ + 1);
+        e.is_next = is_next ? 1 : 0;
+        const hipError_t error = repeats_.launch({}, nullptr, e);
+        if (error == hipSuccess) done_++;
+        add(error, device.used == Values{flag_, done_});
+    }
+    // `turns` of so many calls one after the other.
+    void turns(unsigned turns, unsigned calls)
+    {
+        for (unsigned i = 0; i < turns * calls; i++) call(i % calls);
+    }
+    void skip_flags(std::uint32_t flags) { flag_ += flags; }
+    void skip_ends(std::uint64_t ends) { done_ += ends; }
     void lose_context() { repeats_.abandon(); }
     void close() { repeats_.close(); }
 
 private:
-    Repeats<Exchange> repeats_{0};
-    std::uint64_t value_ = 0;
-    unsigned calls_ = 0, wrong_ = 0, errors_ = 0;
+    Repeats<Exchange> repeats_;
+    std::uint32_t flag_ = 0;
+    std::uint64_t done_ = 0;
+};
+
+class FanOuts : public Launches {
+public:
+    FanOuts() { repeats_.values().open(places_); }
+    void call(unsigned buffer, std::uint64_t first, std::uint64_t second, std::uint64_t done,
+              bool has_end = true)
+    {
+        FanOut f = fan_out_of(buffer, first, second, done);
+        if (!has_end) f.done = nullptr;
+        const hipError_t error = repeats_.launch({fan_out}, nullptr, f);
+        add(error, device.used == Values{first, done} && device.used_second == second);
+    }
+    void lose_places() { repeats_.values().close(); }
+
+private:
+    Repeats<FanOut> repeats_;
+    FanOutValues::Places places_{};
 };
 
 int renew(void**)
 {
     device = {};
+    for (std::uint64_t& word : words) word = 0;
     return 0;
 }
 
-// The first two launches tell the step.
 void test_one_call(void**)
 {
-    Program program;
+    Exchanges program;
     program.turns(10, 1);
     expect_no_reason(keep(program.used(8)));
     assert_int_equal(device.sets, 1);
@@ -172,51 +246,64 @@ void test_one_call(void**)
 
 void test_several_calls_in_turns(void**)
 {
-    Program program;
+    Exchanges program;
     program.turns(10, 5);
     expect_no_reason(keep(program.used(5 * 8)));
     assert_int_equal(device.sets, 5);
 }
 
+void test_calls_in_any_order(void**)
+{
+    Exchanges program;
+    for (unsigned i = 0; i < 100; i++) program.call(i * i % 7 % 3);
+    expect_no_reason(keep(program.used(100 - 2 * 3)));
+}
+
 // More than are known: the one that comes next is always the one that has been dropped.
 void test_too_many_calls(void**)
 {
-    Program program;
-    program.turns(10, Repeats<Exchange>::calls + 1);
-    expect_no_reason(keep(program.used(0)));
+    Exchanges program;
+    program.turns(10, known_calls);
+    expect_no_reason(keep(program.used(8 * known_calls)));
+    program.turns(10, known_calls + 1);
+    expect_no_reason(keep(program.used(9 * known_calls)));
 }
 
-void test_another_step(void**)
+// Another zone, or a flag that has been left out.
+void test_flag_that_is_not_the_next(void**)
 {
-    Program program;
-    program.turns(5, 1);  // 3 prepared
-    program.advance(7);
-    program.turns(5, 1);  // the step of 8 once, twice that of 1, then 3 prepared
-    expect_no_reason(keep(program.used(6)));
-    program.turns(4, 2);  // the first call once with its old step, then each of the two twice
-    expect_no_reason(keep(program.used(6 + 1 + 2 + 2)));
-}
-
-// Only one of the two values keeps its step.
-void test_both_values_count(void**)
-{
-    Program program;
-    for (std::uint32_t i = 1; i < 10; i++) program.call(0, i, i * i);
-    for (std::uint32_t i = 10; i < 20; i++) program.call(0, i * i, i);
-    expect_no_reason(keep(program.used(0)));
+    Exchanges program;
+    program.turns(5, 2);
+    program.skip_flags(7);
+    program.call(1, false);
+    program.turns(5, 2);
+    expect_no_reason(keep(program.used(2 * 3 + 2 * 5)));
 }
 
 void test_flag_that_wraps(void**)
 {
-    Program program;
-    for (std::uint32_t i = 0; i < 10; i++) program.call(0, 0xFFFFFFFCU + i, i);
-    expect_no_reason(keep(program.used(2 + 4)));
+    Exchanges program;
+    program.skip_flags(0xFFFFFFFC);
+    program.turns(3, 1);  // up to 2^32 - 1
+    program.skip_flags(1);
+    program.call(0, false);
+    program.turns(3, 1);
+    expect_no_reason(keep(program.used(1 + 3)));
+}
+
+void test_end_that_is_not_the_next(void**)
+{
+    Exchanges program;
+    program.turns(5, 1);
+    program.skip_ends(3);
+    program.turns(5, 1);
+    expect_no_reason(keep(program.used(3 + 4)));
 }
 
 void test_no_prepared_kernels(void**)
 {
     device.has_prepared = false;
-    Program program;
+    Exchanges program;
     program.turns(10, 1);
     expect_no_reason(keep(program.used(0)));
 }
@@ -227,7 +314,7 @@ void test_refusals(void**)
     for (const bool at_start : {false, true}) {
         device = {};
         (at_start ? device.refuses_start : device.refuses_set) = true;
-        Program program;
+        Exchanges program;
         program.turns(100, 1);
         expect_no_reason(keep(program.used(0)));
         assert_in_range(device.sets, 1, 10);
@@ -236,7 +323,7 @@ void test_refusals(void**)
 
 void test_refused_once(void**)
 {
-    Program program;
+    Exchanges program;
     program.turns(5, 1);
     device.refuses_start = true;
     program.turns(1, 1);
@@ -248,7 +335,7 @@ void test_refused_once(void**)
 void test_launch_that_fails(void**)
 {
     device.refuses_launch = true;
-    Program program;
+    Exchanges program;
     program.turns(3, 1);
     assert_int_equal(program.errors(), 3);
     device.refuses_launch = false;
@@ -258,7 +345,7 @@ void test_launch_that_fails(void**)
 
 void test_lost_context(void**)
 {
-    Program program;
+    Exchanges program;
     program.turns(5, 1);
     program.lose_context();
     assert_int_equal(device.destroyed, 0);
@@ -297,44 +384,66 @@ void test_calls_that_differ(void**)
     assert_false(differs([](Exchange& o) { o.into[2] = memory; }));
 }
 
-FanOut fan_out_of(std::uint64_t first, std::uint64_t second, std::uint64_t done)
-{
-    FanOut f{};
-    f.blocks = 1;
-    f.block[0] = {memory, 64, 0, 0, 2};
-    f.places = 2;
-    f.to[0] = f.to[1] = memory + 512;
-    f.signals = 2;
-    f.signal[0] = {words, first};
-    f.signal[1] = {words + 1, second};
-    f.done = words + 2;
-    f.done_value = done;
-    return f;
-}
-
-// One step is of all signals.
+// Values may take any steps, but those of all signals take the same.
 void test_fan_outs(void**)
 {
-    Repeats<FanOut> repeats(Repeats<Exchange>::calls);
-    unsigned wrong = 0;
-    const auto call = [&](std::uint64_t first, std::uint64_t second, std::uint64_t done) {
-        FanOut f = fan_out_of(first, second, done);
-        const hipError_t error = repeats.launch({fan_out}, nullptr, f);
-        if (error != hipSuccess || !(device.used == LaunchValues{first, done})) wrong++;
-    };
-    for (std::uint64_t i = 1; i <= 10; i++) call(i << 16, (i << 16) + 5, i);
-    assert_int_equal(wrong, 0);
-    assert_int_equal(device.prepared, 8);
-    for (std::uint64_t i = 11; i <= 20; i++) call(i << 16, i << 17, i);
-    assert_int_equal(wrong, 0);
-    assert_int_equal(device.prepared, 8);
+    FanOuts program;
+    for (std::uint64_t i = 1; i <= 10; i++) program.call(0, i * i << 16, (i * i << 16) + 5, 3 * i);
+    expect_no_reason(keep(program.used(8)));
+    assert_int_equal(device.sets, 1);
+    for (std::uint64_t i = 11; i <= 20; i++) program.call(0, i << 16, i << 17, 3 * i);
+    expect_no_reason(keep(program.used(8)));
+}
+
+// A kernel that runs may not have read its place yet.
+void test_last_kernel_still_runs(void**)
+{
+    FanOuts program;
+    for (std::uint64_t i = 1; i <= 3; i++) program.call(0, i, i, i);
+    device.is_late = true;
+    program.call(0, 10, 10, 4);
+    program.call(0, 11, 11, 5);
+    expect_no_reason(keep(program.used(2)));
+    device.running.front()();
+    assert_true(device.used == (Values{10, 4}));
+    device.end_all();
+    assert_true(device.used == (Values{11, 5}));
+    device.is_late = false;
+    program.call(0, 12, 12, 6);
+    expect_no_reason(keep(program.used(3)));
+}
+
+// The same of a place whose call has been dropped meanwhile.
+void test_place_of_a_dropped_call(void**)
+{
+    FanOuts program;
+    for (std::uint64_t i = 1; i <= 3; i++) program.call(0, i, i, i);
+    device.is_late = true;
+    program.call(0, 10, 10, 4);
+    for (unsigned buffer = 1; buffer <= known_calls; buffer++) program.call(buffer, 20, 20, 5);
+    // The last one has the place of the first one.
+    for (std::uint64_t i = 0; i < 5; i++) program.call(known_calls, 30 + i, 30 + i, 6 + i);
+    expect_no_reason(keep(program.used(2)));
+    device.running.front()();
+    assert_true(device.used == (Values{10, 4}));
+    device.end_all();
+}
+
+// Nothing tells when a kernel has read its place, or there are no places.
+void test_without_words_of_the_host(void**)
+{
+    FanOuts program;
+    for (std::uint64_t i = 1; i <= 10; i++) program.call(0, i, i, i, false);
+    program.lose_places();
+    for (std::uint64_t i = 11; i <= 20; i++) program.call(0, i, i, i);
+    expect_no_reason(keep(program.used(0)));
 }
 
 void test_fan_outs_that_differ(void**)
 {
-    const FanOut f = fan_out_of(10, 20, 1);
-    assert_true(is_same_call(f, fan_out_of(11, 21, 5)));
-    assert_false(is_same_call(f, fan_out_of(11, 22, 5)));
+    const FanOut f = fan_out_of(0, 10, 20, 1);
+    assert_true(is_same_call(f, fan_out_of(0, 11, 21, 5)));
+    assert_false(is_same_call(f, fan_out_of(0, 11, 22, 5)));
     const auto differs = [&](auto change) {
         FanOut other = f;
         change(other);
@@ -361,10 +470,11 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_one_call, renew),
         cmocka_unit_test_setup(test_several_calls_in_turns, renew),
+        cmocka_unit_test_setup(test_calls_in_any_order, renew),
         cmocka_unit_test_setup(test_too_many_calls, renew),
-        cmocka_unit_test_setup(test_another_step, renew),
-        cmocka_unit_test_setup(test_both_values_count, renew),
+        cmocka_unit_test_setup(test_flag_that_is_not_the_next, renew),
         cmocka_unit_test_setup(test_flag_that_wraps, renew),
+        cmocka_unit_test_setup(test_end_that_is_not_the_next, renew),
         cmocka_unit_test_setup(test_no_prepared_kernels, renew),
         cmocka_unit_test_setup(test_refusals, renew),
         cmocka_unit_test_setup(test_refused_once, renew),
@@ -372,6 +482,9 @@ int main(int argc, char** argv)
         cmocka_unit_test_setup(test_lost_context, renew),
         cmocka_unit_test(test_calls_that_differ),
         cmocka_unit_test_setup(test_fan_outs, renew),
+        cmocka_unit_test_setup(test_last_kernel_still_runs, renew),
+        cmocka_unit_test_setup(test_place_of_a_dropped_call, renew),
+        cmocka_unit_test_setup(test_without_words_of_the_host, renew),
         cmocka_unit_test(test_fan_outs_that_differ),
     };
     return run_cases(argc, argv, "repeated launches", tests);
