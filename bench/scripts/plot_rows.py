@@ -14,6 +14,8 @@ COLUMNS = {
 }
 # Rows in one panel must be equal in these columns.
 ALIKE = ("nodes", "ranks", "layout", "memory", "in_place", "fresh", "buffers", "gemm_size")
+# What older rows mean that lack such a column.
+OLDER = {"fresh": "no", "buffers": "1"}
 
 Table = collections.namedtuple("Table", "path columns rows")
 Point = collections.namedtuple("Point", "size middle low high")
@@ -138,7 +140,8 @@ def ratios(sizes, hier, column):
 
 def panel(name, rows, view, options):
     for column in ALIKE if view != "levels" else ("memory", "in_place"):
-        values = list(dict.fromkeys(row[column] for row in rows if column in row))
+        told = (row.get(column, OLDER.get(column)) for row in rows)
+        values = list(dict.fromkeys(value for value in told if value is not None))
         if len(values) > 1:
             raise PlotError(f"the rows differ in {column} ({', '.join(values)}): choose with --where {column}=VALUE")
     device = all(row.get("memory", "device") == "device" for row in rows)

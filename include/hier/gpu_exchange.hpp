@@ -50,12 +50,10 @@ struct Exchange {
     static constexpr size_t max_block(unsigned ranks) { return words_of(ranks) * 4; }
 
     uint32_t rank, ranks;
-    uint32_t bytes;  // of a block
-    uint32_t flag;   // differs from the flag of every earlier call in these zones, and from 0
-    // Is `flag` one more than that of the last kernel in this zone? Then the kernel may find it itself, and the
-    // value at its end: it reads neither, and counts on the device.
-    uint32_t is_next;
-    uint32_t stride;  // words_of(ranks)
+    uint32_t bytes;    // of a block
+    uint32_t flag;     // differs from the flag of every earlier call in these zones, and from 0
+    uint32_t is_next;  // Is `flag` one more than that of the last kernel in this zone?
+    uint32_t stride;   // words_of(ranks)
     const unsigned char* block;
     uint64_t* zone;    // of this rank
     Control* control;  // of this zone
@@ -65,6 +63,9 @@ struct Exchange {
     const uint32_t* stop;
     uint64_t* done;
     uint64_t done_value;
+    // Not 0: the kernel does not read `flag` and `done_value`. It takes those of the last kernel in this zone, and of
+    // the last kernel of this queue, and adds one to each.
+    uint32_t is_counted;
     uint64_t* to[max_ranks];         // where this rank's words begin, in the zone of each rank
     unsigned char* into[max_ranks];  // where the block of each rank goes in the receive buffer
 };

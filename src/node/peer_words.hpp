@@ -55,6 +55,7 @@ struct ExchangeOffer {
     std::uint64_t target, length;  // of its block, in the receive buffers
     std::uint64_t device;          // equal exactly for ranks on the same one
     std::uint64_t in_turns;        // not 0: processes get this device in turns
+    std::uint64_t kernel;          // the number of the team's next kernel
     ExportedMemory zone;
 };
 

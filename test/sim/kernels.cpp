@@ -56,6 +56,7 @@ void reach_all(FanOut& f)
             reach(to, block.bytes);
     }
     for (std::uint32_t s = 0; s < f.signals; s++) reach(f.signal[s].at, sizeof *f.signal[s].at);
+    if (f.added != nullptr) reach(f.added, sizeof *f.added);
     if (f.done != nullptr) reach(f.done, sizeof *f.done);
 }
 

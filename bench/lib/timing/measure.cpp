@@ -61,7 +61,9 @@ std::string Bench::validated_calls(const Turns& turns, long count)
 long Bench::choose_iterations(const Turns& turns)
 {
     const std::size_t bytes = turns[0].bytes();
-    const long warmup = warmup_iterations(options_, bytes) * options_.buffers;
+    // A library may prepare what it does for a buffer in the first calls with it.
+    constexpr long calls_of_each = 3;
+    const long warmup = warmup_iterations(options_, bytes) + calls_of_each * (options_.buffers - 1);
     for (long i = 0; i < warmup; ++i) {
         call(next(turns));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where a prepared kernel finds the values that change from launch to launch: it counts on the device, or
-// adds what it reads in the host's memory. `call` is the number of the kernel's call, below known_calls.
+// adds what it reads in the host's memory. A `slot` is the number of a known call.
 #pragma once
 
 #include <array>
@@ -17,53 +17,53 @@ constexpr unsigned known_calls = 64;
 // Most kernels have a flag and a value at their end that are the next ones. Such a kernel counts.
 class ExchangeValues {
 public:
-    // Would a prepared kernel find the values of these arguments?
-    bool are_found(const Exchange& arguments, unsigned) const
+    // May a prepared kernel be started in place of one with these arguments?
+    bool may_repeat(const Exchange& arguments, unsigned) const
     {
         return arguments.is_next != 0 && arguments.done != nullptr &&
                arguments.done_value == last_done_ + 1;
     }
-    // Makes the arguments of a prepared kernel.
-    static void leave_out(Exchange& arguments, unsigned) { arguments.is_next = 1; }
-    // Makes those of any other kernel.
-    static void put_in(Exchange& arguments) { arguments.is_next = 0; }
-    // A prepared kernel is about to start, which would find these values.
+    // Makes these arguments those of a prepared kernel.
+    static void make_repeat(Exchange& arguments, unsigned) { arguments.is_counted = 1; }
+    // Makes them those of any other kernel.
+    static void make_plain(Exchange& arguments) { arguments.is_counted = 0; }
+    // A prepared kernel is about to start in place of one with these arguments.
     static void tell(const Exchange&, unsigned) {}
-    // A kernel has been launched.
-    void count(const Exchange& arguments) { last_done_ = arguments.done_value; }
+    // A kernel has been launched, of either kind.
+    void launched(const Exchange& arguments) { last_done_ = arguments.done_value; }
     void close() { last_done_ = 0; }
 
 private:
     std::uint64_t last_done_ = 0;
 };
 
-// A kernel reads while it copies, so that costs no time. Each call has a place for its values. It is filled again only
-// when its last kernel has ended.
+// A kernel reads while it copies, so that costs no time. Each slot has a place for the values. The place is filled
+// again only when the last prepared kernel of the slot has ended, whatever its call was.
 class FanOutValues {
 public:
     using Places = std::array<FanOut::Added, known_calls>;
 
     // The device reads them.
     void open(Places& places) { places_ = &places; }
-    bool are_found(const FanOut& arguments, unsigned call) const
+    bool may_repeat(const FanOut& arguments, unsigned slot) const
     {
         return places_ != nullptr && arguments.done != nullptr &&
-               __atomic_load_n(arguments.done, __ATOMIC_ACQUIRE) >= read_by_[call];
+               __atomic_load_n(arguments.done, __ATOMIC_ACQUIRE) >= read_by_[slot];
     }
-    void leave_out(FanOut& arguments, unsigned call) const
+    void make_repeat(FanOut& arguments, unsigned slot) const
     {
         const std::uint64_t base = base_of(arguments);
         for (std::uint32_t s = 0; s < arguments.signals; s++) arguments.signal[s].value -= base;
         arguments.done_value = 0;
-        arguments.added = &(*places_)[call];
+        arguments.added = &(*places_)[slot];
     }
-    static void put_in(FanOut& arguments) { arguments.added = nullptr; }
-    void tell(const FanOut& arguments, unsigned call)
+    static void make_plain(FanOut& arguments) { arguments.added = nullptr; }
+    void tell(const FanOut& arguments, unsigned slot)
     {
-        (*places_)[call] = {base_of(arguments), arguments.done_value};
-        read_by_[call] = arguments.done_value;
+        (*places_)[slot] = {base_of(arguments), arguments.done_value};
+        read_by_[slot] = arguments.done_value;
     }
-    static void count(const FanOut&) {}
+    static void launched(const FanOut&) {}
     void close() { places_ = nullptr; }
 
 private:

@@ -79,12 +79,13 @@ hipError_t Repeats<Arguments>::launch(KernelLaunch kernel, hipStream_t stream, A
     Call& call = find(arguments);
     call.last_used = ++uses_;
     if (call.launches >= 2 && start_prepared(call, kernel, stream, arguments)) return hipSuccess;
-    values_.put_in(arguments);
+    values_.make_plain(arguments);
     kernel.arguments = &arguments;
-    const hipError_t error = launch_kernel(kernel, stream);
-    if (error == hipSuccess) values_.count(arguments);
+    // Nothing may fail behind a launch but the launch.
     if (call.first == nullptr) call.first = std::make_unique<Arguments>();
     if (call.launches == 0) *call.first = arguments;
+    const hipError_t error = launch_kernel(kernel, stream);
+    if (error == hipSuccess) values_.launched(arguments);
     call.launches = error == hipSuccess ? call.launches + 1 : 0;
     return error;
 }
@@ -93,17 +94,17 @@ template <class Arguments>
 bool Repeats<Arguments>::start_prepared(Call& call, KernelLaunch kernel, hipStream_t stream,
                                         const Arguments& arguments)
 {
-    if (refusals_ == max_refusals || !values_.are_found(arguments, index(call))) return false;
+    if (refusals_ == max_refusals || !values_.may_repeat(arguments, slot_of(call))) return false;
     if (call.kernel == nullptr) call.kernel = make_prepared_kernel();
     if (call.kernel == nullptr) return false;
     hipError_t error = call.is_prepared ? hipSuccess : prepare(call, kernel);
     if (error == hipSuccess) {
-        values_.tell(arguments, index(call));
+        values_.tell(arguments, slot_of(call));
         error = call.kernel->start(stream);
     }
     call.is_prepared = error == hipSuccess;
     if (call.is_prepared) {
-        values_.count(arguments);
+        values_.launched(arguments);
         refusals_ = 0;
         return true;
     }
@@ -117,7 +118,7 @@ bool Repeats<Arguments>::start_prepared(Call& call, KernelLaunch kernel, hipStre
 template <class Arguments> hipError_t Repeats<Arguments>::prepare(Call& call, KernelLaunch kernel)
 {
     Arguments prepared = *call.first;
-    values_.leave_out(prepared, index(call));
+    values_.make_repeat(prepared, slot_of(call));
     kernel.arguments = &prepared;
     return call.kernel->set(kernel);
 }

@@ -46,7 +46,10 @@ private:
     bool start_prepared(Call& call, KernelLaunch kernel, hipStream_t stream,
                         const Arguments& arguments);
     hipError_t prepare(Call& call, KernelLaunch kernel);
-    unsigned index(const Call& call) const { return static_cast<unsigned>(&call - calls_.data()); }
+    unsigned slot_of(const Call& call) const
+    {
+        return static_cast<unsigned>(&call - calls_.data());
+    }
 
     std::array<Call, known_calls> calls_;
     ValuesOf<Arguments> values_;

@@ -144,8 +144,8 @@ extern "C" __global__ void hier_exchange(const HIER_IN_PLACE Exchange e);
 extern "C" __global__ void HIER_BOUNDS hier_exchange(const HIER_IN_PLACE Exchange e)
 {
     // All threads read these before the last thread block counts.
-    const uint32_t flag = e.is_next != 0 ? e.control->flag + 1 : e.flag;
-    const uint64_t done = e.is_next != 0 ? exchanges_done + 1 : e.done_value;
+    const uint32_t flag = e.is_counted != 0 ? e.control->flag + 1 : e.flag;
+    const uint64_t done = e.is_counted != 0 ? exchanges_done + 1 : e.done_value;
     const uint32_t begin = blockIdx.x * blockDim.x + threadIdx.x;
     const uint32_t step = gridDim.x * blockDim.x;
     const uint32_t count = (e.bytes + 7) / 8;

@@ -53,8 +53,8 @@ extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f);
 
 extern "C" __global__ void hier_fan_out(const HIER_IN_PLACE FanOut f)
 {
-    // It is on its way while the block is copied. One thread asks, because each of these reads waits for
-    // those before it (H200: 64 of them take 60 us).
+    // What the host tells comes while the block is copied. One thread asks, because each of these reads waits
+    // for those before it (H200: 64 of them take 60 us).
     const bool asks = f.added != nullptr && blockIdx.x + blockIdx.y + threadIdx.x == 0;
     Words found = {0, 0};
     if (asks) found = load(reinterpret_cast<const Words*>(f.added));

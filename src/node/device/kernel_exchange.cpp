@@ -94,16 +94,10 @@ bool KernelExchange::take_zone()
     return zone_ != nullptr && clear(zone_->base, bytes);
 }
 
-std::uint64_t KernelExchange::next_kernel() const
-{
-    const std::uint64_t next = kernels_ + 1;
-    return static_cast<std::uint32_t>(next) != 0 ? next : next + 1;
-}
-
 // A flag must not come twice, so each era needs a zone without old flags.
 void KernelExchange::renew_zone()
 {
-    const std::uint64_t era = next_kernel() >> 32;
+    const std::uint64_t era = kernel_after(kernels_) >> 32;
     if (zone_ != nullptr && zone_->device == context_.device && zone_era_ == era) return;
     constexpr std::uint32_t most = Signal::max_count >> 2;  // that the word of a call can tell
     if (refused_on_ == context_.device || zone_number_ == most) return;
@@ -161,6 +155,7 @@ void KernelExchange::enter(const Transfer& block)
     offer.shape = context_.binding.shape();
     offer.target = block.slice.target;
     offer.length = block.slice.length;
+    offer.kernel = kernel_after(kernels_);
     const std::uint64_t sequence = context_.binding.sequence;
     slot.exchange.store(Signal::encode(sequence, encode(zone_number_, can_)),
                         std::memory_order_release);
@@ -243,8 +238,11 @@ Status KernelExchange::check(int peer) const
 {
     const ExchangeOffer& offer = context_.segment->slot(peer).exchange_offer;
     const Binding& binding = context_.binding;
-    if (offer.shape == binding.shape() && offer.length == block_.slice.length) return Status::ok;
-    return refuse_shape(binding.shape(), offer.shape, "node", peer);
+    if (offer.shape != binding.shape() || offer.length != block_.slice.length)
+        return refuse_shape(binding.shape(), offer.shape, "node", peer);
+    if (offer.kernel == kernel_after(kernels_)) return Status::ok;
+    log(HIER_LOG_ERROR, "node rank %d counts another number of kernels", peer);
+    return Status::mismatch;
 }
 
 Status KernelExchange::launch()
@@ -254,7 +252,7 @@ Status KernelExchange::launch()
     e.rank = static_cast<std::uint32_t>(context_.rank());
     e.ranks = ranks();
     e.bytes = static_cast<std::uint32_t>(block_.slice.length);
-    const std::uint64_t kernel = next_kernel();
+    const std::uint64_t kernel = kernel_after(kernels_);
     e.flag = static_cast<std::uint32_t>(kernel);
     e.is_next = last_in_zone_ != 0 && kernel == last_in_zone_ + 1 ? 1 : 0;
     e.stride = static_cast<std::uint32_t>(Exchange::words_of(e.ranks));

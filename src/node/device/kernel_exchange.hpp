@@ -43,6 +43,12 @@ public:
         return gpu::Exchange::max_block(static_cast<unsigned>(ranks));
     }
 
+    // The number of the kernel behind the n-th one. Its lower half is a flag, so it is not 0.
+    static constexpr std::uint64_t kernel_after(std::uint64_t n)
+    {
+        return static_cast<std::uint32_t>(n + 1) != 0 ? n + 1 : n + 2;
+    }
+
     // This rank is in the call with its block.
     void enter(const Transfer& block);
     bool has_entered() const;
@@ -73,7 +79,6 @@ private:
     bool has_device_buffers() const;
     bool has_mapped_all() const;
     bool is_ready() const;
-    std::uint64_t next_kernel() const;
     void renew_zone();
     bool take_zone();
     void give_back_zone();
@@ -86,9 +91,8 @@ private:
     bool can_ = false;          // take part with a kernel in this call, which has not ended
     bool is_reserved_ = false;  // the one kernel that the process runs at a time
     const LentMemory::Block* zone_ = nullptr;
-    std::uint32_t zone_number_ = 0;  // of zone_; counts from 1
-    // Kernels of the team, on this rank as on all others. A flag is the lower half of such a number, but never 0.
-    std::uint64_t kernels_ = 0;
+    std::uint32_t zone_number_ = 0;   // of zone_; counts from 1
+    std::uint64_t kernels_ = 0;       // the number of the last kernel of the team, on all ranks
     std::uint64_t last_in_zone_ = 0;  // the number of the last kernel in zone_; 0: none
     std::uint64_t zone_era_ = 0;      // the upper half of the numbers of the kernels in zone_
     int refused_on_ = -1;             // the device that has no zone or no kernels

@@ -5,6 +5,7 @@
 #include "gpu/common/repeats.hpp"
 
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -27,7 +28,9 @@ struct Values {
 // What the last kernel has used, and how the fake answers.
 struct Device {
     Values used;
-    std::uint64_t used_second = 0;  // of the second signal
+    std::uint64_t used_second = 0;               // of the second signal
+    std::map<const void*, std::uint64_t> flags;  // by zone
+    std::uint64_t done = 0;
     unsigned plain = 0, prepared = 0, sets = 0, destroyed = 0;
     bool has_prepared = true, refuses_set = false, refuses_start = false, refuses_launch = false;
     bool is_late = false;
@@ -41,9 +44,11 @@ struct Device {
 
 void find_values(const Exchange& a)
 {
-    const Values last = device.used;
+    std::uint64_t& flag = device.flags[a.zone];
     device.used = {a.flag, a.done_value};
-    if (a.is_next != 0) device.used = {last.call + 1, last.done + 1};
+    if (a.is_counted != 0) device.used = {flag + 1, device.done + 1};
+    flag = device.used.call;
+    device.done = device.used.done;
 }
 
 void find_values(const FanOut& a)
@@ -187,27 +192,28 @@ private:
 // Several calls, whose values are always the next ones.
 class Exchanges : public Launches {
 public:
-    void call(unsigned buffer, bool is_next = true)
+    void call(unsigned buffer, bool is_next = true, unsigned zone = 0)
     {
-        Exchange e = exchange_of(buffer, ++flag_, done_ + 1);
+        Exchange e = exchange_of(buffer, ++flags_[zone], done_ + 1);
+        e.zone = words + zone;
         e.is_next = is_next ? 1 : 0;
         const hipError_t error = repeats_.launch({}, nullptr, e);
         if (error == hipSuccess) done_++;
-        add(error, device.used == Values{flag_, done_});
+        add(error, device.used == Values{flags_[zone], done_});
     }
     // `turns` of so many calls one after the other.
     void turns(unsigned turns, unsigned calls)
     {
         for (unsigned i = 0; i < turns * calls; i++) call(i % calls);
     }
-    void skip_flags(std::uint32_t flags) { flag_ += flags; }
+    void skip_flags(std::uint32_t flags) { flags_[0] += flags; }
     void skip_ends(std::uint64_t ends) { done_ += ends; }
     void lose_context() { repeats_.abandon(); }
     void close() { repeats_.close(); }
 
 private:
     Repeats<Exchange> repeats_;
-    std::uint32_t flag_ = 0;
+    std::uint32_t flags_[2] = {};
     std::uint64_t done_ = 0;
 };
 
@@ -280,15 +286,12 @@ void test_flag_that_is_not_the_next(void**)
     expect_no_reason(keep(program.used(2 * 3 + 2 * 5)));
 }
 
-void test_flag_that_wraps(void**)
+// Each zone has flags of its own. The values at the end are of all kernels.
+void test_two_zones(void**)
 {
     Exchanges program;
-    program.skip_flags(0xFFFFFFFC);
-    program.turns(3, 1);  // up to 2^32 - 1
-    program.skip_flags(1);
-    program.call(0, false);
-    program.turns(3, 1);
-    expect_no_reason(keep(program.used(1 + 3)));
+    for (unsigned i = 0; i < 20; i++) program.call(0, true, i % 2);
+    expect_no_reason(keep(program.used(20 - 2 * 2)));
 }
 
 void test_end_that_is_not_the_next(void**)
@@ -473,7 +476,7 @@ int main(int argc, char** argv)
         cmocka_unit_test_setup(test_calls_in_any_order, renew),
         cmocka_unit_test_setup(test_too_many_calls, renew),
         cmocka_unit_test_setup(test_flag_that_is_not_the_next, renew),
-        cmocka_unit_test_setup(test_flag_that_wraps, renew),
+        cmocka_unit_test_setup(test_two_zones, renew),
         cmocka_unit_test_setup(test_end_that_is_not_the_next, renew),
         cmocka_unit_test_setup(test_no_prepared_kernels, renew),
         cmocka_unit_test_setup(test_refusals, renew),

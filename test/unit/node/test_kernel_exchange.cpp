@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Published blocks by kernels: when kernels run, any mix of memory, ranks that fail or disagree.
+// Published blocks by kernels: when kernels run, any mix of memory, ranks that fail or disagree. On the simulated
+// CUDA, too, where kernels that repeat an earlier one count by themselves.
 #include "node/device/exports/lent_memory.hpp"
 #include "test/support/publisher.hpp"
 
@@ -46,6 +47,16 @@ std::string call_uses(Publisher& rank, std::uint64_t sequence, const std::string
     return rank.fault(sequence);
 }
 
+// A flag is never 0, which is in zones that have been cleared.
+void test_numbers_of_kernels(void**)
+{
+    constexpr std::uint64_t flags = std::uint64_t{1} << 32;
+    assert_int_equal(KernelExchange::kernel_after(0), 1);
+    assert_int_equal(KernelExchange::kernel_after(flags - 2), flags - 1);
+    assert_int_equal(KernelExchange::kernel_after(flags - 1), flags + 1);
+    assert_int_equal(KernelExchange::kernel_after(flags + 1), flags + 2);
+}
+
 // The first call tells of the zones and goes by copies. One copy clears the zone.
 void test_kernels_from_the_second_call_on(void**)
 {
@@ -55,7 +66,7 @@ void test_kernels_from_the_second_call_on(void**)
                 run_with_kernels(ranks, on_one_device, [](ForkedRank& self) -> std::string {
                     Publisher rank(self, self.rank(), with_kernels);
                     std::string wrong = call_uses(rank, 1, "kernels 0, copies 3");
-                    for (std::uint64_t sequence = 2; sequence < 6 && wrong.empty(); sequence++)
+                    for (std::uint64_t sequence = 2; sequence < 10 && wrong.empty(); sequence++)
                         wrong = call_uses(rank, sequence, "kernels 1, copies 0");
                     return wrong;
                 }));
@@ -298,6 +309,7 @@ void test_ranks_that_disagree(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers_of_kernels),
         cmocka_unit_test(test_kernels_from_the_second_call_on),
         cmocka_unit_test(test_any_length),
         cmocka_unit_test(test_thread_blocks),
