@@ -156,6 +156,16 @@ public:
         send_ = allocate(memory_.send_on_device, bytes_);
         receive_ = allocate(memory_.receive_on_device, total());
     }
+    // The same with buffers that the rank has had before.
+    struct Buffers {
+        std::byte *send, *receive;
+    };
+    Buffers buffers() const { return {send_, receive_}; }
+    void move_to(Buffers before)
+    {
+        send_ = before.send;
+        receive_ = before.receive;
+    }
     Transport& transport() { return *transport_; }
     void meet() { (void)group_.collect(0); }
 

@@ -129,6 +129,25 @@ void test_another_device(void**)
     }));
 }
 
+// Rank 1 goes to another device and back to its first buffers, and gets its first zone again. So its kernels are known,
+// but their flags are not the next ones in this zone.
+void test_the_first_device_again(void**)
+{
+    expect_no_reason(run_with_kernels(3, true, [](ForkedRank& self) -> std::string {
+        Publisher rank(self, self.rank(), with_kernels);
+        std::string wrong = calls(rank, 6);
+        const Publisher::Buffers first = rank.buffers();
+        for (std::uint64_t sequence = 7; sequence < 14 && wrong.empty(); sequence++) {
+            if (self.rank() == 1 && (sequence == 7 || sequence == 9)) {
+                gives_success(hipSetDevice(sequence == 7 ? 2 : 0), "hipSetDevice");
+                sequence == 7 ? rank.move() : rank.move_to(first);
+            }
+            wrong = rank.call(sequence);
+        }
+        return wrong.empty() ? call_uses(rank, 14, "kernels 1, copies 0") : wrong;
+    }));
+}
+
 // Rank 1 goes to another device and back, and gets a new zone there. Rank 0 has host memory meanwhile and maps nothing. So
 // the zone that it knows is not rank 1's any more.
 void test_a_zone_that_moves_unseen(void**)
@@ -315,6 +334,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_thread_blocks),
         cmocka_unit_test(test_any_memory),
         cmocka_unit_test(test_another_device),
+        cmocka_unit_test(test_the_first_device_again),
         cmocka_unit_test(test_a_zone_that_moves_unseen),
         cmocka_unit_test(test_many_teams_at_once),
         cmocka_unit_test(test_zone_lent_again),
