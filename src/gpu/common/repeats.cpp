@@ -81,7 +81,7 @@ hipError_t Repeats<Arguments>::launch(KernelLaunch kernel, hipStream_t stream, A
     if (call.launches >= 2 && start_prepared(call, kernel, stream, arguments)) return hipSuccess;
     values_.make_plain(arguments);
     kernel.arguments = &arguments;
-    // Nothing may fail behind a launch but the launch.
+    // Behind a launch nothing is allocated, because a failure there would lose a kernel that runs.
     if (call.first == nullptr) call.first = std::make_unique<Arguments>();
     if (call.launches == 0) *call.first = arguments;
     const hipError_t error = launch_kernel(kernel, stream);

@@ -109,7 +109,7 @@ void KernelExchange::renew_zone()
         return;
     }
     zone_era_ = era;
-    last_in_zone_ = 0;
+    zone_has_last_ = false;
     zone_number_++;
     const gpu::Runtime& runtime = *gpu::runtime();
     Zone& own = zones_[index(context_.rank())];
@@ -254,7 +254,7 @@ Status KernelExchange::launch()
     e.bytes = static_cast<std::uint32_t>(block_.slice.length);
     const std::uint64_t kernel = kernel_after(kernels_);
     e.flag = static_cast<std::uint32_t>(kernel);
-    e.is_next = last_in_zone_ != 0 && kernel == last_in_zone_ + 1 ? 1 : 0;
+    e.is_next = zone_has_last_ && kernel == kernels_ + 1 ? 1 : 0;
     e.stride = static_cast<std::uint32_t>(Exchange::words_of(e.ranks));
     e.block = reinterpret_cast<const unsigned char*>(context_.source(block_));
     e.zone = reinterpret_cast<std::uint64_t*>(zone_->base);
@@ -276,7 +276,10 @@ Status KernelExchange::launch()
     const Status status = context_.queue->exchange(e, ticket_);
     has_hung_ = has_hung_ || status == Status::timed_out;
     is_running_ = status == Status::ok;
-    if (is_running_) kernels_ = last_in_zone_ = kernel;
+    if (is_running_) {
+        kernels_ = kernel;
+        zone_has_last_ = true;
+    }
     return status;
 }
 

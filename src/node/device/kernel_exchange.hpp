@@ -91,13 +91,13 @@ private:
     bool can_ = false;          // take part with a kernel in this call, which has not ended
     bool is_reserved_ = false;  // the one kernel that the process runs at a time
     const LentMemory::Block* zone_ = nullptr;
-    std::uint32_t zone_number_ = 0;   // of zone_; counts from 1
-    std::uint64_t kernels_ = 0;       // the number of the last kernel of the team, on all ranks
-    std::uint64_t last_in_zone_ = 0;  // the number of the last kernel in zone_; 0: none
-    std::uint64_t zone_era_ = 0;      // the upper half of the numbers of the kernels in zone_
-    int refused_on_ = -1;             // the device that has no zone or no kernels
-    std::vector<Zone> zones_;         // by node rank; those of peers are mapped
-    bool is_in_turns_ = false;        // ranks on the same device get it in turns
+    std::uint32_t zone_number_ = 0;  // of zone_; counts from 1
+    std::uint64_t kernels_ = 0;      // the number of the last kernel of the team, on all ranks
+    bool zone_has_last_ = false;     // was that kernel in zone_? If not, none was
+    std::uint64_t zone_era_ = 0;     // the upper half of the numbers of the kernels in zone_
+    int refused_on_ = -1;            // the device that has no zone or no kernels
+    std::vector<Zone> zones_;        // by node rank; those of peers are mapped
+    bool is_in_turns_ = false;       // ranks on the same device get it in turns
     std::uint64_t ticket_ = 0;
     bool is_running_ = false;
     bool has_hung_ = false;
