@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/log.hpp"
-#include "gpu/runtime.hpp"
 
 namespace hier {
 
@@ -29,7 +28,7 @@ void ShmCells::end()
 {
     for (Cell& cell : cells_) {
         cell.content = nullptr;
-        cell.filling.queue = nullptr;
+        cell.filling = {};
         cell.is_fresh = false;
     }
     for (Outgoing& out : outgoing_) {
@@ -57,7 +56,7 @@ bool ShmCells::idle()
     bool is_idle = true;
     for (Cell& cell : cells_) is_idle = is_done(cell.filling) && is_idle;
     for (Incoming& in : incoming_) {
-        for (Work& work : in.work) is_idle = is_done(work) && is_idle;
+        for (Work& work : in.work) is_idle = is_done(work.copy) && is_idle;
     }
     return is_idle;
 }
@@ -69,24 +68,11 @@ Status ShmCells::progress(Completions& completions)
     return failed(failure_) ? failure_ : status;
 }
 
-gpu::Queue* ShmCells::engines_of(const Region& region, std::size_t bytes)
+bool ShmCells::is_done(SharedCopy& copy)
 {
-    if (bytes == 0 || !is_of_device(region.memory) || failed(failure_)) return nullptr;
-    const int device = region.memory.device;
-    (void)context_.segment->register_with(device);
-    gpu::Queue* engines = gpu::queue(device);
-    if (engines == nullptr) failure_ = Status::transport_error;
-    return engines;
-}
-
-bool ShmCells::is_done(Work& work)
-{
-    if (work.queue == nullptr) return true;
-    const Status status = work.queue->reached(work.ticket);
-    if (status == Status::in_progress) return false;
+    const Status status = copy.look();
     if (failed(status)) failure_ = status;
-    work.queue = nullptr;
-    return true;
+    return status != Status::in_progress;
 }
 
 bool ShmCells::is_free(const Cell& cell) const
@@ -119,6 +105,7 @@ int ShmCells::cell_with(const Region& region, const Fragment& fragment, std::siz
 bool ShmCells::fill(std::size_t number, const Region& region, const Fragment& fragment,
                     std::size_t& copied)
 {
+    if (failed(failure_)) return false;
     Cell& cell = cells_[number];
     std::byte* const at = cell_at(context_.rank(), number);
     cell.content = fragment.content;
@@ -128,18 +115,10 @@ bool ShmCells::fill(std::size_t number, const Region& region, const Fragment& fr
     std::fill(cell.until.begin(), cell.until.end(), 0);
     const CellHeader header{fragment.target, fragment.length};
     std::memcpy(at, &header, sizeof header);
-    if (gpu::Queue* engines = engines_of(region, fragment.length)) {
-        const gpu::Copy copy{content_of(at), fragment.content, fragment.length, gpu::Copy::inside};
-        const Status status = engines->start({&copy, 1}, {}, cell.filling.ticket);
-        if (failed(status)) {
-            failure_ = status;
-        } else {
-            cell.filling.queue = engines;
-        }
-        return false;
-    }
-    if (failed(failure_)) return false;
-    std::memcpy(content_of(at), fragment.content, fragment.length);
+    const Status status = cell.filling.start(*context_.segment, region, content_of(at),
+                                             fragment.content, fragment.length);
+    if (failed(status)) failure_ = status;
+    if (status != Status::ok) return false;
     copied += fragment.length;
     return true;
 }
@@ -200,6 +179,7 @@ Status ShmCells::receive(Completions& completions)
 
 Status ShmCells::take_out(int peer, CellEntry entry, Work& work, std::size_t& copied)
 {
+    if (failed(failure_)) return failure_;
     const Region& into = context_.binding.receive;
     if (entry.cell() >= shape_.count) {
         log(HIER_LOG_ERROR, "node rank %d names a cell that does not exist", peer);
@@ -221,16 +201,10 @@ Status ShmCells::take_out(int peer, CellEntry entry, Work& work, std::size_t& co
         return Status::mismatch;
     }
     work.is_last = entry.is_last();
-    const gpu::Copy copy{into.base + offset, content_of(cell), header.length, gpu::Copy::inside};
-    if (gpu::Queue* engines = engines_of(into, header.length)) {
-        const Status status = engines->start({&copy, 1}, {}, work.ticket);
-        if (!failed(status)) work.queue = engines;
-        return failed(status) ? status : Status::ok;
-    }
-    if (failed(failure_)) return failure_;
-    std::memcpy(copy.to, copy.from, copy.bytes);
-    copied += copy.bytes;
-    return Status::ok;
+    const Status status = work.copy.start(*context_.segment, into, into.base + offset,
+                                          content_of(cell), header.length);
+    if (status == Status::ok) copied += header.length;
+    return failed(status) ? status : Status::ok;
 }
 
 Status ShmCells::start_receiving(int peer, std::size_t& copied)
@@ -255,7 +229,7 @@ bool ShmCells::end_receiving(int peer)
     Queue q = queue(peer, context_.rank());
     const std::uint64_t first = q.freed();
     std::uint64_t next = first;
-    for (; next < in.started && is_done(in.of(next)); next++) {
+    for (; next < in.started && is_done(in.of(next).copy); next++) {
         if (failed(failure_)) break;
         in.arrived += in.of(next).is_last ? 1 : 0;
         q.free(next + 1);

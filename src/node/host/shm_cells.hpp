@@ -20,7 +20,7 @@
 #include <array>
 #include <vector>
 
-#include "hier/gpu.hpp"
+#include "node/host/shared_copy.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {
@@ -51,17 +51,16 @@ private:
     static constexpr std::size_t max_queue = 16;  // entries
 
     using Queue = EntryRing<CellEntry>;
-    // A copy by copy engines.
+    // A copy out of a cell.
     struct Work {
-        gpu::Queue* queue = nullptr;  // null: the copy is done
-        std::uint64_t ticket = 0;
-        bool is_last = false;  // of its put; only of a copy out of a cell
+        SharedCopy copy;
+        bool is_last = false;  // of its put
     };
     struct Cell {
         const std::byte* content = nullptr;  // the source of its bytes, in this call
         std::size_t length = 0;
         std::size_t target = 0;  // offset in the receive buffer
-        Work filling;
+        SharedCopy filling;
         bool is_fresh = false;  // no queue has an entry for the cell yet
         // By peer: the cell is free when the peer's queue is done up to here.
         std::vector<std::uint64_t> until;
@@ -112,10 +111,8 @@ private:
     // True: some fragment of the peer is here.
     bool end_receiving(int peer);
 
-    // Returns the queue of the device that `region` belongs to. nullptr: the CPU copies, or there
-    // is nothing to copy, or there is a failure, which failure_ keeps.
-    gpu::Queue* engines_of(const Region& region, std::size_t bytes);
-    bool is_done(Work& work);
+    // True: it is over. failure_ keeps its failure.
+    bool is_done(SharedCopy& copy);
 
     const NodeContext& context_;
     CellShape shape_;
