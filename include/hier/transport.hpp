@@ -54,7 +54,8 @@ struct Binding {
     bool eager = false;      // rail peers put before they know that this rank is in the call
     bool in_background = false;        // the application may compute meanwhile
     bool is_moved_by_starter = false;  // the thread that starts it may copy large blocks at once
-    bool publish = false;    // a put on the node goes to all its ranks, and nobody announces
+    bool publish = false;  // a put on the node goes to all its ranks, and this rank does not announce
+    bool is_mixed = false;  // some ranks of the node may publish, and others not
     std::size_t chunks = 1;  // of a shard between nodes; equal on all ranks
     std::size_t total = 0;   // bytes of the result
     std::uint16_t hash = 0;  // of the blocks, if they differ
@@ -80,6 +81,8 @@ struct Binding {
         return place == Place::send ? send : place == Place::bounce ? bounce : receive;
     }
     bool has_bounce() const { return bounce.base != nullptr; }
+    // Is either buffer of the application?
+    bool is_on_device() const { return is_of_device(receive.memory) || is_of_device(send.memory); }
     // The buffer that rail peers write to.
     const Region& rail_target() const { return has_bounce() ? bounce : receive; }
     std::size_t place_of(std::size_t peer) const
@@ -129,12 +132,12 @@ public:
     // Lets `peer` write into the receive buffer. Op::every_peer means all peers. The peer also
     // learns that this rank is in the call.
     virtual Status announce(int peer) = 0;
-    // Tells `peer` or every peer that this rank is in a call in which nobody announces.
+    // Tells `peer` or every peer that this rank is in a call in which it does not announce.
     virtual Status enter(int peer) = 0;
-    // Has `peer` let us write? in_progress: not yet. mismatch: its buffer has another size.
+    // Has `peer` let us write? Or is it known to publish? in_progress: not yet. mismatch: its buffer has another size.
     virtual Status announced(int peer) = 0;
-    // Is `peer` known to be in a call in which nobody announces? Its entry word, its puts and its
-    // heartbeat prove that. in_progress, mismatch: as above.
+    // Is `peer` known to be in a call in which this rank does not announce? Its entry word, its puts
+    // and its heartbeat prove that. in_progress, mismatch: as above.
     virtual Status entered(int peer) = 0;
     // Starts a transfer. ok: the transfer is done. in_progress: `op` is completed later. Done means
     // that the source may be used again.

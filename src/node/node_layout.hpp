@@ -75,9 +75,11 @@ struct NodeNeeds {
     int max_roomy = 64;
     std::size_t max_bytes = 4 << 20;
 
-    bool publishes() const
+    bool publishes() const { return has_areas; }
+    // Whatever the memory of the blocks?
+    bool publishes_all() const
     {
-        return has_areas && (!have_devices || share_gpus || have_kernels || by_cpu);
+        return publishes() && (!have_devices || share_gpus || have_kernels || by_cpu);
     }
     // Do two ranks lend their large blocks (lent_block.hpp)? On a single node, because then each has one
     // block in a call.

@@ -86,7 +86,7 @@ std::string name_of_devices(const NodeRanks& ranks)
 }
 
 void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group,
-                      const NodeRanks& ranks)
+                      const NodeRanks& ranks, const NodeNeeds& needs)
 {
     const std::size_t max_by_cpu = ranks.max_by_cpu;
     const PeerTables tables = open_tables(group);
@@ -95,12 +95,12 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
         std::make_unique<ReceiveOffer>(context, *paths.device_cells, tables, paths.cma != nullptr);
     paths.buffers = std::make_unique<PeerBuffers>(context, *paths.device_cells, tables);
     paths.engines = std::make_unique<CopyEngines>(context, paths.buffers.get(), ranks.fan_out);
-    if (paths.publish)
+    if (needs.publishes_all())
         paths.device_publish = std::make_unique<DevicePublish>(
             context, *paths.publish,
             ranks.have_kernels ? std::make_unique<KernelExchange>(context) : nullptr, max_by_cpu);
     paths.name = name_of_devices(ranks) + paths.name;
-    if (paths.publish && max_by_cpu > 0)
+    if (paths.device_publish && max_by_cpu > 0)
         paths.name = format("CPU for blocks of up to %zu bytes, ", max_by_cpu) + paths.name;
 }
 
@@ -117,7 +117,7 @@ NodePaths make_node_paths(NodeContext& context, const Group& group, const NodeRa
         return paths;
     }
     add_host_paths(paths, context, ranks, needs);
-    if (ranks.have_devices) add_device_paths(paths, context, group, ranks);
+    if (ranks.have_devices) add_device_paths(paths, context, group, ranks, needs);
     return paths;
 }
 

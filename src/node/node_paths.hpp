@@ -40,7 +40,8 @@ struct NodePaths {
     std::unique_ptr<CmaPath> cma;
     std::unique_ptr<ShmCells> cells;
     std::unique_ptr<NodePublish> publish;
-    // In its place, if ranks share GPUs, have kernels, or reach device memory by the CPU.
+    // In its place in calls that all ranks publish, if they share GPUs, have kernels, or reach device
+    // memory by the CPU.
     std::unique_ptr<DevicePublish> device_publish;
     // These exist if any rank uses a GPU. A rank that is alone on its node has engines only.
     std::unique_ptr<DeviceCells> device_cells;

@@ -32,6 +32,11 @@ NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, const N
     if (paths_.cma) others_.push_back(paths_.cma.get());
     if (paths_.cells) others_.push_back(paths_.cells.get());
     if (paths_.device_cells) others_.push_back(paths_.device_cells.get());
+    if (paths_.engines && paths_.publish) {
+        host_published_ = {paths_.publish.get(), paths_.cells.get()};
+        mixed_ = others_;
+        mixed_.push_back(paths_.publish.get());
+    }
     active_ = others_;
 }
 
@@ -39,14 +44,16 @@ NodeTransport::NodeTransport(const Group& group, const NodeRanks& ranks, const N
 Status NodeTransport::begin(const Binding& binding)
 {
     context_.bind(binding);
-    active_ = is_published() ? published_ : others_;
+    active_ = is_published() ? (is_mixed() ? host_published_ : published_)
+                             : (is_mixed() ? mixed_ : others_);
     if (!is_published()) paths_.choice.begin(binding.total);
     Status status = context_.has_failed() ? Status::peer_failed : Status::ok;
     for (NodePath* path : active_) {
         const Status begun = path->begin();
         if (!failed(status)) status = begun;
     }
-    if (paths_.offer) paths_.offer->begin();
+    const bool may_announce = !is_published() || has_device_publish();
+    if (paths_.offer && may_announce) paths_.offer->begin();
     return status;
 }
 
@@ -110,19 +117,23 @@ Status NodeTransport::announced(int peer)
 {
     const NodeSlot& slot = segment_->slot(peer);
     const Binding& binding = context_.binding;
-    const std::uint64_t sequence = slot.ready.load(std::memory_order_acquire);
-    // A peer whose blocks are smaller may take this for a published call. Then it never announces.
-    if (sequence < binding.sequence) {
-        const Status published = published_by(peer);
-        if (published != Status::in_progress) return published;
-        return failed(entered_alike(peer)) ? Status::mismatch : Status::in_progress;
+    // A peer that publishes never announces. Nor does one whose blocks are smaller, if it takes this for
+    // another call.
+    if (slot.ready.load(std::memory_order_acquire) < binding.sequence) {
+        Status status = published_by(peer);
+        const bool has_published = status == Status::ok;
+        if (status == Status::in_progress) status = entered_alike(peer);
+        if (status != Status::ok) return status;
+        if (!is_mixed()) return has_published ? status : Status::in_progress;
     }
-    // The peer has ended this call, so it wanted nothing of this rank.
-    const bool is_ahead = sequence > binding.sequence;
-    const Status status = is_ahead ? Status::ok : take_offer(peer);
+    // Once more, because a peer enters behind its announcement. One that has entered without it publishes. One that is
+    // ahead has ended this call, so it wanted nothing of this rank.
+    const std::uint64_t sequence = slot.ready.load(std::memory_order_acquire);
+    const bool has_announced = sequence == binding.sequence;
+    const Status status = has_announced ? take_offer(peer) : Status::ok;
     if (failed(status)) return status;
     if (paths_.buffers && !paths_.choice.is_known(peer)) {
-        paths_.choice.know(peer, is_ahead ? WritePath::by_cells : paths_.buffers->reach(peer));
+        paths_.choice.know(peer, has_announced ? paths_.buffers->reach(peer) : WritePath::by_cells);
         paths_.engines->expect_one_less();
     }
     return Status::ok;
@@ -184,7 +195,7 @@ Status NodeTransport::publish(const Transfer& home)
 Status NodeTransport::put(const Transfer& home)
 {
     if (is_published())
-        return paths_.device_publish ? paths_.device_publish->put(home) : publish(home);
+        return has_device_publish() ? paths_.device_publish->put(home) : publish(home);
     if (!segment_) return Status::bad_argument;
     if (home.slice.length == 0 && paths_.cells) return empty_put(home);
     const Transfer transfer = placed(home, true);
@@ -256,7 +267,7 @@ Status NodeTransport::exchange(const Binding& binding, const NodeExchange& whole
     const bool may_take_long = !binding.in_background || binding.is_moved_by_starter;
     if (is_lent && (publish.was_refused() || !may_take_long)) return Status::in_progress;
     context_.bind(binding);
-    if (paths_.device_publish && !paths_.device_publish->enter_from_host(whole.put))
+    if (has_device_publish() && !paths_.device_publish->enter_from_host(whole.put))
         return Status::in_progress;
     if (failed(publish.begin()) || failed(this->publish(whole.put))) return Status::in_progress;
     if (whole.copy) {
@@ -276,9 +287,8 @@ void NodeTransport::submit(Completions& completions)
 
 std::uint32_t NodeTransport::arrived(int peer)
 {
-    if (is_published())
-        return paths_.device_publish ? paths_.device_publish->arrived(peer)
-                                     : paths_.publish->arrived(peer);
+    if (has_device_publish()) return paths_.device_publish->arrived(peer);
+    if (is_published() && !is_mixed()) return paths_.publish->arrived(peer);
     std::uint32_t count = 0;
     for (const NodePath* path : active_) count += path->arrived(peer);
     return count;
@@ -302,9 +312,9 @@ Status NodeTransport::progress(Completions& completions)
 {
     Status status = paths_.engines ? paths_.engines->progress(completions) : Status::ok;
     if (!failed(status) && context_.has_failed() && !context_.raised) status = Status::peer_failed;
-    if (is_published() && !failed(status))
-        return paths_.device_publish ? paths_.device_publish->progress(completions)
-                                     : paths_.publish->progress(completions);
+    if (failed(status)) return status;
+    if (has_device_publish()) return paths_.device_publish->progress(completions);
+    if (is_published() && !is_mixed()) return paths_.publish->progress(completions);
     for (NodePath* path : active_) {
         if (failed(status)) break;
         if (path != paths_.engines.get()) status = path->progress(completions);
@@ -385,9 +395,14 @@ bool NodeTransport::may_write(int peer, std::uint32_t count)
 std::size_t NodeTransport::publish_space() const
 {
     if (paths_.max_published == NodePaths::any_size) return NodePaths::any_size;
+    if (paths_.engines && !paths_.device_publish) return 0;
+    return host_publish_space();
+}
+
+std::size_t NodeTransport::host_publish_space() const
+{
     if (paths_.publish) return paths_.publish->space();
-    const bool is_alone = !segment_ && !paths_.engines;
-    return is_alone ? NodePaths::any_size : 0;
+    return segment_ ? 0 : NodePaths::any_size;
 }
 
 }  // namespace hier

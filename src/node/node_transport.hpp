@@ -54,8 +54,8 @@ public:
     // Has a kernel moved the last call, which has ended?
     bool ran_kernel() const
     {
-        return is_published() ? paths_.device_publish && paths_.device_publish->ran_kernel()
-                              : paths_.engines && paths_.engines->ran_kernel();
+        if (has_device_publish()) return paths_.device_publish->ran_kernel();
+        return !is_published() && paths_.engines && paths_.engines->ran_kernel();
     }
     // Does the peer copy a published block of so many bytes out of its owner's memory?
     bool lends(std::size_t bytes) const { return paths_.publish && paths_.publish->lends(bytes); }
@@ -64,6 +64,8 @@ public:
     // How much a rank may put in a published call (NodePublish::space_for). 0: no call is
     // published.
     std::size_t publish_space() const;
+    // The same of a rank whose buffers are in host memory.
+    std::size_t host_publish_space() const;
 
     // May a rank's blocks lie elsewhere than at home? In published calls each rank copies them out
     // itself. In others all ranks read where they lie.
@@ -91,6 +93,13 @@ private:
     Status empty_put(Transfer transfer);
     // Published calls go to their path without a virtual call, because they are polled often.
     bool is_published() const { return context_.binding.publish && paths_.publish != nullptr; }
+    // May some ranks of the node publish and others announce?
+    bool is_mixed() const { return context_.binding.is_mixed && !mixed_.empty(); }
+    // Does the call go by device_publish?
+    bool has_device_publish() const
+    {
+        return context_.binding.publish && !context_.binding.is_mixed && paths_.device_publish;
+    }
     // ok: there is a block of the peer, of this call. mismatch: of another call.
     Status published_by(int peer) const;
     // The same of the entry word, or of a block that came before it.
@@ -120,6 +129,8 @@ private:
     std::vector<int> pids_;  // by rank of the node
     // The paths of a published call, and those of any other call. Copy engines come first.
     std::vector<NodePath*> published_, others_;
+    // In a mixed call: those of a rank that publishes, and of another one.
+    std::vector<NodePath*> host_published_, mixed_;
     std::span<NodePath* const> active_;      // in this call
     std::vector<std::uint64_t> offered_in_;  // by peer: the call that context_.offers is taken in
 };

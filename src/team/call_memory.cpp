@@ -42,7 +42,6 @@ Status CallMemory::bind(const Call& call, const Choice& choice, Binding& binding
     binding.send = call.send;
     binding.receive = call.receive;
     binding.eager = choice.eager;
-    binding.publish = choice.publish;
     binding.in_background = call.in_background;
     binding.chunks = (call.bytes + choice.chunk - 1) / choice.chunk;
     binding.total = call.total(setup_.topology.size());
@@ -54,6 +53,11 @@ Status CallMemory::bind(const Call& call, const Choice& choice, Binding& binding
         binding.rail_ranks = setup_.topology.ranks_on_rail(rail);
     }
     const Status status = classify_memory(call, binding);
+    // On several nodes ranks publish blocks at home only.
+    const bool may_publish = call.displacements.empty() || setup_.topology.nodes() == 1;
+    binding.is_mixed = choice.host_publishes;
+    binding.publish =
+        choice.publish || (choice.host_publishes && may_publish && !binding.is_on_device());
     needs_bounce = !failed(status) && setup_.rail && !is_in_reach(choice, binding);
     return status;
 }
@@ -65,9 +69,7 @@ bool CallMemory::is_in_reach(const Choice& choice, const Binding& binding) const
     const bool is_sparse = binding.receive.is_sparse || binding.send.is_sparse;
     if (is_sparse && setup_.rail->traits().is_rdma) return false;
     if (!choice.eager) return setup_.rail->register_buffers(binding);
-    const bool is_on_device =
-        is_of_device(binding.receive.memory) || is_of_device(binding.send.memory);
-    return !is_on_device && setup_.rail->register_sources(binding, choice.passes_on());
+    return !binding.is_on_device() && setup_.rail->register_sources(binding, choice.passes_on());
 }
 
 Status CallMemory::bind_bounce(const Program& program, Binding& binding)

@@ -9,11 +9,11 @@ void CallMeter::begin()
     if (is_timed_) began_ = Clock::now();
 }
 
-void CallMeter::take(const Choice& choice, std::size_t bytes)
+void CallMeter::take(Route route, const Binding& binding)
 {
-    route_ = choice.route;
-    is_published_ = choice.publish;
-    bytes_ = bytes;
+    route_ = route;
+    is_published_ = binding.publish;
+    bytes_ = binding.total;
 }
 
 void CallMeter::end()

@@ -20,8 +20,7 @@ public:
     Tally& tally() { return tally_; }
     // A call begins. The clock is read only while a tool wants times: it costs some 25 ns.
     void begin();
-    // How the call travels. `bytes`: of its result.
-    void take(const Choice& choice, std::size_t bytes);
+    void take(Route route, const Binding& binding);
     // The call that has begun last has ended well.
     void end();
 

@@ -214,7 +214,8 @@ PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choic
                                                     .choice = choice,
                                                     .in_place = key.in_place,
                                                     .has_bounce = key.has_bounce,
-                                                    .is_on_device = key.is_on_device});
+                                                    .is_on_device = key.is_on_device,
+                                                    .publishes = key.publish});
     auto program = std::make_unique<Program>(std::move(plan), setup_.topology, rank_);
     return programs_.add({key, sizes_of(key.blocks), choice, std::move(program)});
 }
@@ -236,7 +237,7 @@ void CallPlanner::report(const ProgramKey& key, const Choice& choice)
     std::string why = is_tuned ? "; as coll_hier_tuning_file says" : "";
     if (!setup_.rail) {
         log(HIER_LOG_INFO, "%s: %s%zu bytes a rank: %s; expected %s%s", team, up_to, key.stride,
-            !choice.publish                  ? "to each rank of the node"
+            !key.publish                     ? "to each rank of the node"
             : setup_.node->lends(key.stride) ? "lent inside the node"
                                              : "published inside the node",
             time_of(choice.seconds).c_str(), why.c_str());
@@ -252,7 +253,7 @@ void CallPlanner::report(const ProgramKey& key, const Choice& choice)
         "%s: %s%zu bytes a rank: %s, chunks of %zu bytes, %d in flight%s%s%s; expected %s "
         "(network %s%s links %s%s)",
         team, up_to, key.stride, text_of(choice.route).c_str(), choice.chunk, choice.depth,
-        choice.eager ? ", eager" : "", choice.publish ? ", published inside a node" : "",
+        choice.eager ? ", eager" : "", key.publish ? ", published inside a node" : "",
         !key.has_bounce    ? ""
         : key.is_on_device ? ", through pinned memory"
                            : ", through memory that the network reaches",

@@ -32,6 +32,7 @@ struct ProgramKey {
     bool in_place = false;
     bool has_bounce = false;
     bool is_on_device = false;  // either buffer
+    bool publish = false;       // Binding::publish
     bool operator==(const ProgramKey&) const = default;
 };
 

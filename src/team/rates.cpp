@@ -144,6 +144,7 @@ RateRecord slowest_of(std::span<const RateRecord> records)
         slowest.max_bytes = std::min(slowest.max_bytes, r.max_bytes);
         slowest.stages = std::max(slowest.stages, r.stages);
         slowest.publish = std::min(slowest.publish, r.publish);
+        slowest.host_publish = std::min(slowest.host_publish, r.host_publish);
         slowest.small_block = std::min(slowest.small_block, r.small_block);
         slowest.shared_result = std::min(slowest.shared_result, r.shared_result);
         slowest.fan_out = std::min(slowest.fan_out, r.fan_out);
@@ -292,6 +293,11 @@ TeamRates team_rates(std::span<const RateRecord> records, const Topology& topolo
         else
             rates.small_bytes = 0;
         rates.small_bytes = std::max(rates.small_bytes, gpus.max_by_cpu);
+    }
+    if (team.uses_devices) {
+        rates.host_publish_bytes =
+            topology.nodes() == 1 ? slowest.small_block : PathChoice::max_through_cells;
+        rates.host_publish_space = slowest.host_publish;
     }
     rates.nics = network_devices_of_a_node(records, topology);
     if (topology.nodes() > 1) {

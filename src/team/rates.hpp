@@ -33,6 +33,7 @@ struct RateRecord {
     std::int32_t has_threads;  // 1: threads may call at the same time
     std::int32_t unused;
     std::uint64_t publish;        // Rates::publish_space
+    std::uint64_t host_publish;   // Rates::host_publish_space
     std::uint64_t small_block;    // NodeTransport::max_published(false)
     std::uint64_t shared_result;  // Rates::shared_result
     // Rates::fan_out. alone: the rank has no peers on its node. any_size: all blocks go by kernels.

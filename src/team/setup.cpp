@@ -171,6 +171,7 @@ TeamRates measure(TeamSetup& setup, const Group& team, const PeerRecord& self,
     RateRecord own =
         own_rates(setup.config, self.devices > 0, network_of(setup), is_own ? file : nullptr);
     own.publish = setup.node->publish_space();
+    own.host_publish = setup.node->host_publish_space();
     own.small_block = setup.node->max_published(false);
     own.shared_result = setup.node->max_shared_result();
     own.fan_out = largest_fan_out(node, setup.topology.nodes() == 1);

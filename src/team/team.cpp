@@ -116,7 +116,7 @@ Status Team::begin(Request& request, Launch when)
     }
     prepared.binding.sequence = ++sequence_;
     prepared.binding.is_moved_by_starter = when == Launch::and_move;
-    meter_.take(prepared.program->choice, prepared.binding.total);
+    meter_.take(prepared.program->choice.route, prepared.binding);
     const Status status =
         executor_->start(*prepared.program->program, prepared.binding, trace_of(*prepared.program));
     if (status == Status::ok) note_success();
@@ -146,8 +146,8 @@ Status Team::prepare(const Call& call, PreparedCall& prepared)
                          .blocks = call.blocks,
                          .in_place = call.in_place,
                          .has_bounce = needs_bounce,
-                         .is_on_device = is_of_device(binding.receive.memory) ||
-                                         is_of_device(binding.send.memory)};
+                         .is_on_device = binding.is_on_device(),
+                         .publish = binding.publish};
     prepared.program = &planner_->prepare(key, choice);
     if (needs_bounce) status = memory_.bind_bounce(*prepared.program->program, binding);
     if (!failed(status)) status = connect(*prepared.program);

@@ -39,7 +39,7 @@ std::string describe_call(const TeamSetup& setup, const PreparedProgram& prepare
     return format("# bytes_per_rank,%zu\n# chunk_bytes,%zu\n# depth,%d\n# route,%s\n# eager,%d\n"
                   "# publish,%d\n# in_place,%d\n# bounce,%d\n",
                   key.bytes, choice.chunk, choice.depth, setup.rail ? to_string(choice.route) : "",
-                  choice.eager ? 1 : 0, choice.publish ? 1 : 0, key.in_place ? 1 : 0,
+                  choice.eager ? 1 : 0, key.publish ? 1 : 0, key.in_place ? 1 : 0,
                   key.has_bounce ? 1 : 0);
 }
 

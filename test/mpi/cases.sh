@@ -420,6 +420,11 @@ case_ gpu-cuda-without-peers ranks=3 gpu=20 runtime=cuda mca="coll_hier_gpu_peer
     -- gpu --expect hier --meetings 5 --large 1 --mappings 0
 case_ gpu-cuda-links-one-by-one ranks=3 gpu=20 runtime=cuda gpu_links=direct mca="coll_hier_verbose 1" \
     says="GPUs are linked one by one: copies to all peers at once" -- gpu --expect hier --meetings 1 --large 1
+# A rank whose buffers are in host memory publishes small blocks, beside ranks that do not.
+case_ gpu-host-memory ranks=3 gpu=20 mca="coll_hier_verbose 1" says="bytes a rank: published inside the node" \
+    -- gpu --expect hier --meetings 36 --large 1
+case_ gpu-cuda-host-memory-4-by-2 ranks=4 node_size=2 gpu=20 runtime=cuda mca="coll_hier_verbose 1" \
+    says="published inside a node" -- gpu --expect hier --meetings 5 --large 1
 # Ranks that share GPUs publish small blocks.
 case_ gpu-shared-4-by-0 ranks=4 gpu=20 devices=1 -- gpu --expect hier --meetings 12 --large 1
 case_ gpu-shared-5-by-0 set=all ranks=5 gpu=20 devices=2 -- gpu --expect hier --meetings 5 --large 1

@@ -58,10 +58,11 @@ Plan Allgather::plan(const PlanInput& input) const
     const Choice& choice = input.choice;
     // What goes through shared memory costs its owner the same for one peer and for all.
     const bool is_shared = bytes_of(input.blocks) <= shared_result_;
+    const bool are_published = choice.publish || choice.host_publishes;
     const bool is_spread = !input.blocks.empty() && !is_shared && !choice.eager &&
-                           !choice.publish && choice.route != Route::bundles;
+                           !are_published && choice.route != Route::bundles;
     // A rank publishes its shard at once.
-    const bool is_whole = choice.own_whole || (choice.publish && topology_.nodes() == 1);
+    const bool is_whole = choice.own_whole || (are_published && topology_.nodes() == 1);
     std::vector<Extent> equal;
     if (input.blocks.empty()) equal = equal_shards(topology_.size(), input.bytes, input.stride);
     return plan_allgather(topology_, input.rank,
@@ -73,7 +74,7 @@ Plan Allgather::plan(const PlanInput& input) const
                               .bounce = input.has_bounce,
                               .depth = input.choice.depth,
                               .eager = input.choice.eager,
-                              .publish = input.choice.publish,
+                              .publish = choice.publish || input.publishes,
                               .own_whole = is_whole,
                               .copy_whole = input.choice.own_whole && input.is_on_device,
                               .spread = is_spread ? spread_ : SpreadCosts{},

@@ -109,15 +109,16 @@ bool AllgatherCost::is_publish(std::size_t bytes, Route route, std::size_t chunk
 }
 
 // Does all that any rank pushes to its node fit in?
-bool AllgatherCost::fits_publish(std::size_t bytes, Route route, std::size_t chunk) const
+bool AllgatherCost::fits_halves(std::size_t bytes, Route route, std::size_t chunk,
+                                std::size_t space) const
 {
     const auto& nodes = load(route).nodes;
     return max_members_ > 1 && std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
                const std::size_t shards = 1 + index(node.shards);
-               if (bytes > rates_.publish_space / shards) return false;
+               if (bytes > space / shards) return false;
                const std::size_t pushed = bytes * shards;
                const std::size_t blocks = 1 + index(node.entering) + pushed / chunk;
-               return blocks * rates_.publish_block <= rates_.publish_space - pushed;
+               return blocks * rates_.publish_block <= space - pushed;
            });
 }
 

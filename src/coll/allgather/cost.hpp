@@ -116,7 +116,11 @@ private:
     double pushing_time(const Rates& rates, double blocks, int members, double c) const;
     double links_time(const Rates& rates, const RouteLoad::Node& node, double size, double c) const;
     double largest_chunk(Route route) const;
-    bool fits_publish(std::size_t bytes, Route route, std::size_t chunk) const;
+    bool fits_publish(std::size_t bytes, Route route, std::size_t chunk) const
+    {
+        return fits_halves(bytes, route, chunk, rates_.publish_space);
+    }
+    bool fits_halves(std::size_t bytes, Route route, std::size_t chunk, std::size_t space) const;
     bool is_publish(std::size_t bytes, Route route, std::size_t chunk) const;
     bool is_worth_bundling(std::size_t bytes, const Constraints& constraints) const;
     Rates rates_for(std::size_t bytes, bool is_publish) const;

@@ -87,6 +87,9 @@ Choice AllgatherCost::granted(std::size_t bytes, Choice choice,
     }
     if (constraints.publish)
         choice.publish = *constraints.publish && fits_publish(bytes, choice.route, choice.chunk);
+    choice.host_publishes =
+        !choice.publish && bytes <= rates_.host_publish_bytes &&
+        fits_halves(bytes, choice.route, choice.chunk, rates_.host_publish_space);
     return choice;
 }
 

@@ -36,7 +36,7 @@ struct AllgatherShape {
     // all ranks.
     bool eager = false;
     // A rank puts to all ranks of its node at once, whether they are in the call or not. Equal on
-    // all ranks.
+    // all ranks, but in mixed calls (Binding::is_mixed).
     bool publish = false;
     // Ranks push their own shards to their node uncut. Equal on all ranks.
     bool own_whole = false;

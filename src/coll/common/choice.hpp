@@ -27,6 +27,8 @@ struct Choice {
     bool own_whole = false;  // ranks push their own shards to their node uncut
     bool eager = false;      // puts on the rail do not wait for their receivers
     bool publish = false;    // puts on the node go to all of its ranks and wait for none
+    // Those of ranks whose buffers are in host memory do. The other ranks announce.
+    bool host_publishes = false;
     // Predicted times, in seconds. `seconds` is the whole call: the larger of the other two, or for
     // bundles their sum. For bundles `links` has only the part that the network does not hide.
     double seconds = 0;

@@ -30,6 +30,7 @@ struct PlanInput {
     bool in_place = false;      // local: the rank's own block is in its receive buffer already
     bool has_bounce = false;    // local: the rank's network reaches only its bounce buffer
     bool is_on_device = false;  // local: a buffer of this rank is device memory
+    bool publishes = false;     // local: the rank is one that choice.host_publishes lets publish
 };
 
 // How many blocks of one rank fill a rank's staging memory, at most. Large calls are cut into parts,

@@ -26,6 +26,8 @@ struct Rates {
     // is.
     double publish_latency = 0;
     std::size_t publish_space = 0, publish_block = 0;
+    // The same where ranks publish host memory alone: the largest shard, and the space. 0: no rank does.
+    std::size_t host_publish_bytes = 0, host_publish_space = 0;
     // Results of up to so many bytes go through memory that the ranks of a node share. A rank writes a block
     // there once, for all others. 0: none goes there.
     std::size_t shared_result = 0;

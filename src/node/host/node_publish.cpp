@@ -166,7 +166,7 @@ Status NodePublish::copy_out(int peer, Half& from, std::uint32_t blocks, std::si
         Arrived block{};
         const Status status = read(peer, from, in.at, block);
         if (failed(status)) return status;
-        const Status copy = copy_block(block, copied);
+        const Status copy = copy_block(block, in, copied);
         if (copy != Status::ok) return failed(copy) ? copy : Status::ok;
         in.at = after(in.at, stored(block.length));
         in.blocks++;
@@ -174,18 +174,21 @@ Status NodePublish::copy_out(int peer, Half& from, std::uint32_t blocks, std::si
     return Status::ok;
 }
 
-// in_progress: a part of it is here.
-Status NodePublish::copy_block(const Arrived& block, std::size_t& copied)
+// in_progress: a part of it is here, or copy engines are at it.
+Status NodePublish::copy_block(const Arrived& block, Reader& in, std::size_t& copied)
 {
     std::byte* const to = context_.binding.receive.base + block.offset;
-    if (!lends(block.length)) {
-        std::memcpy(to, block.bytes, block.length);
-        copied += block.length;
-        return Status::ok;
+    if (lends(block.length)) {
+        std::uint64_t address = 0;
+        std::memcpy(&address, block.bytes, sizeof address);
+        return lent_->take(address, to, block.length, copied);
     }
-    std::uint64_t address = 0;
-    std::memcpy(&address, block.bytes, sizeof address);
-    return lent_->take(address, to, block.length, copied);
+    const Status status = in.is_copying ? in.copy.look()
+                                        : in.copy.start(*context_.segment, context_.binding.receive,
+                                                        to, block.bytes, block.length);
+    in.is_copying = status == Status::in_progress;
+    if (status == Status::ok) copied += block.length;
+    return status;
 }
 
 // What is wrong with a call is for progress() to say.
@@ -232,6 +235,13 @@ void NodePublish::ask_for_next_half() const
 {
     std::byte* const at = reinterpret_cast<std::byte*>(&half(rank_, context_.binding.sequence + 1));
     for (std::size_t i = 0; i < bytes_ahead(); i += cache_line) prefetch_to_write(at + i);
+}
+
+bool NodePublish::idle()
+{
+    bool is_idle = true;
+    for (Reader& in : incoming_) is_idle = in.copy.look() != Status::in_progress && is_idle;
+    return is_idle;
 }
 
 Status NodePublish::progress(Completions& completions)

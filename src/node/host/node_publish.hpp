@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "node/host/lent_block.hpp"
+#include "node/host/shared_copy.hpp"
 #include "node/node_path.hpp"
 
 namespace hier {
@@ -81,7 +82,7 @@ public:
     Status first(int rank, Arrived& block) const;
     // Copies blocks out that have arrived, up to a limit in one pass.
     Status progress(Completions& completions) override;
-    bool idle() override { return true; }
+    bool idle() override;
     void end() override
     {
         if (lent_) lent_->end();
@@ -106,6 +107,8 @@ private:
     struct Reader {
         std::uint32_t blocks = 0;  // copied out in this call
         std::size_t at = 0;        // where the next block is
+        bool is_copying = false;   // the next block, into device memory
+        SharedCopy copy;
     };
 
     static std::size_t index(int i) { return static_cast<std::size_t>(i); }
@@ -136,7 +139,7 @@ private:
     // The block of `peer` whose header is at `at` in its half.
     Status read(int peer, Half& from, std::size_t at, Arrived& block) const;
     Status copy_out(int peer, Half& from, std::uint32_t blocks, std::size_t& copied);
-    Status copy_block(const Arrived& block, std::size_t& copied);
+    Status copy_block(const Arrived& block, Reader& in, std::size_t& copied);
 
     const NodeContext& context_;
     int rank_;

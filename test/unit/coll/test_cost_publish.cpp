@@ -167,6 +167,31 @@ void test_a_forced_publish(void**)
     assert_false(is_published(rates.publish_space, true));  // does not fit
 }
 
+// Only what is not published whatever its memory. The prediction is that of device memory.
+void test_a_publish_of_host_memory(void**)
+{
+    hier::Rates rates = tcp();
+    rates.small_bytes = 1000;
+    rates.host_publish_bytes = 2000;
+    rates.host_publish_space = 5000;
+    const std::vector<int> nodes{0, 0, 1, 1}, alone{0, 1};
+    const auto choose = [&](const std::vector<int>& machine, std::size_t bytes) {
+        const hier::Topology topology(machine);
+        Constraints constraints;
+        constraints.route = Route::direct;
+        return AllgatherCost(topology, rates).choose(bytes, constraints);
+    };
+    assert_true(choose(nodes, 1000).publish && !choose(nodes, 1000).host_publishes);
+    assert_true(!choose(nodes, 1001).publish && choose(nodes, 1001).host_publishes);
+    assert_true(choose(nodes, 2000).host_publishes);
+    assert_false(choose(nodes, 2001).host_publishes);
+    assert_false(choose(alone, 1001).host_publishes);
+    const double seconds = choose(nodes, 1500).seconds;
+    rates.host_publish_space = 2999;  // two blocks do not fit in
+    assert_false(choose(nodes, 1500).host_publishes);
+    assert_true(choose(nodes, 1500).seconds == seconds);
+}
+
 void test_all_of_a_publish_fits_in(void**) { expect_no_reason(all_that_is_chosen_fits_in()); }
 
 }  // namespace
@@ -177,6 +202,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_what_a_publish_holds),
         cmocka_unit_test(test_a_forced_publish),
+        cmocka_unit_test(test_a_publish_of_host_memory),
         cmocka_unit_test(test_all_of_a_publish_fits_in),
     };
     return hier::test::run_cases(argc, argv, "cost_publish", tests);

@@ -163,6 +163,27 @@ void test_publishing_on_shared_gpus(void**)
     }
 }
 
+// Where GPUs are used, the ranks with host memory publish it, whatever becomes of device memory.
+void test_publishing_host_memory(void**)
+{
+    const std::vector<int> together(3, 0), apart{0, 0, 1};
+    std::vector<RateRecord> records(3, record("a", giga));
+    for (RateRecord& r : records) {
+        r.host_publish = 30000;
+        r.small_block = 8 << 10;
+    }
+    assert_int_equal(team_rates(records, Topology(together)).rates.host_publish_bytes, 0);
+    records[2].uses_device = 1;
+    for (const std::vector<int>& nodes : {together, apart}) {
+        const Rates rates = team_rates(records, Topology(nodes)).rates;
+        assert_int_equal(rates.host_publish_bytes, nodes == together ? 8 << 10 : 16 << 10);
+        assert_int_equal(rates.host_publish_space, 30000);
+        assert_int_equal(rates.publish_space, 0);
+    }
+    records[1].host_publish = 0;
+    assert_int_equal(team_rates(records, Topology(together)).rates.host_publish_space, 0);
+}
+
 // The CPU moves the smallest blocks. Larger ones go as without it.
 void test_publishing_by_the_cpu(void**)
 {
@@ -302,6 +323,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_the_least_small_block_counts),
         cmocka_unit_test(test_the_least_shared_result_counts),
         cmocka_unit_test(test_publishing_on_shared_gpus),
+        cmocka_unit_test(test_publishing_host_memory),
         cmocka_unit_test(test_publishing_by_the_cpu),
         cmocka_unit_test(test_publishing_by_kernels),
         cmocka_unit_test(test_pushing_by_kernels),
