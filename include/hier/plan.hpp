@@ -62,11 +62,11 @@ struct Op {
         // if there is one.
         announce,
         // Tells `peer`, or every_peer of the node, that this rank is in the call. For calls in
-        // which nobody announces, by ranks that put nothing to that peer.
+        // which this rank does not announce, if it puts nothing of its own to that peer.
         enter,
-        await_announced,  // until `peer` has announced
+        await_announced,  // until `peer` has announced, or is known to publish
         // Until `peer` is known to be in the call: the peer has entered, announced or put. For
-        // calls in which nobody announces.
+        // calls in which this rank does not announce.
         await_entered,
         // Writes the slice into the buffer that `peer` announced, and then counts it there. Done
         // when the source may be reused. In a published call: lets every_peer of the node read the

@@ -370,6 +370,8 @@ void NodeTransport::raise(Status status)
 void NodeTransport::stop()
 {
     const bool may_go_on = (paths_.engines && paths_.engines->has_hung()) ||
+                           (paths_.cells && paths_.cells->has_hung()) ||
+                           (paths_.publish && paths_.publish->has_hung()) ||
                            (paths_.device_cells && paths_.device_cells->has_hung()) ||
                            (paths_.device_publish && paths_.device_publish->has_hung());
     if (segment_ && !may_go_on)
@@ -396,13 +398,14 @@ std::size_t NodeTransport::publish_space() const
 {
     if (paths_.max_published == NodePaths::any_size) return NodePaths::any_size;
     if (paths_.engines && !paths_.device_publish) return 0;
-    return host_publish_space();
+    if (!segment_) return NodePaths::any_size;
+    return paths_.publish ? paths_.publish->space() : 0;
 }
 
 std::size_t NodeTransport::host_publish_space() const
 {
-    if (paths_.publish) return paths_.publish->space();
-    return segment_ ? 0 : NodePaths::any_size;
+    if (!segment_) return NodePaths::any_size;
+    return paths_.publish && paths_.engines ? paths_.publish->space() : 0;
 }
 
 }  // namespace hier

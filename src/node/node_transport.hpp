@@ -64,7 +64,8 @@ public:
     // How much a rank may put in a published call (NodePublish::space_for). 0: no call is
     // published.
     std::size_t publish_space() const;
-    // The same of a rank whose buffers are in host memory.
+    // The same of ranks whose buffers are in host memory, in mixed calls. 0: there are none, because no rank of the node
+    // uses a GPU.
     std::size_t host_publish_space() const;
 
     // May a rank's blocks lie elsewhere than at home? In published calls each rank copies them out

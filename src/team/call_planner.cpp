@@ -225,7 +225,9 @@ void CallPlanner::report(const ProgramKey& key, const Choice& choice)
 {
     if (rank_ != 0 || !log_enabled(HIER_LOG_INFO)) return;
     const bool are_equal = key.blocks.empty();
-    if (!told_.emplace(key.collective, key.stride, key.has_bounce, key.is_on_device, are_equal)
+    if (!told_
+             .emplace(key.collective, key.stride, key.has_bounce, key.is_on_device, key.publish,
+                      are_equal)
              .second)
         return;
     const char* team = setup_.name.c_str();

@@ -66,9 +66,9 @@ private:
     std::vector<const TunedLayout*>
         tuned_;  // of each collective; nullptr: this layout is not tuned
     Programs programs_;
-    // Sizes that the user has been told of: collective, bytes, bounce buffer, device memory, equal
-    // blocks.
-    std::set<std::tuple<std::size_t, std::size_t, bool, bool, bool>> told_;
+    // Sizes that the user has been told of: collective, bytes, bounce buffer, device memory, published,
+    // equal blocks.
+    std::set<std::tuple<std::size_t, std::size_t, bool, bool, bool, bool>> told_;
 };
 
 }  // namespace hier

@@ -130,7 +130,9 @@ void Machine::execute(int rank, std::uint32_t op)
 void Machine::announce(int rank, const Op& op)
 {
     const int call = at(rank).call;
-    const bool lets_write = op.kind == Op::Kind::announce;
+    // In a mixed call a rank that publishes lets nobody write, but others may send to it.
+    const bool lets_send = op.level == Level::node && call_of(rank).is_mixed();
+    const bool lets_write = op.kind == Op::Kind::announce || lets_send;
     if (op.level == Level::rail) {
         const Pair pair{Level::rail, rank, op.peer};
         const auto number = static_cast<std::uint32_t>(announcements_.size());
@@ -157,7 +159,7 @@ void Machine::put(int rank, std::uint32_t op)
 {
     RankState& me = at(rank);
     const Op& what = me.plan->ops[op];
-    const bool is_kept = call_of(rank).keeps_early(what.level);
+    const bool is_kept = call_of(rank).keeps_early(what.level, rank);
     me.flights[op] = static_cast<std::uint32_t>(flights_.size());
     for (const int target : targets_of(rank, what)) {
         // An older announcement is for the buffer of an earlier collective. With a newer one the
@@ -273,7 +275,7 @@ bool Machine::is_put_to_early(int rank, int peer) const
 {
     const auto& issued = at(rank).peers[index(peer)].issued;
     return std::any_of(std::begin(all_levels), std::end(all_levels), [&](Level level) {
-        return call_of(rank).keeps_early(level) && issued[index(level)] > 0;
+        return call_of(rank).keeps_early(level, rank) && issued[index(level)] > 0;
     });
 }
 

@@ -72,7 +72,7 @@ private:
 
     bool is_target(const Op& op) const
     {
-        if (op.level == Level::node && call_.publish) return op.peer == Op::every_peer;
+        if (op.level == Level::node && call_.publishes_at(rank_)) return op.peer == Op::every_peer;
         return is_peer(op);
     }
 

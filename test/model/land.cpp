@@ -67,7 +67,7 @@ bool Machine::park(const Pair& pair, const Event& event)
 {
     const int call = event.kind == Event::Kind::announcement ? announcements_[event.index].call
                                                              : flights_[event.index].call;
-    if (calls_[index(call)].keeps_early(pair.level) && at(pair.to).call < call) {
+    if (calls_[index(call)].keeps_early(pair.level, pair.from) && at(pair.to).call < call) {
         at(pair.to).parked.push_back(event);
         return true;
     }
@@ -158,7 +158,9 @@ void Machine::land_signal(const Event& event)
     for (const std::uint32_t later : flight.later) push(Event::Kind::signal, later);
     into.buffer.confirm(into.at, flight.home.length);
     target.peers[index(from)].arrived[index(level)]++;
-    if (call_of(to).keeps_early(level)) note_presence(flight.pair, flight.call, false);
+    const bool is_published = level == Level::node && call_of(to).publishes_at(from);
+    if (is_published || call_of(to).keeps_early(level, to))
+        note_presence(flight.pair, flight.call, is_published && call_of(to).is_mixed());
     offer_blocked(to);
     if (at(from).call == flight.call) {
         at(from).peers[index(to)].landed[index(level)]++;

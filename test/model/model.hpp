@@ -60,11 +60,22 @@ struct Call {
     std::vector<bool> bounce;    // by rank
     bool eager = false;          // the network keeps puts that come before their call
     bool publish = false;        // the node does
+    // By rank: those that announce all the same, because the call is mixed. Empty: it is not.
+    std::vector<bool> announces = {};
     bool own_whole = false;
     SpreadCosts spread = {};
     std::vector<Plan> plans;  // by rank
 
-    bool keeps_early(Level level) const { return level == Level::rail ? eager : publish; }
+    bool is_mixed() const { return !announces.empty(); }
+    bool publishes_at(int rank) const
+    {
+        return publish && !(is_mixed() && announces[static_cast<std::size_t>(rank)]);
+    }
+    // Of the puts of this rank.
+    bool keeps_early(Level level, int rank) const
+    {
+        return level == Level::rail ? eager : publishes_at(rank);
+    }
     bool in_place_at(int rank) const { return in_place[static_cast<std::size_t>(rank)]; }
     bool bounce_at(int rank) const { return bounce[static_cast<std::size_t>(rank)]; }
     Extent shard(int rank) const { return shards[static_cast<std::size_t>(rank)]; }

@@ -92,6 +92,7 @@ std::string judge(const Topology& topology, const std::vector<Call>& calls,
         out += std::string("; ") + to_string(call.route);
         out += ", chunk " + std::to_string(call.chunk) + text_of(call.spread) +
                (call.publish ? ", publish" : "") +
+               (!call.is_mixed() ? "" : " but ranks" + ranks_of(call.announces)) +
                (call.own_whole ? ", own shards whole, shards" : ", shards");
         for (const Extent s : call.shards) {
             out += " " + std::to_string(s.offset) + "+" + std::to_string(s.length);

@@ -70,7 +70,7 @@ Plan plan_of(const Topology& topology, int rank, const Call& call)
                            .in_place = call.in_place_at(rank),
                            .bounce = call.bounce_at(rank),
                            .eager = call.eager,
-                           .publish = call.publish,
+                           .publish = call.publishes_at(rank),
                            .own_whole = call.own_whole,
                            .copy_whole = call.own_whole,
                            .spread = call.spread});

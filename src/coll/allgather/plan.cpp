@@ -163,11 +163,13 @@ private:
         writer_.add(Op::Kind::drain, Level::rail, peer, {entered});
     }
 
-    // The same on the node. A rank also waits until its node's other ranks are in the call.
+    // The same on the node. A rank also waits until its node's other ranks are in the call. One that publishes proves that
+    // by its own block. If it has none, it must not wait for bytes of another node that it passes on: in a mixed call some
+    // peers put nothing to it before they know.
     void announce_on_node()
     {
         if (!shape_.publish) writer_.add(Op::Kind::announce, Level::node, Op::every_peer);
-        if (shape_.publish && routing_.node_puts(rank_, rank_) == 0)
+        if (shape_.publish && routing_.own_pushes(rank_) == 0)
             writer_.add(Op::Kind::enter, Level::node, Op::every_peer);
         routing_.for_each_node_peer(rank_, [&](int rank) {
             if (shape_.publish) {

@@ -241,7 +241,7 @@ bool NodePublish::idle()
 {
     bool is_idle = true;
     for (Reader& in : incoming_) is_idle = in.copy.look() != Status::in_progress && is_idle;
-    return is_idle;
+    return is_idle && !has_hung();
 }
 
 Status NodePublish::progress(Completions& completions)

@@ -83,6 +83,11 @@ public:
     // Copies blocks out that have arrived, up to a limit in one pass.
     Status progress(Completions& completions) override;
     bool idle() override;
+    bool has_hung() const
+    {
+        return std::any_of(incoming_.begin(), incoming_.end(),
+                           [](const Reader& in) { return in.copy.has_hung(); });
+    }
     void end() override
     {
         if (lent_) lent_->end();

@@ -26,6 +26,8 @@ public:
     }
     // ok: no copy is under way. An error is told once.
     Status look();
+    // Has a copy exceeded its bound? It may go on for ever.
+    bool has_hung() const { return has_hung_; }
 
 private:
     Status start_on(int device, NodeSegment& segment, std::byte* to, const std::byte* from,
@@ -33,6 +35,7 @@ private:
 
     gpu::Queue* queue_ = nullptr;  // null: no copy is under way
     std::uint64_t ticket_ = 0;
+    bool has_hung_ = false;
 };
 
 }  // namespace hier

@@ -58,7 +58,7 @@ bool ShmCells::idle()
     for (Incoming& in : incoming_) {
         for (Work& work : in.work) is_idle = is_done(work.copy) && is_idle;
     }
-    return is_idle;
+    return is_idle && !has_hung();
 }
 
 Status ShmCells::progress(Completions& completions)

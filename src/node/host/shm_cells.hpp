@@ -37,6 +37,7 @@ public:
     std::uint32_t arrived(int peer) const override;
     Status progress(Completions& completions) override;
     bool idle() override;
+    bool has_hung() const { return failure_ == Status::timed_out; }
     void end() override;
     // Are there fragments for this peer that it has not copied out?
     bool has_to_take(int peer) const

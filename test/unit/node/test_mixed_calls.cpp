@@ -33,7 +33,7 @@ constexpr std::size_t largest = 16 << 10;
 // A rank that makes whole calls. Each rank has a device of its own.
 class MixedRank {
 public:
-    explicit MixedRank(ForkedRank& self)
+    explicit MixedRank(ForkedRank& self, std::chrono::seconds timeout = std::chrono::seconds(60))
         : self_(self), group_(self.group()),
           topology_(std::vector<int>(static_cast<std::size_t>(self.size()), 0)),
           transport_(make_node_transport(group_,
@@ -41,7 +41,7 @@ public:
                                           .team = self.size(),
                                           .have_devices = true},
                                          HIER_INTRA_AUTO)),
-          executor_(transport_.get(), nullptr, limits())
+          executor_(transport_.get(), nullptr, limits(timeout))
     {
         const std::size_t bytes = 2 * largest * static_cast<std::size_t>(self.size());
         on_device_ = {device_memory(largest), device_memory(bytes)};
@@ -130,9 +130,9 @@ private:
     struct Buffers {
         std::byte *send, *receive;
     };
-    static Executor::Limits limits()
+    static Executor::Limits limits(std::chrono::seconds timeout)
     {
-        return {.watchdog = {.timeout = std::chrono::seconds(60), .fails = true}};
+        return {.watchdog = {.timeout = timeout, .fails = true}, .drain = std::chrono::seconds(1)};
     }
     std::size_t room() const { return 2 * largest * static_cast<std::size_t>(self_.size()); }
 
@@ -245,6 +245,27 @@ void test_failing_copy_of_a_published_block(void**)
     }));
 }
 
+// The same copy goes on for ever, and may still write into the buffer.
+void test_hanging_copy_of_a_published_block(void**)
+{
+    expect_no_reason(run(2, "200", [](ForkedRank& self) -> std::string {
+        gpu::limit_waits({.bound = std::chrono::seconds(1), .fails = true});
+        MixedRank rank(self, std::chrono::seconds(1));
+        const Kind& kind = self.rank() == 1 ? device : host;
+        std::string wrong = rank.call(1, kind, {1000, 0});
+        if (!wrong.empty()) return wrong;
+        if (self.rank() == 1) hip_sim_hang_copy_at(hip_sim_copies() + 1);
+        Status status = rank.start(2, kind, {1000, 0});
+        if (status == Status::in_progress) status = rank.finish();
+        if (self.rank() == 1 && status != Status::timed_out)
+            wrong = std::string("ended with ") + to_string(status);
+        if (self.rank() == 1 && rank.transport().idle()) wrong = "its buffer may be used again";
+        hip_sim_hang_copy_at(0);
+        rank.meet();
+        return wrong;
+    }));
+}
+
 // Rank 1 takes the call for a larger one.
 void expect_mismatch(const Kind& first, const Kind& second)
 {
@@ -275,6 +296,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_any_memory),
         cmocka_unit_test(test_no_copies_for_host_memory),
         cmocka_unit_test(test_failing_copy_of_a_published_block),
+        cmocka_unit_test(test_hanging_copy_of_a_published_block),
         cmocka_unit_test(test_ranks_that_disagree),
     };
     return hier::test::run_cases(argc, argv, "mixed_calls", tests);
