@@ -47,9 +47,10 @@ mca_coll_hier_number_row_t mca_coll_hier_number_rows[] = {
      "Seconds in which no byte moves, every rank being in the call, after which hier says who "
      "waits for whom; also of one copy on a device; 0: never. See coll_hier_timeout_action",
      false, NULL},
-    {"kernels", COUNT, &self->config.kernels, 1, 0, 1, OPAL_INFO_LVL_5,
-     "1: small and middle blocks in device memory go by a kernel on each GPU, and all blocks of "
-     "ranks that share GPUs under MPS, where hier has kernels for it; 0: hier launches no kernels",
+    {"kernels", COUNT, &self->config.kernels, 1, 0, 2, OPAL_INFO_LVL_5,
+     "1: small and middle blocks in device memory go by a kernel on each GPU, while kernels start "
+     "at once there, and all blocks of ranks that share GPUs under MPS, where hier has kernels for "
+     "it; 2: even if kernels wait for those of the application; 0: hier launches no kernels",
      false, NULL},
     {"gpu_cpu_access", COUNT, &self->config.gpu_cpu_access, 0, 0, 1, OPAL_INFO_LVL_5,
      "1: the CPU reads and writes small blocks of device memory itself, on a single node, where a "

@@ -32,6 +32,8 @@ enum { HIER_INTRA_AUTO = 0, HIER_INTRA_CMA, HIER_INTRA_SHM };
 
 enum { HIER_GPU_AUTO = 0, HIER_GPU_NONE, HIER_GPU_ROCM, HIER_GPU_CUDA };
 enum { HIER_GPU_PEERS_AUTO = 0, HIER_GPU_PEERS_OFF };
+/* on free units: while they start at once (src/node/device/compute_units.hpp) */
+enum { HIER_KERNELS_OFF = 0, HIER_KERNELS_ON_FREE_UNITS, HIER_KERNELS_ALWAYS };
 enum { HIER_GPU_DIRECT_AUTO = 0, HIER_GPU_DIRECT_ON, HIER_GPU_DIRECT_OFF };
 
 enum { HIER_TIMEOUT_REPORT = 0, HIER_TIMEOUT_FAIL };
@@ -50,7 +52,7 @@ typedef struct hier_config {
     int intra;          /* HIER_INTRA_*: host memory inside a node */
     int gpu; /* HIER_GPU_*: runtime of device memory; auto: the one that the process uses */
     int gpu_peers; /* HIER_GPU_PEERS_*: may other ranks of the node write into this one's device memory? */
-    int kernels; /* 0: hier launches no kernels. If a rank says so, none of its node does */
+    int kernels; /* HIER_KERNELS_*: may hier launch kernels? If a rank says off, none of its node does */
     int gpu_cpu_access; /* 1: the CPU moves small blocks of device memory where it reaches that. If any rank says
                          * 0, none does */
     int gpu_direct; /* HIER_GPU_DIRECT_*: may the network read and write device memory itself? Ranks may

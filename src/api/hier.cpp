@@ -20,6 +20,7 @@
 #include "memory/staging_budget.hpp"
 #include "memory/staging_pool.hpp"
 #include "net/network.hpp"
+#include "node/device/compute_units.hpp"
 #include "node/device/exports/lent_memory.hpp"
 #include "node/device/exports/vmm_exports.hpp"
 #include "node/device/imports/peer_mappings.hpp"
@@ -141,7 +142,8 @@ void hier_init(const hier_config* config)
                             .fails = config->timeout_action == HIER_TIMEOUT_FAIL});
     hier::StagingBudget::instance().set_limit(config->staging_kept);
     hier::gpu::let_peers_write(config->gpu_peers != HIER_GPU_PEERS_OFF);
-    hier::gpu::let_kernels_run(config->kernels != 0);
+    hier::gpu::let_kernels_run(config->kernels != HIER_KERNELS_OFF);
+    hier::ComputeUnits::watch_kernels(config->kernels == HIER_KERNELS_ON_FREE_UNITS);
     if (config->progress_thread != 0) hier::ProgressThread::instance().start();
 }
 

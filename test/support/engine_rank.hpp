@@ -66,6 +66,7 @@ public:
         b.receive = {receive_, shard_ * static_cast<std::size_t>(self_.size()),
                      allocation_of(receive_)};
         b.receive.memory.length -= unknown;
+        b.total = b.receive.length;
         b.in_background = in_background;
         return transport_->begin(b);
     }

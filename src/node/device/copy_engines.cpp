@@ -2,6 +2,7 @@
 #include "node/device/copy_engines.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/statistics.hpp"
 #include "gpu/runtime.hpp"
@@ -146,7 +147,7 @@ void CopyEngines::take_blocks()
         const auto block = first_block({begin, items.end()});
         const auto end = begin + static_cast<std::ptrdiff_t>(block.size());
         if (may_fan_out(block) && is_fan_out(copies_of(block), fan_out_) &&
-            context_.queue->has_kernels())
+            context_.queue->has_kernels() && are_units_free())
             waiting_.insert(waiting_.end(), begin, end);
         else
             left = std::copy(begin, end, left);
@@ -187,6 +188,7 @@ Status CopyEngines::start_kernel(Completions& completions)
     batches_.reserve(batches_.size() + 1);
     const Status status = context_.queue->fan_out(arguments, signals_.words(), batch.ticket);
     if (failed(status)) return status;
+    if (fan_out_ != FanOutUse::all_blocks) batch.watch.begin(context_.device, patience(batch));
     batches_.push_back(std::move(batch));
     Statistics::instance().add(HIER_STATISTIC_FAN_OUTS, arguments.blocks);
     ran_kernel_ = true;
@@ -249,9 +251,27 @@ void CopyEngines::set_words(Batch& batch)
 bool CopyEngines::may_fan_out(std::span<const Item> block) const
 {
     const auto has_peer = [](const Item& item) { return item.peer >= 0; };
-    return (fan_out_ == FanOutUse::all_blocks || !context_.binding.in_background) &&
+    constexpr std::size_t max_in_background = 1 << 20;
+    const Binding& binding = context_.binding;
+    return (fan_out_ == FanOutUse::all_blocks || !binding.in_background ||
+            binding.total <= max_in_background) &&
            std::any_of(block.begin(), block.end(), has_peer) &&
            std::all_of(block.begin(), block.end(), [](const Item& i) { return i.is_in_reach; });
+}
+
+// Ranks that share a device copy inside it, which takes compute units in any case.
+bool CopyEngines::are_units_free() const
+{
+    return fan_out_ == FanOutUse::all_blocks || ComputeUnits::of(context_.device).are_free();
+}
+
+// At the rate of a slow link.
+ComputeUnits::Clock::duration CopyEngines::patience(const Batch& batch)
+{
+    constexpr std::size_t bytes_per_us = 50'000;
+    std::size_t bytes = 0;
+    for (const Item& item : batch.items) bytes += item.copy.bytes;
+    return std::chrono::microseconds(50 + bytes / bytes_per_us);
 }
 
 // progress() reports it.
@@ -268,17 +288,28 @@ Status CopyEngines::keep_hung(Status status)
     return status;
 }
 
+// The next one starts only now.
+void CopyEngines::end_kernel(Batch& ended)
+{
+    ended.watch.end();
+    for (Batch& batch : batches_)
+        if (batch.is_kernel) batch.watch.begin_again();
+}
+
 // Batches end in any order. A signal tells how many puts have arrived, not which.
 void CopyEngines::report(Completions& completions)
 {
+    bool is_first_kernel = true;
     for (std::size_t i = 0; i < batches_.size();) {
         const Status status = keep_hung(context_.queue->reached(batches_[i].ticket));
         if (status == Status::in_progress) {
-            i++;
+            Batch& running = batches_[i++];
+            if (running.is_kernel && std::exchange(is_first_kernel, false)) running.watch.look();
             continue;
         }
         Batch batch = std::move(batches_[i]);
         batches_.erase(batches_.begin() + static_cast<std::ptrdiff_t>(i));
+        if (batch.is_kernel) end_kernel(batch);
         for (const Item& item : batch.items) {
             if (item.peer >= 0 && !batch.signalled_by_device && status == Status::ok)
                 signals_.store(item.peer);

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "hier/gpu.hpp"
+#include "node/device/compute_units.hpp"
 #include "node/device/engine_signals.hpp"
 #include "node/device/fan_out.hpp"
 #include "node/device/imports/peer_buffers.hpp"
@@ -75,6 +76,7 @@ private:
         bool signalled_by_device;
         bool is_kernel;
         std::vector<Item> items;
+        ComputeUnits::Kernel watch;  // of a kernel
     };
 
     bool is_here(Place place) const;
@@ -85,6 +87,8 @@ private:
     bool should_hold() const;
     void start(Completions& completions);
     bool may_fan_out(std::span<const Item> block) const;
+    bool are_units_free() const;
+    static ComputeUnits::Clock::duration patience(const Batch& batch);
     static std::span<const Item> first_block(std::span<const Item> items);
     std::span<const gpu::Copy> copies_of(std::span<const Item> items);
     void take_blocks();
@@ -96,6 +100,7 @@ private:
     void set_words(Batch& batch);
     Status keep_failure(Status status);
     Status keep_hung(Status status);
+    void end_kernel(Batch& ended);
     void report(Completions& completions);
 
     NodeContext& context_;

@@ -3,8 +3,9 @@
 //
 // Copy engines start slowly, and a rank starts a copy for each peer. So one kernel is quicker:
 //
-// - for blocks of middle size, if each rank has a GPU of its own. The application may compute during
-//   nonblocking calls, so these leave it the compute units.
+// - for blocks of middle size, if each rank has a GPU of its own and its compute units are free
+//   (compute_units.hpp). The application may compute during nonblocking calls, so those of more than
+//   1 MiB in all leave it the compute units.
 // - for all blocks, if ranks share GPUs under MPS. A copy inside a device takes compute units anyway.
 // - for small chunks, on several nodes. There one chunk follows the other, and engines hide the start
 //   of a copy behind the bytes of another one. n copies of c bytes take max(n (l + c/b) / 2, n c/b),

@@ -149,7 +149,8 @@ void KernelExchange::enter(const Transfer& block)
     const std::uint32_t number = zone_number_;
     const bool may = has_device_buffers();
     if (may) renew_zone();
-    can_ = may && number == zone_number_ && is_ready() && reserve();
+    can_ = may && number == zone_number_ && is_ready() &&
+           ComputeUnits::of(context_.device).are_free() && reserve();
     NodeSlot& slot = context_.segment->slot(context_.rank());
     ExchangeOffer& offer = slot.exchange_offer;
     offer.shape = context_.binding.shape();
@@ -231,7 +232,8 @@ void KernelExchange::find_turns()
         devices.insert(zone.device);
         are_in_turns = are_in_turns || zone.is_in_turns;
     }
-    is_in_turns_ = are_in_turns && devices.size() < zones_.size();
+    is_device_shared_ = devices.size() < zones_.size();
+    is_in_turns_ = are_in_turns && is_device_shared_;
 }
 
 Status KernelExchange::check(int peer) const
@@ -243,6 +245,12 @@ Status KernelExchange::check(int peer) const
     if (offer.kernel == kernel_after(kernels_)) return Status::ok;
     log(HIER_LOG_ERROR, "node rank %d counts another number of kernels", peer);
     return Status::mismatch;
+}
+
+// Kernels of ranks that share a device wait for each other longer.
+ComputeUnits::Clock::duration KernelExchange::patience() const
+{
+    return std::chrono::microseconds(50) * (is_device_shared_ ? context_.size() : 1);
 }
 
 Status KernelExchange::launch()
@@ -277,6 +285,7 @@ Status KernelExchange::launch()
     has_hung_ = has_hung_ || status == Status::timed_out;
     is_running_ = status == Status::ok;
     if (is_running_) {
+        watch_.begin(context_.device, patience());
         kernels_ = kernel;
         zone_has_last_ = true;
     }
@@ -289,6 +298,10 @@ Status KernelExchange::reached()
     const Status status = context_.queue->reached(ticket_);
     has_hung_ = has_hung_ || status == Status::timed_out;
     is_running_ = status == Status::in_progress;
+    if (is_running_)
+        watch_.look();
+    else
+        watch_.end();
     if (status == Status::ok && !context_.raised) can_ = false;  // the words of all peers are here
     if (failed(status)) context_.queue->stop_exchange();
     if (!is_running_) release();

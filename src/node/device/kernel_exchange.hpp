@@ -7,7 +7,8 @@
 //
 //   - its buffers are in the memory of the zone's device, and
 //   - it has mapped the zones of all peers, and has told of its own zone before this call, and
-//   - ranks that use the same device get it together, not in turns.
+//   - ranks that use the same device get it together, not in turns, and
+//   - the last kernels have started at once (compute_units.hpp).
 //
 // When all peers are in the call, all ranks with device memory have read the same words, so they decide
 // alike. A rank with host memory need not read: its own word says that there are no kernels. The first
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "hier/gpu_exchange.hpp"
+#include "node/device/compute_units.hpp"
 #include "node/device/exports/lent_memory.hpp"
 #include "node/device/imports/peer_mappings.hpp"
 #include "node/node_path.hpp"
@@ -85,6 +87,7 @@ private:
     void map_zones();
     void find_turns();
     Status check(int peer) const;
+    ComputeUnits::Clock::duration patience() const;
 
     NodeContext& context_;
     Transfer block_{};
@@ -97,8 +100,10 @@ private:
     std::uint64_t zone_era_ = 0;     // the upper half of the numbers of the kernels in zone_
     int refused_on_ = -1;            // the device that has no zone or no kernels
     std::vector<Zone> zones_;        // by node rank; those of peers are mapped
-    bool is_in_turns_ = false;       // ranks on the same device get it in turns
+    bool is_device_shared_ = false;  // by several ranks
+    bool is_in_turns_ = false;       // such ranks get it in turns
     std::uint64_t ticket_ = 0;
+    ComputeUnits::Kernel watch_;
     bool is_running_ = false;
     bool has_hung_ = false;
 };

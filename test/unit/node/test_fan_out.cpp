@@ -66,7 +66,8 @@ void test_fan_out(void**)
         {"by four bytes", 16 + 4, middle, false, true, 1},
         {"by four bytes, several thread blocks", several_thread_blocks + 4, middle, false, true, 1},
         {"of several thread blocks", several_thread_blocks, middle, false, true, 1},
-        {"in the background", several_thread_blocks, middle, true, true, 0},
+        {"in the background", several_thread_blocks, middle, true, true, 1},
+        {"in the background, larger", (512 << 10) + 4, middle, true, true, 0},
         {"large", large, middle, false, true, 0},
         {"from memory of the host", several_thread_blocks, middle, false, true, 0, true},
         {"without kernels", several_thread_blocks, middle, false, false, 0},
@@ -80,6 +81,30 @@ void test_fan_out(void**)
     }
 }
 
+// After a late kernel on the first rank its next blocks go by copies. The other ranks have kernels.
+void test_a_late_kernel(void**)
+{
+    const auto body = [](ForkedRank& self) -> std::string {
+        if (self.rank() == 0) {
+            ComputeUnits::watch_kernels(true);
+            ComputeUnits::Kernel late;
+            late.begin(0, std::chrono::seconds(0));
+            late.look();
+            ComputeUnits::watch_kernels(false);
+        }
+        const auto expect = [&](std::uint64_t kernels) {
+            return exchange_by_kernels(self, {"after a late one", some_bytes,
+                                              FanOutUse::middle_blocks, false, true, kernels});
+        };
+        for (std::uint32_t calls = 0; calls + 3 <= ComputeUnits::fewest; calls += 3)
+            if (const std::string fault = expect(self.rank() == 0 ? 0 : 1); !fault.empty())
+                return fault;
+        while (!ComputeUnits::of(self.rank()).are_free()) continue;
+        return expect(1);
+    };
+    expect_no_reason(run(3, "200", body, sharing_version, HIER_TEST_KERNELS));
+}
+
 // On a node of two ranks a block in place goes to one peer alone.
 void test_one_place(void**)
 {
@@ -88,7 +113,8 @@ void test_one_place(void**)
                    all = FanOutUse::all_blocks;
     const FanOutCase cases[] = {
         {"to one", some_bytes, use, false, true, 1},
-        {"to one, in the background", some_bytes, use, true, true, 0},
+        {"to one, in the background", 512 << 10, use, true, true, 1},
+        {"to one, in the background, larger", (512 << 10) + 4, use, true, true, 0},
         {"to one, large", large, use, false, true, 0},
         {"to one, where a block goes to several", some_bytes, middle, false, true, 0},
         {"to one, on one GPU, in the background", some_bytes, all, true, true, 1},
@@ -148,6 +174,7 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_fan_out),
+        cmocka_unit_test(test_a_late_kernel),
         cmocka_unit_test(test_one_place),
         cmocka_unit_test(test_unaligned_places),
         cmocka_unit_test(test_kernel_that_is_not_started),

@@ -88,6 +88,27 @@ void test_any_length(void**)
     }
 }
 
+// A rank whose last kernel was late says so, and all ranks go by copies.
+void test_after_a_late_kernel(void**)
+{
+    expect_no_reason(run_with_kernels(3, true, [](ForkedRank& self) -> std::string {
+        Publisher rank(self, self.rank(), with_kernels);
+        std::string wrong = calls(rank, 2);
+        if (!wrong.empty()) return wrong;
+        if (self.rank() == 1) {
+            ComputeUnits::watch_kernels(true);
+            ComputeUnits::Kernel late;
+            late.begin(0, std::chrono::seconds(0));
+            late.look();
+            ComputeUnits::watch_kernels(false);
+        }
+        std::uint64_t sequence = 3;
+        for (std::uint32_t i = 0; i < ComputeUnits::fewest && wrong.empty(); i++)
+            wrong = call_uses(rank, sequence++, "kernels 0, copies 2");
+        return wrong.empty() ? call_uses(rank, sequence, "kernels 1, copies 0") : wrong;
+    }));
+}
+
 // Each rank has another kind of memory, in every turn. All in device memory: kernels, even in place.
 void test_any_memory(void**)
 {
@@ -330,6 +351,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_of_kernels),
         cmocka_unit_test(test_kernels_from_the_second_call_on),
+        cmocka_unit_test(test_after_a_late_kernel),
         cmocka_unit_test(test_any_length),
         cmocka_unit_test(test_thread_blocks),
         cmocka_unit_test(test_any_memory),

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "node/device/compute_units.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/log.hpp"
+
+namespace hier {
+namespace {
+
+constexpr int max_devices = 64;  // of a process; more of them share what they know
+
+std::atomic<bool> are_watched{false};
+
+}  // namespace
+
+ComputeUnits& ComputeUnits::of(int device)
+{
+    static std::array<ComputeUnits, max_devices> all;
+    return all[static_cast<std::size_t>(device % max_devices)];
+}
+
+void ComputeUnits::watch_kernels(bool watches) { are_watched = watches; }
+
+// Threads that count at the same time may lose a count.
+bool ComputeUnits::are_free()
+{
+    const std::uint32_t left = without_.load(std::memory_order_relaxed);
+    if (left > 0) without_.store(left - 1, std::memory_order_relaxed);
+    return left == 0;
+}
+
+void ComputeUnits::note_late()
+{
+    const std::uint32_t next = next_.load(std::memory_order_relaxed);
+    without_.store(next, std::memory_order_relaxed);
+    next_.store(std::min(2 * next, most), std::memory_order_relaxed);
+    if (!is_told_.exchange(true))
+        log(HIER_LOG_INFO,
+            "a kernel waits for the application's kernels: some calls go by copy engines instead");
+}
+
+void ComputeUnits::note_in_time() { next_.store(fewest, std::memory_order_relaxed); }
+
+void ComputeUnits::Kernel::begin(int device, Clock::duration patience)
+{
+    units_ = are_watched.load(std::memory_order_relaxed) ? &of(device) : nullptr;
+    if (units_ == nullptr) return;
+    patience_ = patience;
+    is_late_ = false;
+    launched_ = Clock::now();
+}
+
+void ComputeUnits::Kernel::look()
+{
+    if (units_ == nullptr || is_late_ || Clock::now() - launched_ < patience_) return;
+    is_late_ = true;
+    units_->note_late();
+}
+
+void ComputeUnits::Kernel::end()
+{
+    if (units_ != nullptr && !is_late_) units_->note_in_time();
+}
+
+}  // namespace hier

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which calls go without kernels after a kernel that was late. Each case has a device of its own.
+#include <thread>
+
+#include "node/device/compute_units.hpp"
+
+#include "test/support/cmocka.hpp"
+
+namespace {
+
+using hier::ComputeUnits;
+using namespace std::chrono_literals;
+
+void run_late(int device)
+{
+    ComputeUnits::Kernel kernel;
+    kernel.begin(device, 0s);
+    kernel.look();
+    kernel.look();  // counts once
+    kernel.end();
+}
+
+void run_in_time(int device)
+{
+    ComputeUnits::Kernel kernel;
+    kernel.begin(device, 1h);
+    kernel.look();
+    kernel.end();
+}
+
+int calls_without(int device)
+{
+    int calls = 0;
+    while (!ComputeUnits::of(device).are_free()) calls++;
+    return calls;
+}
+
+void test_twice_as_many_each_time(void**)
+{
+    ComputeUnits::watch_kernels(true);
+    assert_int_equal(calls_without(1), 0);
+    for (const int expected : {20, 40, 80, 160, 320, 640, 640}) {
+        run_late(1);
+        assert_int_equal(calls_without(1), expected);
+        assert_true(ComputeUnits::of(1).are_free());
+    }
+    assert_true(ComputeUnits::of(2).are_free());
+}
+
+void test_a_kernel_in_time(void**)
+{
+    ComputeUnits::watch_kernels(true);
+    run_late(3);
+    run_late(3);
+    assert_int_equal(calls_without(3), 40);
+    run_in_time(3);
+    assert_true(ComputeUnits::of(3).are_free());
+    run_late(3);
+    assert_int_equal(calls_without(3), 20);
+}
+
+// Nobody looked while it was late: the application may have come back late.
+void test_a_late_look(void**)
+{
+    ComputeUnits::watch_kernels(true);
+    ComputeUnits::Kernel kernel;
+    kernel.begin(4, 0s);
+    kernel.end();
+    assert_true(ComputeUnits::of(4).are_free());
+}
+
+// It waits for another kernel of hier before it.
+void test_a_kernel_behind_another(void**)
+{
+    ComputeUnits::watch_kernels(true);
+    ComputeUnits::Kernel kernel;
+    kernel.begin(5, 1s);
+    std::this_thread::sleep_for(1100ms);
+    kernel.begin_again();
+    kernel.look();
+    assert_true(ComputeUnits::of(5).are_free());
+}
+
+void test_nobody_watches(void**)
+{
+    ComputeUnits::watch_kernels(false);
+    run_late(6);
+    assert_true(ComputeUnits::of(6).are_free());
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+{
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(test_twice_as_many_each_time),
+        cmocka_unit_test(test_a_kernel_in_time),
+        cmocka_unit_test(test_a_late_look),
+        cmocka_unit_test(test_a_kernel_behind_another),
+        cmocka_unit_test(test_nobody_watches),
+    };
+    return hier::test::run_cases(argc, argv, "compute_units", tests);
+}
