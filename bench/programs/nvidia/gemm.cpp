@@ -82,6 +82,15 @@ void Gemm::launch(long count)
     require(cudaEventRecord(end_, stream_.get()), "cudaEventRecord");
 }
 
+bool Gemm::runs() const
+{
+    const cudaError_t state = cudaEventQuery(end_);
+    if (state != cudaErrorNotReady) {
+        require(state, "cudaEventQuery");
+    }
+    return state == cudaErrorNotReady;
+}
+
 double Gemm::device_time() const
 {
     float milliseconds = 0.0F;

@@ -22,6 +22,8 @@ public:
     // Queues `count` products and returns.
     void launch(long count);
     void wait() const { stream_.wait(); }
+    // Has the last launch not ended?
+    [[nodiscard]] bool runs() const;
     // Seconds on the device for all products of the last launch. Call wait() first.
     [[nodiscard]] double device_time() const;
 

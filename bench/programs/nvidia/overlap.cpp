@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,11 @@ constexpr long usual_iterations = 20;
 constexpr long warmup = 3;
 
 double median(std::vector<double> times) { return summarize(std::move(times)).median; }
+
+double mean(const std::vector<double>& times)
+{
+    return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+}
 
 template <typename Compare>
 double median_of_pairs(const std::vector<double>& with, const std::vector<double>& without,
@@ -74,6 +80,37 @@ long OverlapBench::choose_gemms(double allgather)
     return std::max(1L, static_cast<long>(std::ceil(options_.gemm_factor * allgather / one)));
 }
 
+// Calls one behind the other, for so long that the GPU is never idle in between. A burst in which it was, on any rank,
+// does not count.
+double OverlapBench::under_gemms(const Buffers& buffers, const Overlap& result)
+{
+    constexpr long calls = 8;
+    constexpr double most = 1e-3;  // seconds that a call waits for a GEMM
+    const double one = result.gemm / static_cast<double>(result.gemms);
+    const auto gemms = static_cast<long>(
+        std::ceil(static_cast<double>(calls) * (most + 2.0 * result.allgather) / one));
+    std::vector<double> times;
+    for (long i = 0; i < warmup + result.iterations; ++i) {
+        std::vector<double> burst;
+        MPI_Barrier(comm_);
+        gemm_.launch(1 + gemms);
+        for (long call = 0; call < calls; ++call) {
+            const double start = MPI_Wtime();
+            buffers.begin(allgather_);
+            allgather_.end();
+            burst.push_back(MPI_Wtime() - start);
+        }
+        calls_ += calls;
+        int is_busy = gemm_.runs() ? 1 : 0;
+        gemm_.wait();
+        MPI_Allreduce(MPI_IN_PLACE, &is_busy, 1, MPI_INT, MPI_MIN, comm_);
+        if (i >= warmup && is_busy != 0) {
+            times.insert(times.end(), burst.begin(), burst.end());
+        }
+    }
+    return times.empty() ? 0.0 : mean(slowest_times(comm_, times));
+}
+
 std::string OverlapBench::validated_call(const Buffers& buffers, long gemms)
 {
     buffers.prepare(++call_number_);
@@ -113,6 +150,7 @@ void OverlapBench::measure(const Buffers& buffers, Overlap& result)
     result.added = median_of_pairs(whole, gemm, std::minus<>());
     result.slowdown =
         median_of_pairs(slowest(both.device), slowest(alone.device), std::divides<>()) - 1.0;
+    result.busy = under_gemms(buffers, result);
     result.failure = validated_call(buffers, result.gemms);
 }
 

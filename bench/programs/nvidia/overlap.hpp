@@ -34,6 +34,9 @@ struct Overlap {
     // of a GPU under load can change by a tenth between two distant iterations.
     double added = 0.0;     // both - GEMMs alone
     double slowdown = 0.0;  // GEMMs with the allgather / GEMMs alone - 1, by the device's clock
+    // The mean of one allgather while GEMMs run before it, during it and after it. A median would hide that some calls
+    // start at once and others wait for the end of a GEMM. 0: the GPU was idle meanwhile.
+    double busy = 0.0;
     long calls = 0;
     std::optional<std::uint64_t> served;
     std::string failure;  // equal on all ranks; not empty: stop
@@ -61,6 +64,7 @@ private:
     [[nodiscard]] std::vector<double> slowest(const std::vector<double>& times) const;
     [[nodiscard]] long choose_gemms(double allgather);
     void measure(const Buffers& buffers, Overlap& result);
+    [[nodiscard]] double under_gemms(const Buffers& buffers, const Overlap& result);
     [[nodiscard]] std::string validated_call(const Buffers& buffers, long gemms);
 
     MPI_Comm comm_;

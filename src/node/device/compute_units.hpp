@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Do kernels start at once on a device, or is the application computing there? A kernel waits until a compute unit is
-// free, and the kernels of a call wait for each other. Copy engines wait for nobody. 2 H200, in place, medians of
-// MPI_Allgather in us (a trial program), alone and while bf16 GEMMs of 8192 x 8192 run:
+// free, and the kernels of a call wait for each other. Copy engines wait for nobody, but a copy inside a device takes
+// compute units, too. MPI_Allgather on 2 H200, us: medians alone / means while bf16 GEMMs of 8192 x 8192 run
+// (bench/gpu_overlap, the better of two runs):
 //
-//                     32 KiB in all   512 KiB      1 MiB     16 MiB
-//   kernels              12 / 672    14 / 809    12 / 16    33 / 346
-//   copy engines         12 /  12    15 /  16    15 /  16    36 /  37
+//                                64 KiB in all    256 KiB       1 MiB       4 MiB       16 MiB
+//   in place, kernels                10 / 925    10 / 668    12 / 307    16 / 749    33 /  733
+//   in place, copy engines           11 /  17    12 /  17    12 /  24    16 /  21    33 /  37
+//   out of place, kernels            10 / 602    10 / 553    11 / 254    15 / 763    34 /  647
+//   out of place, copy engines       13 / 753    11 / 510    13 / 347    16 / 755    34 / 1438
+//   out of place, through the host   19 /  33
 //
 // So a kernel that is late keeps the next calls from launching one: first 20 of them, after the next late one 40, and
 // so on up to 640. Where the application always computes, some calls in a thousand find that out. Where it has stopped,
-// the first kernel that is not late lets all others run.
+// the first kernel that is not late lets all others run. Small blocks then go through memory of the host
+// (device_publish.hpp). Larger ones out of place have kernels all the same.
 //
 // A rank cannot see why a kernel is late. It may wait for one of a peer, whose device is busy, or whose process
 // launches it late. Then copy engines are right, too.

@@ -147,7 +147,7 @@ void CopyEngines::take_blocks()
         const auto block = first_block({begin, items.end()});
         const auto end = begin + static_cast<std::ptrdiff_t>(block.size());
         if (may_fan_out(block) && is_fan_out(copies_of(block), fan_out_) &&
-            context_.queue->has_kernels() && are_units_free())
+            context_.queue->has_kernels() && should_fan_out(block))
             waiting_.insert(waiting_.end(), begin, end);
         else
             left = std::copy(begin, end, left);
@@ -259,10 +259,13 @@ bool CopyEngines::may_fan_out(std::span<const Item> block) const
            std::all_of(block.begin(), block.end(), [](const Item& i) { return i.is_in_reach; });
 }
 
-// Ranks that share a device copy inside it, which takes compute units in any case.
-bool CopyEngines::are_units_free() const
+// A copy inside a device waits for a compute unit in any case. Ranks that share one make such copies alone.
+bool CopyEngines::should_fan_out(std::span<const Item> block) const
 {
-    return fan_out_ == FanOutUse::all_blocks || ComputeUnits::of(context_.device).are_free();
+    const bool is_inside =
+        std::any_of(block.begin(), block.end(), [](const Item& item) { return item.peer < 0; });
+    return fan_out_ == FanOutUse::all_blocks || is_inside ||
+           ComputeUnits::of(context_.device).are_free();
 }
 
 // At the rate of a slow link.

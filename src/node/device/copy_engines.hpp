@@ -87,7 +87,7 @@ private:
     bool should_hold() const;
     void start(Completions& completions);
     bool may_fan_out(std::span<const Item> block) const;
-    bool are_units_free() const;
+    bool should_fan_out(std::span<const Item> block) const;
     static ComputeUnits::Clock::duration patience(const Batch& batch);
     static std::span<const Item> first_block(std::span<const Item> items);
     std::span<const gpu::Copy> copies_of(std::span<const Item> items);
