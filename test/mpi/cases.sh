@@ -836,7 +836,7 @@ case_ levels-notices-other-nodes directory=bench ranks=4 node_size=2 status=erro
 for bad in "coll_hier_inter sideways" "coll_hier_intra sideways" "coll_hier_ranks_per_node -3" \
     "coll_hier_chunk_bytes -1" "coll_hier_depth -5" "coll_hier_nics 0" "coll_hier_timeout -7" "coll_hier_min_bytes -9" \
     "coll_hier_trace_call -1" "coll_hier_net_rate -1" "coll_hier_link_rate nan" "coll_hier_gpu_direct sideways" \
-    "coll_hier_kernels 2" "coll_hier_gpu_cpu_access 2" "coll_hier_priority high" "coll_hier_eager_bytes 1e3" "coll_hier_ranks_per_node 2x" "coll_hier_depth 2k" \
+    "coll_hier_kernels 3" "coll_hier_gpu_cpu_access 2" "coll_hier_priority high" "coll_hier_eager_bytes 1e3" "coll_hier_ranks_per_node 2x" "coll_hier_depth 2k" \
     "coll_hier_chunk_bytes 9999999999g" "coll_hier_timeout_action never"; do
     read -r variable value <<<"$bad"
     case_ "refused-${variable#coll_hier_}-$value" fault="a variable out of range | bad values | refused with variable, value and range" \

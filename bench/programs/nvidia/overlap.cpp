@@ -85,8 +85,8 @@ long OverlapBench::choose_gemms(double allgather)
 double OverlapBench::under_gemms(const Buffers& buffers, const Overlap& result)
 {
     constexpr long calls = 8;
-    constexpr double most = 1e-3;  // seconds that a call waits for a GEMM
     const double one = result.gemm / static_cast<double>(result.gemms);
+    const double most = 2.0 * one;  // that a call waits
     const auto gemms = static_cast<long>(
         std::ceil(static_cast<double>(calls) * (most + 2.0 * result.allgather) / one));
     std::vector<double> times;

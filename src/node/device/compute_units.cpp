@@ -15,20 +15,20 @@ std::atomic<bool> are_watched{false};
 
 }  // namespace
 
-ComputeUnits& ComputeUnits::of(int device)
+ComputeUnits& ComputeUnits::of(int device, User user)
 {
-    static std::array<ComputeUnits, max_devices> all;
-    return all[static_cast<std::size_t>(device % max_devices)];
+    static std::array<std::array<ComputeUnits, max_devices>, 2> all;
+    return all[static_cast<std::size_t>(user)][static_cast<std::size_t>(device % max_devices)];
 }
 
 void ComputeUnits::watch_kernels(bool watches) { are_watched = watches; }
 
-// Threads that count at the same time may lose a count.
 bool ComputeUnits::are_free()
 {
-    const std::uint32_t left = without_.load(std::memory_order_relaxed);
-    if (left > 0) without_.store(left - 1, std::memory_order_relaxed);
-    return left == 0;
+    std::uint32_t left = without_.load(std::memory_order_relaxed);
+    while (left > 0)
+        if (without_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return false;
+    return true;
 }
 
 void ComputeUnits::note_late()
@@ -38,14 +38,19 @@ void ComputeUnits::note_late()
     next_.store(std::min(2 * next, most), std::memory_order_relaxed);
     if (!is_told_.exchange(true))
         log(HIER_LOG_INFO,
-            "a kernel waits for the application's kernels: some calls go by copy engines instead");
+            "a kernel waits, for the application's kernels or for a peer: some calls "
+            "go by copy engines instead");
 }
 
-void ComputeUnits::note_in_time() { next_.store(fewest, std::memory_order_relaxed); }
-
-void ComputeUnits::Kernel::begin(int device, Clock::duration patience)
+void ComputeUnits::note_in_time()
 {
-    units_ = are_watched.load(std::memory_order_relaxed) ? &of(device) : nullptr;
+    without_.store(0, std::memory_order_relaxed);
+    next_.store(fewest, std::memory_order_relaxed);
+}
+
+void ComputeUnits::Kernel::begin(int device, User user, Clock::duration patience)
+{
+    units_ = are_watched.load(std::memory_order_relaxed) ? &of(device, user) : nullptr;
     if (units_ == nullptr) return;
     patience_ = patience;
     is_late_ = false;
@@ -54,14 +59,14 @@ void ComputeUnits::Kernel::begin(int device, Clock::duration patience)
 
 void ComputeUnits::Kernel::look()
 {
-    if (units_ == nullptr || is_late_ || Clock::now() - launched_ < patience_) return;
+    if (units_ == nullptr || is_late_ || !is_over_time()) return;
     is_late_ = true;
     units_->note_late();
 }
 
 void ComputeUnits::Kernel::end()
 {
-    if (units_ != nullptr && !is_late_) units_->note_in_time();
+    if (units_ != nullptr && !is_late_ && !is_over_time()) units_->note_in_time();
 }
 
 }  // namespace hier

@@ -2,7 +2,6 @@
 #include "node/device/copy_engines.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/statistics.hpp"
 #include "gpu/runtime.hpp"
@@ -83,6 +82,7 @@ CopyEngines::Batch CopyEngines::spare_batch()
     Batch batch = std::move(spare_.back());
     spare_.pop_back();
     batch.is_kernel = false;
+    batch.watch.ignore();
     return batch;
 }
 
@@ -188,7 +188,8 @@ Status CopyEngines::start_kernel(Completions& completions)
     batches_.reserve(batches_.size() + 1);
     const Status status = context_.queue->fan_out(arguments, signals_.words(), batch.ticket);
     if (failed(status)) return status;
-    if (fan_out_ != FanOutUse::all_blocks) batch.watch.begin(context_.device, patience(batch));
+    if (!waits_anyway(batch.items))
+        batch.watch.begin(context_.device, ComputeUnits::User::fan_out, patience(batch));
     batches_.push_back(std::move(batch));
     Statistics::instance().add(HIER_STATISTIC_FAN_OUTS, arguments.blocks);
     ran_kernel_ = true;
@@ -260,18 +261,22 @@ bool CopyEngines::may_fan_out(std::span<const Item> block) const
 }
 
 // A copy inside a device waits for a compute unit in any case. Ranks that share one make such copies alone.
-bool CopyEngines::should_fan_out(std::span<const Item> block) const
+bool CopyEngines::waits_anyway(std::span<const Item> items) const
 {
-    const bool is_inside =
-        std::any_of(block.begin(), block.end(), [](const Item& item) { return item.peer < 0; });
-    return fan_out_ == FanOutUse::all_blocks || is_inside ||
-           ComputeUnits::of(context_.device).are_free();
+    return fan_out_ == FanOutUse::all_blocks ||
+           std::any_of(items.begin(), items.end(), [](const Item& item) { return item.peer < 0; });
 }
 
-// At the rate of a slow link.
+bool CopyEngines::should_fan_out(std::span<const Item> block) const
+{
+    return waits_anyway(block) ||
+           ComputeUnits::of(context_.device, ComputeUnits::User::fan_out).are_free();
+}
+
+// At the rate of a slow link, PCIe 4 among several GPUs.
 ComputeUnits::Clock::duration CopyEngines::patience(const Batch& batch)
 {
-    constexpr std::size_t bytes_per_us = 50'000;
+    constexpr std::size_t bytes_per_us = 20'000;
     std::size_t bytes = 0;
     for (const Item& item : batch.items) bytes += item.copy.bytes;
     return std::chrono::microseconds(50 + bytes / bytes_per_us);
@@ -291,28 +296,24 @@ Status CopyEngines::keep_hung(Status status)
     return status;
 }
 
-// The next one starts only now.
-void CopyEngines::end_kernel(Batch& ended)
-{
-    ended.watch.end();
-    for (Batch& batch : batches_)
-        if (batch.is_kernel) batch.watch.begin_again();
-}
-
 // Batches end in any order. A signal tells how many puts have arrived, not which.
 void CopyEngines::report(Completions& completions)
 {
-    bool is_first_kernel = true;
     for (std::size_t i = 0; i < batches_.size();) {
         const Status status = keep_hung(context_.queue->reached(batches_[i].ticket));
         if (status == Status::in_progress) {
-            Batch& running = batches_[i++];
-            if (running.is_kernel && std::exchange(is_first_kernel, false)) running.watch.look();
+            // Copies and kernels stand in one line.
+            ComputeUnits::Kernel& watch = batches_[i].watch;
+            if (i > 0)
+                watch.begin_again();
+            else
+                watch.look();
+            i++;
             continue;
         }
         Batch batch = std::move(batches_[i]);
         batches_.erase(batches_.begin() + static_cast<std::ptrdiff_t>(i));
-        if (batch.is_kernel) end_kernel(batch);
+        if (status == Status::ok) batch.watch.end();
         for (const Item& item : batch.items) {
             if (item.peer >= 0 && !batch.signalled_by_device && status == Status::ok)
                 signals_.store(item.peer);

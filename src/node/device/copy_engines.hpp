@@ -87,6 +87,7 @@ private:
     bool should_hold() const;
     void start(Completions& completions);
     bool may_fan_out(std::span<const Item> block) const;
+    bool waits_anyway(std::span<const Item> items) const;
     bool should_fan_out(std::span<const Item> block) const;
     static ComputeUnits::Clock::duration patience(const Batch& batch);
     static std::span<const Item> first_block(std::span<const Item> items);
@@ -100,7 +101,6 @@ private:
     void set_words(Batch& batch);
     Status keep_failure(Status status);
     Status keep_hung(Status status);
-    void end_kernel(Batch& ended);
     void report(Completions& completions);
 
     NodeContext& context_;

@@ -150,7 +150,7 @@ void KernelExchange::enter(const Transfer& block)
     const bool may = has_device_buffers();
     if (may) renew_zone();
     can_ = may && number == zone_number_ && is_ready() &&
-           ComputeUnits::of(context_.device).are_free() && reserve();
+           ComputeUnits::of(context_.device, ComputeUnits::User::exchange).are_free() && reserve();
     NodeSlot& slot = context_.segment->slot(context_.rank());
     ExchangeOffer& offer = slot.exchange_offer;
     offer.shape = context_.binding.shape();
@@ -285,7 +285,7 @@ Status KernelExchange::launch()
     has_hung_ = has_hung_ || status == Status::timed_out;
     is_running_ = status == Status::ok;
     if (is_running_) {
-        watch_.begin(context_.device, patience());
+        watch_.begin(context_.device, ComputeUnits::User::exchange, patience());
         kernels_ = kernel;
         zone_has_last_ = true;
     }
@@ -298,10 +298,8 @@ Status KernelExchange::reached()
     const Status status = context_.queue->reached(ticket_);
     has_hung_ = has_hung_ || status == Status::timed_out;
     is_running_ = status == Status::in_progress;
-    if (is_running_)
-        watch_.look();
-    else
-        watch_.end();
+    if (is_running_) watch_.look();
+    if (status == Status::ok) watch_.end();
     if (status == Status::ok && !context_.raised) can_ = false;  // the words of all peers are here
     if (failed(status)) context_.queue->stop_exchange();
     if (!is_running_) release();

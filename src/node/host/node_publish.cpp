@@ -183,9 +183,10 @@ Status NodePublish::copy_block(const Arrived& block, Reader& in, std::size_t& co
         std::memcpy(&address, block.bytes, sizeof address);
         return lent_->take(address, to, block.length, copied);
     }
-    const Status status = in.is_copying ? in.copy.look()
-                                        : in.copy.start(*context_.segment, context_.binding.receive,
-                                                        to, block.bytes, block.length);
+    const Status status =
+        keep_hung(in.is_copying ? in.copy.look()
+                                : in.copy.start(*context_.segment, context_.binding.receive, to,
+                                                block.bytes, block.length));
     in.is_copying = status == Status::in_progress;
     if (status == Status::ok) copied += block.length;
     return status;
@@ -237,10 +238,17 @@ void NodePublish::ask_for_next_half() const
     for (std::size_t i = 0; i < bytes_ahead(); i += cache_line) prefetch_to_write(at + i);
 }
 
+Status NodePublish::keep_hung(Status status)
+{
+    has_hung_ = has_hung_ || status == Status::timed_out;
+    return status;
+}
+
 bool NodePublish::idle()
 {
     bool is_idle = true;
-    for (Reader& in : incoming_) is_idle = in.copy.look() != Status::in_progress && is_idle;
+    for (Reader& in : incoming_)
+        is_idle = keep_hung(in.copy.look()) != Status::in_progress && is_idle;
     return is_idle && !has_hung();
 }
 

@@ -83,11 +83,8 @@ public:
     // Copies blocks out that have arrived, up to a limit in one pass.
     Status progress(Completions& completions) override;
     bool idle() override;
-    bool has_hung() const
-    {
-        return std::any_of(incoming_.begin(), incoming_.end(),
-                           [](const Reader& in) { return in.copy.has_hung(); });
-    }
+    // Has a copy exceeded its bound? It may go on for ever.
+    bool has_hung() const { return has_hung_; }
     void end() override
     {
         if (lent_) lent_->end();
@@ -145,6 +142,7 @@ private:
     Status read(int peer, Half& from, std::size_t at, Arrived& block) const;
     Status copy_out(int peer, Half& from, std::uint32_t blocks, std::size_t& copied);
     Status copy_block(const Arrived& block, Reader& in, std::size_t& copied);
+    Status keep_hung(Status status);
 
     const NodeContext& context_;
     int rank_;
@@ -153,7 +151,8 @@ private:
     std::unique_ptr<LentBlock> lent_;
     std::vector<std::array<Half*, 2>> halves_;  // by rank
     std::size_t written_ = 0;
-    std::uint32_t blocks_ = 0;      // ours, in this call
+    std::uint32_t blocks_ = 0;  // ours, in this call
+    bool has_hung_ = false;
     std::vector<Reader> incoming_;  // by peer
 };
 

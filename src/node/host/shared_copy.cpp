@@ -14,7 +14,6 @@ Status SharedCopy::start_on(int device, NodeSegment& segment, std::byte* to, con
     if (queue == nullptr) return Status::transport_error;
     const gpu::Copy copy{to, from, bytes, gpu::Copy::inside};
     const Status status = queue->start({&copy, 1}, {}, ticket_);
-    has_hung_ = has_hung_ || status == Status::timed_out;
     if (failed(status)) return status;
     queue_ = queue;
     return Status::in_progress;
@@ -25,7 +24,6 @@ Status SharedCopy::look()
     if (queue_ == nullptr) return Status::ok;
     const Status status = queue_->reached(ticket_);
     if (status != Status::in_progress) queue_ = nullptr;
-    has_hung_ = has_hung_ || status == Status::timed_out;
     return status;
 }
 

@@ -24,10 +24,8 @@ public:
         std::memcpy(to, from, bytes);
         return Status::ok;
     }
-    // ok: no copy is under way. An error is told once.
+    // ok: no copy is under way. An error is told once. timed_out: the copy may go on for ever.
     Status look();
-    // Has a copy exceeded its bound? It may go on for ever.
-    bool has_hung() const { return has_hung_; }
 
 private:
     Status start_on(int device, NodeSegment& segment, std::byte* to, const std::byte* from,
@@ -35,7 +33,6 @@ private:
 
     gpu::Queue* queue_ = nullptr;  // null: no copy is under way
     std::uint64_t ticket_ = 0;
-    bool has_hung_ = false;
 };
 
 }  // namespace hier

@@ -68,11 +68,13 @@ Status ShmCells::progress(Completions& completions)
     return failed(failure_) ? failure_ : status;
 }
 
-bool ShmCells::is_done(SharedCopy& copy)
+bool ShmCells::is_done(SharedCopy& copy) { return keep(copy.look()) != Status::in_progress; }
+
+Status ShmCells::keep(Status status)
 {
-    const Status status = copy.look();
-    if (failed(status)) failure_ = status;
-    return status != Status::in_progress;
+    has_hung_ = has_hung_ || status == Status::timed_out;
+    if (failed(status) && !failed(failure_)) failure_ = status;
+    return status;
 }
 
 bool ShmCells::is_free(const Cell& cell) const
@@ -115,9 +117,8 @@ bool ShmCells::fill(std::size_t number, const Region& region, const Fragment& fr
     std::fill(cell.until.begin(), cell.until.end(), 0);
     const CellHeader header{fragment.target, fragment.length};
     std::memcpy(at, &header, sizeof header);
-    const Status status = cell.filling.start(*context_.segment, region, content_of(at),
-                                             fragment.content, fragment.length);
-    if (failed(status)) failure_ = status;
+    const Status status = keep(cell.filling.start(*context_.segment, region, content_of(at),
+                                                  fragment.content, fragment.length));
     if (status != Status::ok) return false;
     copied += fragment.length;
     return true;
@@ -201,8 +202,8 @@ Status ShmCells::take_out(int peer, CellEntry entry, Work& work, std::size_t& co
         return Status::mismatch;
     }
     work.is_last = entry.is_last();
-    const Status status = work.copy.start(*context_.segment, into, into.base + offset,
-                                          content_of(cell), header.length);
+    const Status status = keep(work.copy.start(*context_.segment, into, into.base + offset,
+                                               content_of(cell), header.length));
     if (status == Status::ok) copied += header.length;
     return failed(status) ? status : Status::ok;
 }

@@ -37,7 +37,8 @@ public:
     std::uint32_t arrived(int peer) const override;
     Status progress(Completions& completions) override;
     bool idle() override;
-    bool has_hung() const { return failure_ == Status::timed_out; }
+    // Has a copy exceeded its bound? It may go on for ever.
+    bool has_hung() const { return has_hung_; }
     void end() override;
     // Are there fragments for this peer that it has not copied out?
     bool has_to_take(int peer) const
@@ -112,8 +113,10 @@ private:
     // True: some fragment of the peer is here.
     bool end_receiving(int peer);
 
-    // True: it is over. failure_ keeps its failure.
+    // True: it is over.
     bool is_done(SharedCopy& copy);
+    // failure_ keeps the first failure.
+    Status keep(Status status);
 
     const NodeContext& context_;
     CellShape shape_;
@@ -123,6 +126,7 @@ private:
     std::size_t unsent_ = 0;          // puts in all of outgoing_
     std::vector<Incoming> incoming_;  // by peer
     Status failure_ = Status::ok;
+    bool has_hung_ = false;
 };
 
 }  // namespace hier

@@ -81,28 +81,57 @@ void test_fan_out(void**)
     }
 }
 
-// After a late kernel on the first rank its next blocks go by copies. The other ranks have kernels.
-void test_a_late_kernel(void**)
+// Each kernel takes 20 ms, so it is late. Then the next blocks go by copies.
+void test_late_kernels(void**)
 {
     const auto body = [](ForkedRank& self) -> std::string {
-        if (self.rank() == 0) {
-            ComputeUnits::watch_kernels(true);
-            ComputeUnits::Kernel late;
-            late.begin(0, std::chrono::seconds(0));
-            late.look();
-            ComputeUnits::watch_kernels(false);
+        ComputeUnits::watch_kernels(true);
+        Rank rank(self, false, some_bytes, FanOutUse::middle_blocks);
+        std::string fault;
+        for (std::uint64_t sequence = 1; sequence <= 4 && fault.empty(); sequence++) {
+            const std::uint64_t before = hip_sim_kernels();
+            fault = put_together(rank, self, sequence);
+            rank.submit();
+            if (!await([&] { return !rank.turn() || rank.counter.done == self.size() - 1; }))
+                fault = "not completed";
+            for (int peer = 0; peer < self.size() && fault.empty(); peer++)
+                if (peer != self.rank()) fault = rank.received(peer, sequence);
+            const std::uint64_t kernels = hip_sim_kernels() - before;
+            if (fault.empty() && self.rank() == 0 && kernels != (sequence == 1 ? 1u : 0u))
+                fault = std::to_string(kernels) + " kernels in call " + std::to_string(sequence);
+            rank.transport().end();
+            rank.meet();
         }
-        const auto expect = [&](std::uint64_t kernels) {
-            return exchange_by_kernels(self, {"after a late one", some_bytes,
-                                              FanOutUse::middle_blocks, false, true, kernels});
-        };
-        for (std::uint32_t calls = 0; calls + 3 <= ComputeUnits::fewest; calls += 3)
-            if (const std::string fault = expect(self.rank() == 0 ? 0 : 1); !fault.empty())
-                return fault;
-        while (!ComputeUnits::of(self.rank()).are_free()) continue;
-        return expect(1);
+        return fault;
     };
-    expect_no_reason(run(3, "200", body, sharing_version, HIER_TEST_KERNELS));
+    expect_no_reason(run(3, "20000", body, sharing_version, HIER_TEST_KERNELS));
+}
+
+// With the copy of the own block a kernel would wait in any case.
+void test_late_kernels_out_of_place(void**)
+{
+    const auto body = [](ForkedRank& self) -> std::string {
+        ComputeUnits::watch_kernels(true);
+        Rank rank(self, false, some_bytes, FanOutUse::middle_blocks);
+        std::string fault;
+        for (std::uint64_t sequence = 1; sequence <= 3 && fault.empty(); sequence++) {
+            const std::uint64_t before = hip_sim_kernels();
+            fault = put_together(rank, self, sequence);
+            const Slice own{0, rank.at(self.rank()), some_bytes};
+            (void)rank.transport().copy({self.rank(), own, Place::send, Place::receive, 0,
+                                         static_cast<std::uint32_t>(self.size())});
+            rank.submit();
+            if (!await([&] { return !rank.turn() || rank.counter.done == self.size(); }))
+                fault = "not completed";
+            if (fault.empty() && self.rank() == 0 && hip_sim_kernels() != before + 1)
+                fault = "no kernel in call " + std::to_string(sequence);
+            rank.meet();
+            rank.transport().end();
+            rank.meet();
+        }
+        return fault;
+    };
+    expect_no_reason(run(3, "20000", body, sharing_version, HIER_TEST_KERNELS));
 }
 
 // On a node of two ranks a block in place goes to one peer alone.
@@ -174,7 +203,8 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_fan_out),
-        cmocka_unit_test(test_a_late_kernel),
+        cmocka_unit_test(test_late_kernels),
+        cmocka_unit_test(test_late_kernels_out_of_place),
         cmocka_unit_test(test_one_place),
         cmocka_unit_test(test_unaligned_places),
         cmocka_unit_test(test_kernel_that_is_not_started),

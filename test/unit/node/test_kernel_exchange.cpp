@@ -11,14 +11,15 @@ using namespace hier::test;
 
 constexpr Memory with_kernels = {.has_kernels = true};
 
-// Only the first ranks find kernels, `with` of them.
-const char* run_with_kernels(int ranks, bool on_one_device,
-                             const std::function<std::string(ForkedRank&)>& body, int with = 100)
+// Only the first ranks find kernels, `with` of them. `delay_us`: of what each rank gives its device to do.
+const char* run_with_kernels(
+    int ranks, bool on_one_device, const std::function<std::string(ForkedRank&)>& body,
+    int with = 100, const char* (*delay_us)(int rank) = [](int) { return "200"; })
 {
     return keep(first_fault(run_ranks(ranks, [&](ForkedRank& self) {
         const bool has = self.rank() < with;
         setenv("HIER_GPU_MODULES", has ? HIER_TEST_KERNELS : HIER_TEST_NO_KERNELS, 1);
-        setenv("HIP_SIM_DELAY_US", "200", 1);
+        setenv("HIP_SIM_DELAY_US", delay_us(self.rank()), 1);
         setenv("HIP_SIM_VERSION", not_sharing_version, 1);
         setenv("OMPI_COMM_WORLD_RANK", std::to_string(self.rank()).c_str(), 1);
         gives_success(hipSetDevice(on_one_device ? 0 : self.rank()), "hipSetDevice");
@@ -88,25 +89,21 @@ void test_any_length(void**)
     }
 }
 
-// A rank whose last kernel was late says so, and all ranks go by copies.
-void test_after_a_late_kernel(void**)
+// Kernels of rank 1 take 20 ms. All ranks see that theirs are late, and go by copies.
+void test_late_kernels(void**)
 {
-    expect_no_reason(run_with_kernels(3, true, [](ForkedRank& self) -> std::string {
-        Publisher rank(self, self.rank(), with_kernels);
-        std::string wrong = calls(rank, 2);
-        if (!wrong.empty()) return wrong;
-        if (self.rank() == 1) {
+    expect_no_reason(run_with_kernels(
+        3, true,
+        [](ForkedRank& self) -> std::string {
+            Publisher rank(self, self.rank(), with_kernels);
+            std::string wrong = calls(rank, 2);
             ComputeUnits::watch_kernels(true);
-            ComputeUnits::Kernel late;
-            late.begin(0, std::chrono::seconds(0));
-            late.look();
-            ComputeUnits::watch_kernels(false);
-        }
-        std::uint64_t sequence = 3;
-        for (std::uint32_t i = 0; i < ComputeUnits::fewest && wrong.empty(); i++)
-            wrong = call_uses(rank, sequence++, "kernels 0, copies 2");
-        return wrong.empty() ? call_uses(rank, sequence, "kernels 1, copies 0") : wrong;
-    }));
+            if (wrong.empty()) wrong = call_uses(rank, 3, "kernels 1, copies 0");
+            for (std::uint64_t sequence = 4; sequence <= 8 && wrong.empty(); sequence++)
+                wrong = call_uses(rank, sequence, "kernels 0, copies 2");
+            return wrong;
+        },
+        100, [](int rank) { return rank == 1 ? "20000" : "200"; }));
 }
 
 // Each rank has another kind of memory, in every turn. All in device memory: kernels, even in place.
@@ -351,7 +348,7 @@ int main(int argc, char** argv)
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_of_kernels),
         cmocka_unit_test(test_kernels_from_the_second_call_on),
-        cmocka_unit_test(test_after_a_late_kernel),
+        cmocka_unit_test(test_late_kernels),
         cmocka_unit_test(test_any_length),
         cmocka_unit_test(test_thread_blocks),
         cmocka_unit_test(test_any_memory),
