@@ -45,7 +45,7 @@
 #   least      how long the runtime delays an operation at least (HIP_SIM_LEAST_DELAY_US) [0]
 #   gpu_links  the value of CUDA_SIM_LINKS; direct: each pair of simulated CUDA devices has a link of its own
 #   devices    how many GPUs there are [16]. With fewer than ranks, ranks share GPUs.
-#   kernels    1: the GPU module finds kernels
+#   kernels    1: the GPU module finds kernels, and but for the fuzzer coll_hier_kernels is 2
 #   by_graphs  so many kernels at least each process launches by graphs of CUDA
 #   modules    where hier looks for its GPU modules (HIER_GPU_MODULES)
 #   leaves     the kind of GPU object that may be alive when a process ends, or anything [none]
