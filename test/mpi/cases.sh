@@ -352,8 +352,9 @@ fuzz gpu-cuda-chunks-by-kernels-gdr 2 ranks=4 node_size=3 gpu=20 runtime=cuda ke
 fuzz gpu-cpu-access 4 ranks=3 gpu=100 bar=1 mca="coll_hier_gpu_cpu_access 1" -- gpu_fuzz --expect hier
 fuzz requests-gpu-cpu-access 1 ranks=3 gpu=50 bar=1 devices=2 kernels=1 mca="coll_hier_gpu_cpu_access 1" \
     -- gpu_fuzz --expect hier --call nonblocking,persistent
+# Blocks that no CPU moves would take most of the time here, at 100 us for each piece of a datatype.
 fuzz gpu-cpu-access-gdrcopy 2 ranks=3 gpu=100 least=100 runtime=cuda gdrcopy=1 mca="coll_hier_gpu_cpu_access 1" \
-    -- gpu_fuzz --expect hier
+    -- gpu_fuzz --expect hier --largest 30000
 fuzz gpu-cuda 4 ranks=3 node_size=2 gpu=20 runtime=cuda -- gpu_fuzz --expect hier
 fuzz gpu-cuda-gdr 4 ranks=3 node_size=2 gpu=20 runtime=cuda gdr=all \
     mca="coll_hier_gpu_direct on coll_hier_eager_bytes 0" -- gpu_fuzz --expect hier

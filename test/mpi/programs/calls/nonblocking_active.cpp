@@ -174,9 +174,10 @@ void run_ways(Tester& tester)
         for (const std::size_t bytes : {0UL, 64UL, 6400UL, 64000UL}) {
             for (const bool in_place : {false, true}) {
                 for (const bool has_gaps : {false, true}) {
-                    const std::size_t item = has_gaps ? 16 : 1;
+                    const std::size_t item = has_gaps ? OperationMaker::item_of(bytes) : 1;
                     flights.push_back(tester.checker.start(
-                        tester.make(comm, bytes, {in_place, has_gaps, item}), "a way"));
+                        tester.make(comm, bytes / item * item, {in_place, has_gaps, item}),
+                        "a way"));
                 }
             }
         }

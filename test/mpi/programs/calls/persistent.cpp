@@ -34,7 +34,7 @@ Flights init_ways(Tester& tester, MPI_Comm comm)
     for (const std::size_t bytes : {8UL, 4800UL, 96000UL}) {
         for (const bool in_place : {false, true}) {
             for (const bool has_gaps : {false, true}) {
-                const std::size_t item = has_gaps ? 16 : 1;
+                const std::size_t item = has_gaps ? OperationMaker::item_of(bytes) : 1;
                 flights.push_back(tester.checker.init(
                     tester.make(comm, bytes / item * item, {in_place, has_gaps, item}),
                     "a persistent request"));
@@ -176,7 +176,9 @@ void run_freed_types(Tester& tester, int starts)
     Flights flights;
     for (const std::size_t bytes : {16UL, 4096UL, 400000UL}) {
         for (const bool in_place : {false, true}) {
-            auto operation = tester.make(MPI_COMM_WORLD, bytes, {in_place, true, 16});
+            const std::size_t item = OperationMaker::item_of(bytes);
+            auto operation =
+                tester.make(MPI_COMM_WORLD, bytes / item * item, {in_place, true, item});
             operation->free_types_early();
             flights.push_back(tester.checker.init(std::move(operation), "with freed datatypes"));
         }

@@ -4,6 +4,7 @@
 
 #include "test/mpi/programs/fuzz/operation.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <numeric>
 
@@ -37,7 +38,7 @@ public:
     // What an operation is made of, besides sizes.
     struct Way {
         bool in_place = false;
-        bool has_gaps = false;  // between blocks and, where there are items of 8 bytes, in them
+        bool has_gaps = false;  // between blocks and, where items have 16 bytes or more, in them
         std::size_t item_bytes = 1;
     };
 
@@ -81,6 +82,13 @@ public:
         return sizes;
     }
 
+    // The bytes of an item with gaps, such that a block of `bytes` has at most a few hundred items: each piece of an item in
+    // device memory is a copy.
+    static std::size_t item_of(std::size_t bytes)
+    {
+        return std::max<std::size_t>(16, bytes / 300 / 8 * 8);
+    }
+
 private:
     static Layout make_layout(const Way& way)
     {
@@ -89,8 +97,11 @@ private:
         if (bytes == 1) {
             return byte;
         }
-        return way.has_gaps ? Layout::vector(bytes / 8, 8, 11, byte).called("vector with gaps")
-                            : Layout::contiguous(bytes, byte).called("contiguous");
+        const int pieces = bytes < 16 ? 1 : 2;
+        const int length = bytes / pieces;
+        return way.has_gaps
+                   ? Layout::vector(pieces, length, length + 3, byte).called("vector with gaps")
+                   : Layout::contiguous(bytes, byte).called("contiguous");
     }
 
     static Blocks place_blocks(CountedCollective collective, std::vector<int> items, bool has_gaps)
