@@ -36,8 +36,7 @@ Flights init_ways(Tester& tester, MPI_Comm comm)
             for (const bool has_gaps : {false, true}) {
                 const std::size_t item = has_gaps ? OperationMaker::item_of(bytes) : 1;
                 flights.push_back(tester.checker.init(
-                    tester.make(comm, bytes / item * item, {in_place, has_gaps, item}),
-                    "a persistent request"));
+                    tester.make(comm, bytes, {in_place, has_gaps, item}), "a persistent request"));
             }
         }
     }
@@ -177,8 +176,7 @@ void run_freed_types(Tester& tester, int starts)
     for (const std::size_t bytes : {16UL, 4096UL, 400000UL}) {
         for (const bool in_place : {false, true}) {
             const std::size_t item = OperationMaker::item_of(bytes);
-            auto operation =
-                tester.make(MPI_COMM_WORLD, bytes / item * item, {in_place, true, item});
+            auto operation = tester.make(MPI_COMM_WORLD, bytes, {in_place, true, item});
             operation->free_types_early();
             flights.push_back(tester.checker.init(std::move(operation), "with freed datatypes"));
         }

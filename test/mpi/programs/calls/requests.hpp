@@ -69,21 +69,22 @@ public:
     // While no operation is alive: frees the memory that is kept for the next ones.
     void rest() { arena_.clear(); }
 
-    // Sizes around `bytes`, which are multiples of the item's.
+    // Sizes of at most `bytes`, or half as many more. They are multiples of the item's.
     static Sizes about(CountedCollective collective, MPI_Comm comm, std::size_t bytes,
                        std::size_t item_bytes = 1)
     {
         Sizes sizes;
         for (std::size_t rank = 0; rank < static_cast<std::size_t>(size_of(comm)); ++rank) {
+            const std::size_t few = bytes / item_bytes * item_bytes;
             const std::size_t more = bytes / 2 / item_bytes * item_bytes;
             const bool is_longer = collective == CountedCollective::allgatherv && rank % 2 == 1;
-            sizes.push_back(is_longer ? bytes + more : bytes);
+            sizes.push_back(is_longer ? few + more : few);
         }
         return sizes;
     }
 
-    // The bytes of an item with gaps, such that a block of `bytes` has at most a few hundred items: each piece of an item in
-    // device memory is a copy.
+    // The bytes of an item with gaps, such that a block of `bytes` has a few hundred items at most. Each piece of an item is
+    // a copy in device memory, and the simulated runtimes delay each copy.
     static std::size_t item_of(std::size_t bytes)
     {
         return std::max<std::size_t>(16, bytes / 300 / 8 * 8);
