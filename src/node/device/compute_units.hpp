@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Do kernels start at once on a device, or is the application computing there? A kernel waits until a compute unit is
-// free, and the kernels of a call wait for each other. Beside GEMMs that took 0.2 to 0.7 ms on 2 H200. Copy engines wait
+// free, and the kernels of a call wait for each other. Beside GEMMs that took 0.2 to 0.9 ms on 2 H200. Copy engines wait
 // for nobody (doc/performance.md, "Small calls under a GEMM").
 //
 // So a kernel that is late keeps the next calls or blocks from launching one: first 20 of them, after the next late one
