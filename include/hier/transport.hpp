@@ -54,8 +54,10 @@ struct Binding {
     bool eager = false;      // rail peers put before they know that this rank is in the call
     bool in_background = false;        // the application may compute meanwhile
     bool is_moved_by_starter = false;  // the thread that starts it may copy large blocks at once
-    bool publish = false;  // a put on the node goes to all its ranks, and this rank does not announce
+    bool publish = false;   // a put on the node goes to all its ranks; this rank does not announce
     bool is_mixed = false;  // some ranks of the node may publish, and others not
+    // No kernel pushes its blocks, because kernels start late.
+    bool by_engines = false;
     std::size_t chunks = 1;  // of a shard between nodes; equal on all ranks
     std::size_t total = 0;   // bytes of the result
     std::uint16_t hash = 0;  // of the blocks, if they differ
@@ -127,7 +129,8 @@ public:
     virtual ~Transport() = default;
 
     // Takes the buffers of the next call, and registers them if need be. peer_failed: a rank has
-    // raised a failure. One end() follows every begin().
+    // raised a failure. One end() follows every begin(). Then a call in which nothing has been put or announced may
+    // begin once more.
     virtual Status begin(const Binding& binding) = 0;
     // Lets `peer` write into the receive buffer. Op::every_peer means all peers. The peer also
     // learns that this rank is in the call.

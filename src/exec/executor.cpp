@@ -25,11 +25,8 @@ Status is_in_call(Transport& transport, int peer, Op::Kind awaited)
 void Executor::reset(const Program& program, Trace* trace)
 {
     trace_ = trace;
-    if (trace_ != nullptr) trace_->begin(program.size());
     status_ = Status::in_progress;
-    failure_.begin();
     run_.begin(program);
-    watchdog_.begin();
     rail_has_started_ = limits_.rail_first.count() == 0 || !program.opens_the_rail();
     pending_.assign(program.dependencies().begin(), program.dependencies().end());
     node_queue_.clear();
@@ -55,9 +52,26 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
         run_.moved = true;
         return status_ = Status::ok;
     }
+    failure_.begin();
+    if (trace != nullptr) trace->begin(program.size());
     reset(program, trace);
-    // Every transport begins, even when one has failed: the peers have to hear of the failure, and
-    // conclude() ends all transports.
+    watchdog_.begin();
+    begin(binding);
+    return status_;
+}
+
+void Executor::start_again(const Program& program, const Binding& binding, Trace* trace)
+{
+    if (trace != nullptr) trace->begin_anew(program.size());
+    reset(program, trace);
+    end();
+    begin(binding);
+}
+
+// Every transport begins, even when one has failed: the peers have to hear of the failure, and
+// conclude() ends all transports.
+void Executor::begin(const Binding& binding)
+{
     for (Transport* t : run_.transports) {
         if (t == nullptr) continue;
         Status status = Status::out_of_memory;
@@ -69,7 +83,7 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
         if (failed(status)) failure_.raise(status);
     }
     try {
-        for (const std::uint32_t i : program.first_ops()) {  // finish() runs the others
+        for (const std::uint32_t i : run_.program->first_ops()) {  // finish() runs the others
             if (failure_.is_raised()) break;
             run(i);
         }
@@ -80,7 +94,13 @@ Status Executor::start(const Program& program, const Binding& binding, Trace* tr
         log(HIER_LOG_ERROR, "no memory for an operation of a collective call");
         failure_.raise(Status::out_of_memory);
     }
-    return status_;
+}
+
+void Executor::end()
+{
+    for (Transport* t : run_.transports) {
+        if (t != nullptr) t->end();
+    }
 }
 
 Status Executor::progress()
@@ -296,9 +316,7 @@ void Executor::conclude()
         if (run_.remaining > 0 || settle() != Status::ok) return;
         status_ = Status::ok;
     }
-    for (Transport* t : run_.transports) {
-        if (t != nullptr) t->end();
-    }
+    end();
 }
 
 Status Executor::settle()

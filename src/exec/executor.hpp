@@ -57,6 +57,9 @@ public:
     // size that did not end here. `trace`, where given, must outlive the run, and gets the times of
     // its ops. ok: the collective is done already.
     Status start(const Program& program, const Binding& binding, Trace* trace = nullptr);
+    // The running collective begins anew, with another program. No operation has put or announced anything. Both
+    // programs outlive the run.
+    void start_again(const Program& program, const Binding& binding, Trace* trace = nullptr);
     // Tells the others that this rank cannot take part in the next collective. One that runs fails, too.
     void refuse(Status status);
     // Makes the running collective fail: the caller knows that it cannot end well. `is_dead`, by
@@ -71,6 +74,8 @@ public:
 private:
     void reset(const Program& program, Trace* trace);
     Status exchange(const Program& program, const Binding& binding);
+    void begin(const Binding& binding);
+    void end();
 
     void started(std::uint32_t op) override;
     void moved_bytes() override { run_.moved = true; }

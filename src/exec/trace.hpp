@@ -33,6 +33,8 @@ public:
         times_.assign(ops, Times{});
         begin_ = now();
     }
+    // The same, but the run began when the last one did.
+    void begin_anew(std::uint32_t ops) { times_.assign(ops, Times{}); }
     void runnable(std::uint32_t op) { times_[op].runnable = now(); }
     void started(std::uint32_t op) { times_[op].started = now(); }
     void ended(std::uint32_t op) { times_[op].ended = now(); }

@@ -98,7 +98,8 @@ void add_device_paths(NodePaths& paths, NodeContext& context, const Group& group
     if (needs.publishes_all())
         paths.device_publish = std::make_unique<DevicePublish>(
             context, *paths.publish,
-            ranks.have_kernels ? std::make_unique<KernelExchange>(context) : nullptr, max_by_cpu);
+            ranks.have_kernels ? std::make_unique<KernelExchange>(context, *paths.offer) : nullptr,
+            max_by_cpu);
     paths.name = name_of_devices(ranks) + paths.name;
     if (paths.device_publish && max_by_cpu > 0)
         paths.name = format("CPU for blocks of up to %zu bytes, ", max_by_cpu) + paths.name;

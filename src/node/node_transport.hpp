@@ -51,6 +51,13 @@ public:
     const char* name() const { return paths_.name.c_str(); }
     // May the buffers of a call be memory that the CPU cannot reach?
     bool takes_device_memory() const { return paths_.engines != nullptr; }
+    // Have all ranks agreed not to publish in this call? Then the call begins anew: they announce, and push by copy
+    // engines. Nothing has been put.
+    bool wants_announcements() const
+    {
+        return has_device_publish() && !context_.raised &&
+               paths_.device_publish->wants_announcements();
+    }
     // Has a kernel moved the last call, which has ended?
     bool ran_kernel() const
     {

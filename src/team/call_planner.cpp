@@ -207,6 +207,20 @@ PreparedProgram& CallPlanner::prepare(const ProgramKey& key, const Choice& choic
     tally_.add(known != nullptr ? HIER_STATISTIC_PROGRAM_HITS : HIER_STATISTIC_PROGRAM_MISSES);
     if (known != nullptr) return *known;
     report(key, choice);
+    return make_program(key, choice);
+}
+
+// Programs of published calls are small, so the last two are never too many.
+PreparedProgram& CallPlanner::prepare_instead(const PreparedProgram& running, const ProgramKey& key,
+                                              const Choice& choice)
+{
+    (void)programs_.find(running.key);
+    PreparedProgram* const known = programs_.find(key);
+    return known != nullptr ? *known : make_program(key, choice);
+}
+
+PreparedProgram& CallPlanner::make_program(const ProgramKey& key, const Choice& choice)
+{
     Plan plan = collectives_[key.collective]->plan({.rank = rank_,
                                                     .bytes = key.bytes,
                                                     .stride = key.stride,

@@ -34,6 +34,10 @@ public:
     }
     // Keeps the program for later calls. The reference is good until the next prepare().
     PreparedProgram& prepare(const ProgramKey& key, const Choice& choice);
+    // The same for a call that runs and goes on with another program. Such a program is not counted and the user is not
+    // told of it. `running` stays until the next prepare().
+    PreparedProgram& prepare_instead(const PreparedProgram& running, const ProgramKey& key,
+                                     const Choice& choice);
     std::uint64_t drops() const { return programs_.drops(); }  // Programs::drops
     // Bytes of each block that one call should move at most, in a call of so many bytes a block.
     std::size_t part_bytes(std::size_t collective, std::size_t bytes) const;
@@ -57,6 +61,7 @@ private:
     // The same, what the tuning file says of this size, and what blocks that differ do not allow.
     Constraints constraints(std::size_t collective, std::size_t bytes, BlockSizes sizes) const;
     std::size_t staged_blocks(std::size_t collective, Route route) const;
+    PreparedProgram& make_program(const ProgramKey& key, const Choice& choice);
     void report(const ProgramKey& key, const Choice& choice);
 
     const TeamSetup& setup_;

@@ -129,7 +129,32 @@ void Team::note_success()
     meter_.end();
 }
 
-Status Team::prepare(const Call& call, PreparedCall& prepared)
+// All ranks of the node have agreed on pushes by copy engines, because kernels start late on some rank, or a process has
+// no kernel to spare.
+void Team::begin_anew(Request& request)
+{
+    const PreparedCall& running = request.prepared();
+    Status status = Status::ok;
+    try {
+        if (!anew_.serves(planner_->drops()) || anew_of_ != running.binding.number) {
+            status = prepare(request.call(), anew_, running.program);
+            anew_of_ = running.binding.number;
+        }
+        if (!failed(status)) {
+            anew_.binding.sequence = sequence_;
+            meter_.take(anew_.program->choice.route, anew_.binding);
+            executor_->start_again(*anew_.program->program, anew_.binding,
+                                   trace_of(*anew_.program));
+        }
+    } catch (const std::exception& e) {
+        log(HIER_LOG_ERROR, "%s cannot begin anew: %s",
+            planner_->name_of(request.call().collective), e.what());
+        status = Status::out_of_memory;
+    }
+    if (failed(status)) executor_->refuse(status);  // the running call fails
+}
+
+Status Team::prepare(const Call& call, PreparedCall& prepared, const PreparedProgram* running)
 {
     prepared = {};
     const Choice choice = planner_->choose(call);
@@ -140,6 +165,10 @@ Status Team::prepare(const Call& call, PreparedCall& prepared)
     bool needs_bounce = false;
     Status status = memory_.bind(call, choice, binding, needs_bounce);
     if (failed(status)) return status;
+    if (running != nullptr) {
+        binding.publish = false;
+        binding.by_engines = true;
+    }
     const ProgramKey key{.collective = call.collective,
                          .bytes = call.bytes,
                          .stride = call.pitch(),
@@ -148,7 +177,8 @@ Status Team::prepare(const Call& call, PreparedCall& prepared)
                          .has_bounce = needs_bounce,
                          .is_on_device = binding.is_on_device(),
                          .publish = binding.publish};
-    prepared.program = &planner_->prepare(key, choice);
+    prepared.program = &(running == nullptr ? planner_->prepare(key, choice)
+                                            : planner_->prepare_instead(*running, key, choice));
     if (needs_bounce) status = memory_.bind_bounce(*prepared.program->program, binding);
     if (!failed(status)) status = connect(*prepared.program);
     prepared.drops = planner_->drops();
@@ -221,7 +251,10 @@ Status Team::progress()
     if (requests_.empty()) return Status::ok;
     if (!has_launched_) return launch_next();
     const Status status = executor_->progress();
-    if (status == Status::in_progress) return status;
+    if (status == Status::in_progress) {
+        if (setup_.node->wants_announcements()) begin_anew(requests_.front());
+        return status;
+    }
     if (tracer_) tracer_->end(status);
     if (!failed(status)) {
         note_success();

@@ -105,7 +105,10 @@ private:
     Status launch(Request& request, Launch when);
     Status launch_next();
     Status begin(Request& request, Launch when);
-    Status prepare(const Call& call, PreparedCall& prepared);
+    void begin_anew(Request& request);
+    // `running`: the call begins anew in place of this program. It announces, and no kernel pushes its blocks.
+    Status prepare(const Call& call, PreparedCall& prepared,
+                   const PreparedProgram* running = nullptr);
     Status connect(PreparedProgram& prepared);
     Trace* trace_of(const PreparedProgram& prepared);
     void note_success();
@@ -126,6 +129,8 @@ private:
     std::unique_ptr<Executor> executor_;
     std::unique_ptr<CallPlanner> planner_;
     CallMemory memory_;
+    PreparedCall anew_;               // for calls that begin anew
+    std::uint64_t anew_of_ = 0;       // the Binding::number of the call that it serves
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
     std::uint64_t sequence_ = 0;
 };

@@ -56,8 +56,11 @@ bool FakeTransport::strikes(Call call)
 Status FakeTransport::begin(const Binding& binding)
 {
     if (bound_) blame("begin without an end before");
-    if (binding.sequence <= binding_.sequence) blame("a sequence number did not grow");
+    const bool may_be_same = !has_spoken_;  // the call begins anew
+    if (binding.sequence < binding_.sequence + (may_be_same ? 0 : 1))
+        blame("a sequence number did not grow");
     bound_ = true;
+    has_spoken_ = false;
     binding_ = binding;
     group_.places[me_] = FakeGroup::Place::here;
     if (strikes(Call::begin)) {
@@ -84,6 +87,7 @@ void FakeTransport::end()
 Status FakeTransport::announce(int peer)
 {
     if (!bound_) blame("announce outside of begin and end");
+    has_spoken_ = true;
     if (raised_) blame("announce after a failure");
     if (strikes(Call::announce)) return Status::transport_error;
     auto& from = group_.lanes[me_];
@@ -108,6 +112,7 @@ Region FakeTransport::target_for(std::size_t peer) const
 Status FakeTransport::enter(int peer)
 {
     if (!bound_) blame("enter outside of begin and end");
+    has_spoken_ = true;
     if (!is_publish()) blame("enter in a call in which ranks announce");
     auto& from = group_.lanes[me_];
     for (std::size_t i = 0; i < from.size(); i++) {
@@ -162,6 +167,7 @@ void FakeTransport::check_put(const Transfer& transfer)
 Status FakeTransport::put(const Transfer& transfer)
 {
     check_put(transfer);
+    has_spoken_ = true;
     const auto in_flight = std::count_if(flights_.begin(), flights_.end(),
                                          [](const Flight& f) { return f.call == Call::put; });
     if (level_ == Level::rail && static_cast<std::size_t>(in_flight) >= network_.depth())

@@ -234,6 +234,7 @@ private:
     NetworkTraits traits_;
     Binding binding_{};
     bool bound_ = false;
+    bool has_spoken_ = false;  // since it was bound: it has put, announced or entered
     bool raised_ = false;
     bool stopped_ = false;
     std::chrono::steady_clock::time_point raised_at_;

@@ -123,6 +123,37 @@ public:
         (void)await([&] { return (status = turn()) != Status::in_progress; });
         return status;
     }
+    bool wants_announcements() const { return transport_->wants_announcements(); }
+    // start() was called, and all ranks want announcements. The block is in place.
+    std::string begin_anew(std::uint64_t sequence)
+    {
+        transport_->end();
+        Status status = announce(sequence, total());
+        Counter pushed;
+        const auto turns_until = [&](const std::function<bool()>& condition) {
+            return await([&] {
+                status = transport_->progress(pushed);
+                return failed(status) || failed(pushed.worst) || condition();
+            });
+        };
+        for (int peer = 0; peer < size_ && !failed(status); peer++) {
+            if (peer == rank_) continue;
+            if (!turns_until([&] { return transport_->announced(peer) == Status::ok; }))
+                return "not announced";
+            if (!failed(status))
+                status = transport_->put(
+                    {peer, {offset_, offset_, bytes_}, Place::receive, Place::receive, 1, put_op});
+        }
+        transport_->submit(pushed);
+        const auto have_all = [&] {
+            for (int peer = 0; peer < size_; peer++)
+                if (peer != rank_ && transport_->arrived(peer) == 0) return false;
+            return pushed.done == size_ - 1;
+        };
+        if (!failed(status) && !turns_until(have_all)) return "not pushed";
+        transport_->end();
+        return failed(status) || failed(pushed.worst) ? "a failure" : "";
+    }
     std::string fault(std::uint64_t sequence) const
     {
         const Bytes got = get(receive_, at(size_));

@@ -114,7 +114,8 @@ void plan_calls(Made& made, const std::vector<std::size_t>& sizes)
                                                 .stride = bytes,
                                                 .in_place = false,
                                                 .has_bounce = false,
-                                                .is_on_device = false},
+                                                .is_on_device = false,
+                                                .publish = choice.publish},
                                                choice);
         made.planned.push_back({bytes, chosen - begin, cpu_seconds() - chosen,
                                 prepared.program->size(), prepared.program->bytes()});

@@ -59,8 +59,8 @@ Plan Allgather::plan(const PlanInput& input) const
     // What goes through shared memory costs its owner the same for one peer and for all.
     const bool is_shared = bytes_of(input.blocks) <= shared_result_;
     const bool are_published = choice.publish || choice.host_publishes;
-    const bool is_spread = !input.blocks.empty() && !is_shared && !choice.eager &&
-                           !are_published && choice.route != Route::bundles;
+    const bool is_spread = !input.blocks.empty() && !is_shared && !choice.eager && !are_published &&
+                           choice.route != Route::bundles;
     // A rank publishes its shard at once.
     const bool is_whole = choice.own_whole || (are_published && topology_.nodes() == 1);
     std::vector<Extent> equal;
@@ -74,7 +74,7 @@ Plan Allgather::plan(const PlanInput& input) const
                               .bounce = input.has_bounce,
                               .depth = input.choice.depth,
                               .eager = input.choice.eager,
-                              .publish = choice.publish || input.publishes,
+                              .publish = input.publishes,
                               .own_whole = is_whole,
                               .copy_whole = input.choice.own_whole && input.is_on_device,
                               .spread = is_spread ? spread_ : SpreadCosts{},

@@ -30,7 +30,9 @@ struct PlanInput {
     bool in_place = false;      // local: the rank's own block is in its receive buffer already
     bool has_bounce = false;    // local: the rank's network reaches only its bounce buffer
     bool is_on_device = false;  // local: a buffer of this rank is device memory
-    bool publishes = false;     // local: the rank is one that choice.host_publishes lets publish
+    // local: the rank publishes its blocks to its node. With choice.publish all ranks do, or none does; with
+    // choice.host_publishes those do whose buffers are in host memory.
+    bool publishes = false;
 };
 
 // How many blocks of one rank fill a rank's staging memory, at most. Large calls are cut into parts,

@@ -256,7 +256,7 @@ bool CopyEngines::may_fan_out(std::span<const Item> block) const
     const Binding& binding = context_.binding;
     return (fan_out_ == FanOutUse::all_blocks || !binding.in_background ||
             binding.total <= max_in_background) &&
-           std::any_of(block.begin(), block.end(), has_peer) &&
+           !binding.by_engines && std::any_of(block.begin(), block.end(), has_peer) &&
            std::all_of(block.begin(), block.end(), [](const Item& i) { return i.is_in_reach; });
 }
 

@@ -80,7 +80,7 @@ Status DevicePublish::choose_way(Completions& completions)
         if (status == Status::in_progress) way_ = KernelExchange::Way::open;
         return status;
     }
-    if (failed(status) || way_ == KernelExchange::Way::open) return status;
+    if (failed(status) || way_ != KernelExchange::Way::copies) return status;
     status = put_without_kernel(*waiting_);
     if (status != Status::in_progress) completions.complete(waiting_->op, status);
     return status;
@@ -219,6 +219,7 @@ Status DevicePublish::progress(Completions& completions)
     }
     switch (way_) {
     case KernelExchange::Way::open:
+    case KernelExchange::Way::pushes:
         return Status::ok;
     case KernelExchange::Way::kernel:
         return progress_kernel(completions);

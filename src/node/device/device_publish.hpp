@@ -14,7 +14,7 @@
 // device, and waits for no word on kernels.
 //
 // With kernels the call goes by these, if all ranks have their buffers in device memory
-// (kernel_exchange.hpp).
+// (kernel_exchange.hpp). If these start late, blocks that are in place may be announced and pushed instead.
 //
 // Where the CPU of each rank reaches device memory, it moves the smallest blocks itself, through the
 // halves as well. A buffer that it does not reach takes the copies above: that is the rank's own
@@ -58,6 +58,8 @@ public:
     void end() override {}
     void raise() override;
     bool ran_kernel() const { return way_ == KernelExchange::Way::kernel; }
+    // Have all ranks agreed on that? Then this path does nothing more in the call.
+    bool wants_announcements() const { return way_ == KernelExchange::Way::pushes; }
     // Has a copy exceeded its bound? It may go on for ever.
     bool has_hung() const { return has_hung_ || (kernels_ && kernels_->has_hung()); }
 

@@ -21,8 +21,13 @@ std::atomic<bool> reserved{false};
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-// The count of the word by which a rank enters a call.
-constexpr std::uint32_t encode(std::uint32_t zone, bool can) { return zone << 1 | (can ? 1 : 0); }
+// The count of the word by which a rank enters a call: what it can do, and the number of its zone.
+constexpr std::uint32_t by_kernel = 1, by_pushes = 2;
+constexpr int zone_at = 2;
+constexpr std::uint32_t encode(std::uint32_t zone, bool can, bool can_push)
+{
+    return zone << zone_at | (can ? by_kernel : 0) | (can_push ? by_pushes : 0);
+}
 
 bool clear(std::byte* zone, std::size_t bytes)
 {
@@ -33,8 +38,8 @@ bool clear(std::byte* zone, std::size_t bytes)
 
 }  // namespace
 
-KernelExchange::KernelExchange(NodeContext& context)
-    : context_(context), zones_(index(context.size()))
+KernelExchange::KernelExchange(NodeContext& context, ReceiveOffer& offer)
+    : context_(context), offer_(offer), zones_(index(context.size()))
 {
 }
 
@@ -99,7 +104,8 @@ void KernelExchange::renew_zone()
 {
     const std::uint64_t era = kernel_after(kernels_) >> 32;
     if (zone_ != nullptr && zone_->device == context_.device && zone_era_ == era) return;
-    constexpr std::uint32_t most = Signal::max_count >> 2;  // that the word of a call can tell
+    // The largest number that the word of a call can tell.
+    constexpr std::uint32_t most = Signal::max_count >> zone_at;
     if (refused_on_ == context_.device || zone_number_ == most) return;
     give_back_zone();
     if (!take_zone()) {
@@ -128,7 +134,7 @@ bool KernelExchange::has_mapped_all() const
         const Zone& zone = zones_[index(peer)];
         const std::uint64_t told =
             context_.segment->slot(peer).exchange.load(std::memory_order_acquire);
-        const std::uint32_t number = Signal::count(told, Signal::sequence(told)) >> 1;
+        const std::uint32_t number = Signal::count(told, Signal::sequence(told)) >> zone_at;
         if (peer != context_.rank() && (zone.mapping == nullptr || zone.number != number))
             return false;
     }
@@ -141,6 +147,16 @@ bool KernelExchange::is_ready() const
            has_mapped_all() && block_.slice.length <= max_block(context_.size());
 }
 
+// Each push takes the CPU some 3 us to start, so with many peers the two copies are no slower. Ranks that share a device
+// wait for each other's copies. And an own block that is not in place takes a copy inside the device, which may wait as
+// long as a kernel.
+bool KernelExchange::can_push()
+{
+    constexpr int most = 4;
+    return context_.size() <= most && !is_device_shared_ && block_.from == Place::receive &&
+           offer_.is_for_engines();
+}
+
 void KernelExchange::enter(const Transfer& block)
 {
     block_ = block;
@@ -149,8 +165,10 @@ void KernelExchange::enter(const Transfer& block)
     const std::uint32_t number = zone_number_;
     const bool may = has_device_buffers();
     if (may) renew_zone();
-    can_ = may && number == zone_number_ && is_ready() &&
+    const bool is_in_reach = may && number == zone_number_ && is_ready();
+    can_ = is_in_reach &&
            ComputeUnits::of(context_.device, ComputeUnits::User::exchange).are_free() && reserve();
+    can_push_ = is_in_reach && (!can_ || has_peer_pushed_) && can_push();
     NodeSlot& slot = context_.segment->slot(context_.rank());
     ExchangeOffer& offer = slot.exchange_offer;
     offer.shape = context_.binding.shape();
@@ -158,7 +176,7 @@ void KernelExchange::enter(const Transfer& block)
     offer.length = block.slice.length;
     offer.kernel = kernel_after(kernels_);
     const std::uint64_t sequence = context_.binding.sequence;
-    slot.exchange.store(Signal::encode(sequence, encode(zone_number_, can_)),
+    slot.exchange.store(Signal::encode(sequence, encode(zone_number_, can_, can_push_)),
                         std::memory_order_release);
     enter_call(slot, sequence, offer.shape);
 }
@@ -170,26 +188,30 @@ bool KernelExchange::has_entered() const
            context_.binding.sequence;
 }
 
-// A peer that announces takes this call for one of another kind. What the two say of their buffers
-// will tell why.
+// A peer that announces has decided that the ranks push. Or it takes this call for one of another kind: what the two say
+// of their buffers will tell why.
 Status KernelExchange::decide(Way& way)
 {
     const std::uint64_t sequence = context_.binding.sequence;
     way = Way::open;
-    bool can_all = can_;
+    bool can_all = can_, can_all_push = can_push_, has_peer_pushed = false;
     for (int peer = 0; peer < context_.size(); peer++) {
         const NodeSlot& slot = context_.segment->slot(peer);
+        // Read first, because a peer that has decided has written the other word before.
+        const bool has_announced = slot.ready.load(std::memory_order_acquire) >= sequence;
         const std::uint64_t word = slot.exchange.load(std::memory_order_acquire);
-        if (Signal::sequence(word) < sequence &&
-            slot.ready.load(std::memory_order_acquire) < sequence)
-            return Status::ok;
-        can_all = can_all && Signal::count(word, sequence) % 2 != 0;
+        if (Signal::sequence(word) < sequence && !has_announced) return Status::ok;
+        const std::uint32_t said = Signal::count(word, sequence);
+        can_all = can_all && (said & by_kernel) != 0;
+        can_all_push = can_all_push && (said & by_pushes) != 0;
+        has_peer_pushed = has_peer_pushed || (peer != context_.rank() && (said & by_pushes) != 0);
     }
+    has_peer_pushed_ = has_peer_pushed && !can_all;
     if (!can_all) {
         can_ = false;
         release();
         map_zones();
-        way = Way::copies;
+        way = can_all_push ? Way::pushes : Way::copies;
         return Status::ok;
     }
     for (int peer = 0; peer < context_.size(); peer++) {
@@ -207,7 +229,7 @@ void KernelExchange::map_zones()
     for (int peer = 0; peer < context_.size(); peer++) {
         const NodeSlot& slot = context_.segment->slot(peer);
         const std::uint64_t word = slot.exchange.load(std::memory_order_acquire);
-        const std::uint32_t number = Signal::count(word, context_.binding.sequence) >> 1;
+        const std::uint32_t number = Signal::count(word, context_.binding.sequence) >> zone_at;
         Zone& zone = zones_[index(peer)];
         if (peer == context_.rank() || number == 0 || number == zone.number) continue;
         if (zone.mapping != nullptr) PeerMappings::instance().release(zone.mapping);

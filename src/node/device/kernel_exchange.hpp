@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A published call of a node by one kernel for each rank (hier/gpu_exchange.hpp), if all ranks have
-// their buffers in device memory. Otherwise the call goes by copies (device_publish.hpp).
+// their buffers in device memory. Otherwise the call goes by pushes or by copies (device_publish.hpp).
 //
 // Each rank lends a zone of device memory to its peers. It says in its slot where the zone is, and,
 // when it enters a call, whether it can take part with a kernel:
@@ -10,8 +10,15 @@
 //   - ranks that use the same device get it together, not in turns, and
 //   - the last kernels have started at once (compute_units.hpp).
 //
+// A rank that cannot, though its peers know its zone, also says whether it can push: its own block is in place, and its
+// peers can map its receive buffer. So does a rank whose peer has said that in the call before.
+//
+//   all ranks say "kernel"   a kernel
+//   all ranks say "push"     the call begins anew: the ranks announce, and copy engines push
+//   else                     copies through memory of the host
+//
 // When all peers are in the call, all ranks with device memory have read the same words, so they decide
-// alike. A rank with host memory need not read: its own word says that there are no kernels. The first
+// alike. A rank with host memory need not read: its own word says neither. The first
 // call of a team tells of the zones and goes by copies. So does a call on another device.
 //
 // A kernel waits for those of the peers, so no kernel starts before all ranks are in the call. And a
@@ -25,6 +32,7 @@
 #include "hier/gpu_exchange.hpp"
 #include "node/device/compute_units.hpp"
 #include "node/device/exports/lent_memory.hpp"
+#include "node/device/exports/receive_offer.hpp"
 #include "node/device/imports/peer_mappings.hpp"
 #include "node/node_path.hpp"
 
@@ -32,9 +40,9 @@ namespace hier {
 
 class KernelExchange {
 public:
-    enum class Way : std::uint8_t { open, kernel, copies };
+    enum class Way : std::uint8_t { open, kernel, pushes, copies };
 
-    explicit KernelExchange(NodeContext& context);
+    KernelExchange(NodeContext& context, ReceiveOffer& offer);
     ~KernelExchange();
     KernelExchange(const KernelExchange&) = delete;
     KernelExchange& operator=(const KernelExchange&) = delete;
@@ -81,6 +89,7 @@ private:
     bool has_device_buffers() const;
     bool has_mapped_all() const;
     bool is_ready() const;
+    bool can_push();
     void renew_zone();
     bool take_zone();
     void give_back_zone();
@@ -90,8 +99,12 @@ private:
     ComputeUnits::Clock::duration patience() const;
 
     NodeContext& context_;
+    ReceiveOffer& offer_;
     Transfer block_{};
-    bool can_ = false;          // take part with a kernel in this call, which has not ended
+    bool can_ = false;       // take part with a kernel in this call, which has not ended
+    bool can_push_ = false;  // or by copy engines; false if nobody has to ask
+    // In the last call, which had no kernel, a peer has said that it can push.
+    bool has_peer_pushed_ = false;
     bool is_reserved_ = false;  // the one kernel that the process runs at a time
     const LentMemory::Block* zone_ = nullptr;
     std::uint32_t zone_number_ = 0;  // of zone_; counts from 1

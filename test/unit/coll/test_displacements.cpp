@@ -91,7 +91,8 @@ int plans_of(const char* nodes, std::optional<Route> route, bool are_equal)
                                               .bytes = bytes,
                                               .stride = bytes,
                                               .blocks = blocks,
-                                              .choice = choice});
+                                              .choice = choice,
+                                              .publishes = choice.publish});
             expect_no_reason(
                 keep(fault_of(plan, BlockHomes(blocks, bytes), static_cast<std::size_t>(rank))));
         }

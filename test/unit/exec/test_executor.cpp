@@ -148,6 +148,43 @@ void test_dependency_on_an_op_done_at_once(void**)
     expect_no_reason(a_copy_after_an_announcement_runs_once());
 }
 
+// The first program waits for a peer that never comes. The second one takes its place.
+const char* a_call_begins_anew()
+{
+    const Topology topology(machine("2"));
+    Plan waits, copies;
+    Op op{};
+    op.kind = Op::Kind::await_announced;
+    op.level = Level::node;
+    op.peer = 1;
+    waits.append(op);
+    op.kind = Op::Kind::copy;
+    op.from = Place::send;
+    op.to = Place::receive;
+    op.peer = 0;
+    op.slice = {0, 0, 4};
+    copies.append(op);
+    const Program first(std::move(waits), topology, 0), second(std::move(copies), topology, 0);
+
+    FakeNetwork network({.immediate = 0, .idle = 0}, std::nullopt);
+    FakeGroup group(2);
+    FakeTransport node(network, group, Level::node, 0, 0);
+    Executor executor(&node, nullptr, {});
+    std::byte send[4]{std::byte{1}}, receive[8]{};
+    const Binding binding{1, {send, 4}, {receive, 8}};
+    Status status = executor.start(first, binding);
+    for (int pass = 0; pass < 10; pass++) status = executor.progress();
+    if (status != Status::in_progress) return "the first program does not wait";
+    executor.start_again(second, binding);
+    for (int pass = 0; pass < 100 && status == Status::in_progress; pass++)
+        status = executor.progress();
+    if (status != Status::ok) return "it does not end";
+    if (!network.fault().empty()) return keep(network.fault());
+    return receive[0] == std::byte{1} ? nullptr : "nothing was copied";
+}
+
+void test_a_call_that_begins_anew(void**) { expect_no_reason(a_call_begins_anew()); }
+
 // Such a rank waits for its node alone. Where ranks share cores, each look at the network costs the
 // others time. It still hears of a failure there.
 const char* a_rank_without_rail_work_looks_seldom()
@@ -190,6 +227,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_all_sizes),
         cmocka_unit_test(test_bounces),
         cmocka_unit_test(test_dependency_on_an_op_done_at_once),
+        cmocka_unit_test(test_a_call_that_begins_anew),
         cmocka_unit_test(test_rank_without_rail_work),
     };
     return hier::test::run_cases(argc, argv, "executor", tests);

@@ -106,6 +106,74 @@ void test_late_kernels(void**)
         100, [](int rank) { return rank == 1 ? "20000" : "200"; }));
 }
 
+std::string pushed_call_uses(Publisher& rank, std::uint64_t sequence, const std::string& expected)
+{
+    const Used before;
+    if (failed(rank.start(sequence, rank.total()))) return "cannot start";
+    Status status = Status::in_progress;
+    if (!await([&] {
+            status = rank.turn();
+            return status != Status::in_progress || rank.wants_announcements();
+        }))
+        return "call " + std::to_string(sequence) + ": nothing happens";
+    if (status != Status::in_progress) return "call " + std::to_string(sequence) + " is over";
+    const std::string wrong = rank.begin_anew(sequence);
+    const std::string used = before.text();
+    if (!wrong.empty()) return "call " + std::to_string(sequence) + ": " + wrong;
+    if (used != expected) return "call " + std::to_string(sequence) + ": " + used;
+    return rank.fault(sequence);
+}
+
+// The same, in place. Up to four ranks that have a device each push their blocks to the others, until a kernel is due
+// again. If there are more, or they share a device, or one block is not in place, all go by copies.
+void test_late_kernels_in_place(void**)
+{
+    struct Case {
+        int ranks;
+        bool on_one_device, all_in_place;
+    };
+    for (const Case with :
+         {Case{4, false, true}, Case{5, false, true}, Case{4, true, true}, Case{4, false, false}}) {
+        const bool push = with.ranks == 4 && !with.on_one_device && with.all_in_place;
+        expect_no_reason(run_with_kernels(
+            with.ranks, with.on_one_device,
+            [&](ForkedRank& self) -> std::string {
+                Memory memory = with_kernels;
+                memory.in_place = with.all_in_place || self.rank() != 2;
+                Publisher rank(self, self.rank(), memory);
+                std::string wrong = calls(rank, 2);
+                ComputeUnits::watch_kernels(true);
+                if (wrong.empty()) wrong = call_uses(rank, 3, "kernels 1, copies 0");
+                constexpr std::uint64_t end = 4 + ComputeUnits::fewest;
+                for (std::uint64_t sequence = 4; sequence < end && wrong.empty(); sequence++)
+                    wrong = push ? pushed_call_uses(rank, sequence, "kernels 0, copies 3")
+                                 : call_uses(rank, sequence, "kernels 0, copies 2");
+                return wrong.empty() ? call_uses(rank, end, "kernels 1, copies 0") : wrong;
+            },
+            100, [](int rank) { return rank == 1 ? "20000" : "200"; }));
+    }
+}
+
+// Rank 0 alone looks for late kernels. Its peers learn of them in call 4, and can push from call 5 on.
+void test_kernels_late_on_one_rank(void**)
+{
+    expect_no_reason(run_with_kernels(
+        4, false,
+        [](ForkedRank& self) -> std::string {
+            Memory memory = with_kernels;
+            memory.in_place = true;
+            Publisher rank(self, self.rank(), memory);
+            std::string wrong = calls(rank, 2);
+            ComputeUnits::watch_kernels(self.rank() == 0);
+            if (wrong.empty()) wrong = call_uses(rank, 3, "kernels 1, copies 0");
+            if (wrong.empty()) wrong = call_uses(rank, 4, "kernels 0, copies 2");
+            for (std::uint64_t sequence = 5; sequence < 8 && wrong.empty(); sequence++)
+                wrong = pushed_call_uses(rank, sequence, "kernels 0, copies 3");
+            return wrong;
+        },
+        100, [](int rank) { return rank == 1 ? "20000" : "200"; }));
+}
+
 // Each rank has another kind of memory, in every turn. All in device memory: kernels, even in place.
 void test_any_memory(void**)
 {
@@ -349,6 +417,8 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_numbers_of_kernels),
         cmocka_unit_test(test_kernels_from_the_second_call_on),
         cmocka_unit_test(test_late_kernels),
+        cmocka_unit_test(test_late_kernels_in_place),
+        cmocka_unit_test(test_kernels_late_on_one_rank),
         cmocka_unit_test(test_any_length),
         cmocka_unit_test(test_thread_blocks),
         cmocka_unit_test(test_any_memory),

@@ -10,6 +10,14 @@
 #include "node/host/cma_path.hpp"
 
 namespace hier {
+namespace {
+
+bool is_shareable(const Allocation& memory)
+{
+    return memory.kind == MemoryKind::device && memory.is_exportable;
+}
+
+}  // namespace
 
 ReceiveOffer::ReceiveOffer(const NodeContext& context, DeviceCells& cells, PeerTables tables,
                            bool has_cma)
@@ -37,25 +45,43 @@ void ReceiveOffer::write(NodeOffer& offer)
     if (is_of_device(memory) && gpu::peers_may_write()) write_device(offer);
 }
 
-void ReceiveOffer::write_device(NodeOffer& offer)
+bool ReceiveOffer::is_for_engines()
+{
+    const Allocation& memory = context_.binding.receive.memory;
+    if (!is_of_device(memory) || !gpu::peers_may_write()) return false;
+    export_allocation();
+    return is_exported_whole();
+}
+
+void ReceiveOffer::export_allocation()
+{
+    const Allocation& memory = context_.binding.receive.memory;
+    const auto base = reinterpret_cast<std::uint64_t>(memory.base);
+    if (exported_.base == base && exported_.length == memory.length && exported_.id == memory.id &&
+        memory.id != 0)
+        return;
+    exported_ = {base, memory.length, memory.id, static_cast<std::int32_t>(getpid()), 0, {}};
+    is_exportable_ =
+        is_shareable(memory) && gpu::runtime()->export_memory(memory, exported_.handle);
+    if (is_exportable_)
+        ExportedAllocations::instance().note(
+            {base, memory.length, memory.id, -1, ExportEntry::Kind::allocation}, memory.device);
+}
+
+bool ReceiveOffer::is_exported_whole() const
 {
     const Region& into = context_.binding.receive;
-    const Allocation& memory = into.memory;
-    const auto base = reinterpret_cast<std::uint64_t>(memory.base);
-    const bool is_shareable = memory.kind == MemoryKind::device && memory.is_exportable;
-    if (exported_.base != base || exported_.length != memory.length || exported_.id != memory.id ||
-        memory.id == 0) {
-        exported_ = {base, memory.length, memory.id, static_cast<std::int32_t>(getpid()), 0, {}};
-        is_exportable_ = is_shareable && gpu::runtime()->export_memory(memory, exported_.handle);
-        if (is_exportable_)
-            ExportedAllocations::instance().note(
-                {base, memory.length, memory.id, -1, ExportEntry::Kind::allocation}, memory.device);
-    }
-    const bool is_whole = into.base + into.length <= memory.base + memory.length;
-    if (is_exportable_ && is_whole) {
+    return is_exportable_ && into.base + into.length <= into.memory.base + into.memory.length;
+}
+
+void ReceiveOffer::write_device(NodeOffer& offer)
+{
+    const Allocation& memory = context_.binding.receive.memory;
+    export_allocation();
+    if (is_exported_whole()) {
         offer.path = WritePath::by_device;
         offer.memory = exported_;
-    } else if (is_shareable && share_segments(offer.vmm_digest)) {
+    } else if (is_shareable(memory) && share_segments(offer.vmm_digest)) {
         offer.path = WritePath::by_segments;
     } else if (const ExportedMemory* lent = cells_.lend(memory.device); lent != nullptr) {
         offer.path = WritePath::by_device_cells;

@@ -18,10 +18,14 @@ public:
 
     // Call this when the device of the call is chosen, and before peers on other nodes may write.
     void begin();
+    // May copy engines of the peers write into the buffer, in an allocation that they map as a whole?
+    bool is_for_engines();
     // Fills the offer, but for the buffer's address.
     void write(NodeOffer& offer);
 
 private:
+    void export_allocation();
+    bool is_exported_whole() const;
     void write_device(NodeOffer& offer);
     bool share_segments(std::uint64_t& digest);
 

@@ -8,6 +8,7 @@
 //   --last n     the last n
 //   --uneven 1   MPI_Allgatherv of bytes, of which rank 1 has twelve times as many as the others
 //   --typed 1    only derived datatypes, with so many bytes that they are packed in device memory
+//   --in-place 1 only small blocks that are in place in device memory
 //   --harmless 1 hier must get around every failure, so that no call fails
 //   --async 1    the n-th copy fails when it is done; the device's queue is lost, so each n has a device of its own
 #include "test/mpi/lib/gpu_memory.hpp"
@@ -133,7 +134,8 @@ public:
     explicit Faults(Session& session)
         : session_(session), is_victim_(session.rank() == session.number("victim", 0)),
           is_async_(session.number("async", 0) != 0), is_typed_(session.number("typed", 0) != 0),
-          is_uneven_(session.number("uneven", 0) != 0), byte_(Layout::basic(MPI_BYTE, 1)),
+          is_uneven_(session.number("uneven", 0) != 0),
+          is_in_place_(session.number("in-place", 0) != 0), byte_(Layout::basic(MPI_BYTE, 1)),
           gaps_(Layout::vector(4, 2, 5, Layout::basic(MPI_INT, sizeof(int)))),
           wide_(Layout::vector(4, 512, 640, Layout::basic(MPI_INT, sizeof(int))))
     {
@@ -163,6 +165,9 @@ public:
         } else if (is_typed_) {
             add(wide_, 16, Kind::device, Kind::device, false);
             add(wide_, 16, Kind::pool, Kind::mapped, true);
+        } else if (is_in_place_) {
+            for (const int bytes : {3000, 20001, 1, 3000, 4097})
+                add(byte_, bytes, Kind::device, Kind::device, true);
         } else {
             add(byte_, 20001, Kind::device, Kind::device, false);
             add(byte_, 4097, Kind::pool, Kind::pool, true);
@@ -230,6 +235,7 @@ private:
     bool is_async_;
     bool is_typed_;
     bool is_uneven_;
+    bool is_in_place_;
     Layout byte_;
     Layout gaps_;
     Layout wide_;
@@ -242,8 +248,9 @@ private:
 
 int main(int argc, char** argv)
 {
-    Session session(argc, argv, "gpu_faults",
-                    {"victim", "async", "typed", "uneven", "first", "step", "last", "harmless"});
+    Session session(
+        argc, argv, "gpu_faults",
+        {"victim", "async", "typed", "uneven", "in-place", "first", "step", "last", "harmless"});
     const auto last = static_cast<std::uint64_t>(session.number("last", 100000));
     const auto step = static_cast<std::uint64_t>(session.number("step", 1));
     Faults faults(session);
