@@ -45,7 +45,8 @@ void ComputeUnits::note_late()
 void ComputeUnits::note_in_time()
 {
     without_.store(0, std::memory_order_relaxed);
-    next_.store(fewest, std::memory_order_relaxed);
+    const std::uint32_t next = next_.load(std::memory_order_relaxed);
+    if (next > fewest) next_.store(next - 1, std::memory_order_relaxed);
 }
 
 void ComputeUnits::Kernel::begin(int device, User user, Clock::duration patience)
