@@ -15,26 +15,27 @@ std::atomic<bool> are_watched{false};
 
 }  // namespace
 
-ComputeUnits& ComputeUnits::of(int device, User user)
+ComputeUnits& ComputeUnits::of(int device)
 {
-    static std::array<std::array<ComputeUnits, max_devices>, 2> all;
-    return all[static_cast<std::size_t>(user)][static_cast<std::size_t>(device % max_devices)];
+    static std::array<ComputeUnits, max_devices> all;
+    return all[static_cast<std::size_t>(device % max_devices)];
 }
 
 void ComputeUnits::watch_kernels(bool watches) { are_watched = watches; }
 
-bool ComputeUnits::are_free()
+bool ComputeUnits::are_free(User user)
 {
-    std::uint32_t left = without_.load(std::memory_order_relaxed);
+    Count& count = without(user);
+    std::uint32_t left = count.load(std::memory_order_relaxed);
     while (left > 0)
-        if (without_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return false;
+        if (count.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return false;
     return true;
 }
 
-void ComputeUnits::note_late()
+void ComputeUnits::note_late(User user)
 {
     const std::uint32_t next = next_.load(std::memory_order_relaxed);
-    without_.store(next, std::memory_order_relaxed);
+    without(user).store(next, std::memory_order_relaxed);
     next_.store(std::min(2 * next, most), std::memory_order_relaxed);
     if (!is_told_.exchange(true))
         log(HIER_LOG_INFO,
@@ -42,17 +43,18 @@ void ComputeUnits::note_late()
             "go by copy engines instead");
 }
 
-void ComputeUnits::note_in_time()
+void ComputeUnits::note_in_time(User user)
 {
-    without_.store(0, std::memory_order_relaxed);
+    without(user).store(0, std::memory_order_relaxed);
     const std::uint32_t next = next_.load(std::memory_order_relaxed);
     if (next > fewest) next_.store(next - 1, std::memory_order_relaxed);
 }
 
 void ComputeUnits::Kernel::begin(int device, User user, Clock::duration patience)
 {
-    units_ = are_watched.load(std::memory_order_relaxed) ? &of(device, user) : nullptr;
+    units_ = are_watched.load(std::memory_order_relaxed) ? &of(device) : nullptr;
     if (units_ == nullptr) return;
+    user_ = user;
     patience_ = patience;
     is_late_ = false;
     launched_ = Clock::now();
@@ -62,12 +64,12 @@ void ComputeUnits::Kernel::look()
 {
     if (units_ == nullptr || is_late_ || !is_over_time()) return;
     is_late_ = true;
-    units_->note_late();
+    units_->note_late(user_);
 }
 
 void ComputeUnits::Kernel::end()
 {
-    if (units_ != nullptr && !is_late_ && !is_over_time()) units_->note_in_time();
+    if (units_ != nullptr && !is_late_ && !is_over_time()) units_->note_in_time(user_);
 }
 
 }  // namespace hier

@@ -12,25 +12,27 @@
 // launches it late. Then copy engines are right, too.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 
 namespace hier {
 
-// Of one device and one kind of kernels, for all of the process's teams.
+// Of one device, for all of the process's teams. The two kinds of kernels are counted apart, because one of them waits for
+// peers. But what a late kernel costs is one number for both.
 class ComputeUnits {
 public:
     using Clock = std::chrono::steady_clock;
     enum class User : std::uint8_t { exchange, fan_out };
     static constexpr std::uint32_t fewest = 20, most = 640;  // calls or blocks without kernels
 
-    static ComputeUnits& of(int device, User user);
+    static ComputeUnits& of(int device);
     // False: no kernel counts as late from now on. The default.
     static void watch_kernels(bool watches);
 
     // May the next call, or the next block, go by a kernel? Counts those that may not.
-    bool are_free();
+    bool are_free(User user);
 
     // One kernel that has been launched.
     class Kernel {
@@ -53,17 +55,21 @@ public:
         bool is_over_time() const { return Clock::now() - launched_ >= patience_; }
 
         ComputeUnits* units_ = nullptr;
+        User user_ = User::exchange;
         Clock::time_point launched_;
         Clock::duration patience_{};
         bool is_late_ = false;
     };
 
 private:
-    void note_late();
-    void note_in_time();
+    using Count = std::atomic<std::uint32_t>;
 
-    std::atomic<std::uint32_t> without_{0};  // calls or blocks that still go without kernels
-    std::atomic<std::uint32_t> next_{fewest};
+    Count& without(User user) { return without_[static_cast<std::size_t>(user)]; }
+    void note_late(User user);
+    void note_in_time(User user);
+
+    std::array<Count, 2> without_{};  // by user: calls or blocks that still go without kernels
+    Count next_{fewest};
     std::atomic<bool> is_told_{false};
 };
 

@@ -270,7 +270,7 @@ bool CopyEngines::waits_anyway(std::span<const Item> items) const
 bool CopyEngines::should_fan_out(std::span<const Item> block) const
 {
     return waits_anyway(block) ||
-           ComputeUnits::of(context_.device, ComputeUnits::User::fan_out).are_free();
+           ComputeUnits::of(context_.device).are_free(ComputeUnits::User::fan_out);
 }
 
 // At the rate of a slow link, PCIe 4 among several GPUs.

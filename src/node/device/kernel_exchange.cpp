@@ -167,7 +167,7 @@ void KernelExchange::enter(const Transfer& block)
     if (may) renew_zone();
     const bool is_in_reach = may && number == zone_number_ && is_ready();
     can_ = is_in_reach &&
-           ComputeUnits::of(context_.device, ComputeUnits::User::exchange).are_free() && reserve();
+           ComputeUnits::of(context_.device).are_free(ComputeUnits::User::exchange) && reserve();
     can_push_ = is_in_reach && (!can_ || has_peer_pushed_) && can_push();
     NodeSlot& slot = context_.segment->slot(context_.rank());
     ExchangeOffer& offer = slot.exchange_offer;
