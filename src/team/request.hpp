@@ -37,6 +37,8 @@ public:
     // These are the team's, and also for who starts a request that is kept.
     const Call& call() const { return call_; }
     PreparedCall& prepared() { return prepared_; }
+    // The same for a call that begins anew (Team::begin_anew). It is no longer good when prepared() changes.
+    PreparedCall& prepared_anew() { return prepared_anew_; }
     Team& team() const { return *team_; }
     bool is_running() const
     {
@@ -74,7 +76,7 @@ private:
     Listener listener_;
     alignas(cache_line) Call call_{};
     Team* team_ = nullptr;
-    PreparedCall prepared_;
+    PreparedCall prepared_, prepared_anew_;
 };
 
 // The team's mutex protects all but Request::test, and a request that waits in a PostBox. Only take() and keep()

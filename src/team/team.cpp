@@ -111,6 +111,7 @@ Status Team::begin(Request& request, Launch when)
     if (prepared.serves(planner_->drops())) {
         meter_.tally().add(HIER_STATISTIC_PROGRAM_HITS);
     } else {
+        request.prepared_anew() = {};
         const Status status = prepare(request.call(), prepared);
         if (failed(status)) return refuse(status);
     }
@@ -133,18 +134,15 @@ void Team::note_success()
 // no kernel to spare.
 void Team::begin_anew(Request& request)
 {
-    const PreparedCall& running = request.prepared();
+    PreparedCall& anew = request.prepared_anew();
     Status status = Status::ok;
     try {
-        if (!anew_.serves(planner_->drops()) || anew_of_ != running.binding.number) {
-            status = prepare(request.call(), anew_, running.program);
-            anew_of_ = running.binding.number;
-        }
+        if (!anew.serves(planner_->drops()))
+            status = prepare(request.call(), anew, request.prepared().program);
         if (!failed(status)) {
-            anew_.binding.sequence = sequence_;
-            meter_.take(anew_.program->choice.route, anew_.binding);
-            executor_->start_again(*anew_.program->program, anew_.binding,
-                                   trace_of(*anew_.program));
+            anew.binding.sequence = sequence_;
+            meter_.take(anew.program->choice.route, anew.binding);
+            executor_->start_again(*anew.program->program, anew.binding, trace_of(*anew.program));
         }
     } catch (const std::exception& e) {
         log(HIER_LOG_ERROR, "%s cannot begin anew: %s",

@@ -129,8 +129,6 @@ private:
     std::unique_ptr<Executor> executor_;
     std::unique_ptr<CallPlanner> planner_;
     CallMemory memory_;
-    PreparedCall anew_;               // for calls that begin anew
-    std::uint64_t anew_of_ = 0;       // the Binding::number of the call that it serves
     std::unique_ptr<Tracer> tracer_;  // none: no call is traced
     std::uint64_t sequence_ = 0;
 };

@@ -197,6 +197,8 @@ public:
         send_ = before.send;
         receive_ = before.receive;
     }
+    // Is the own block in the receive buffer from now on?
+    void place_block(bool in_place) { memory_.in_place = in_place; }
     Transport& transport() { return *transport_; }
     void meet() { (void)group_.collect(0); }
 

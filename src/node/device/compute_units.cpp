@@ -47,7 +47,7 @@ void ComputeUnits::note_in_time(User user)
 {
     without(user).store(0, std::memory_order_relaxed);
     const std::uint32_t next = next_.load(std::memory_order_relaxed);
-    if (next > fewest) next_.store(next - 1, std::memory_order_relaxed);
+    next_.store(std::max(fewest, next - std::max(1U, next / decay)), std::memory_order_relaxed);
 }
 
 void ComputeUnits::Kernel::begin(int device, User user, Clock::duration patience)

@@ -206,7 +206,8 @@ Status KernelExchange::decide(Way& way)
         can_all_push = can_all_push && (said & by_pushes) != 0;
         has_peer_pushed = has_peer_pushed || (peer != context_.rank() && (said & by_pushes) != 0);
     }
-    has_peer_pushed_ = has_peer_pushed && !can_all;
+    const bool is_remembered = has_peer_pushed_ && block_.from != Place::receive;
+    has_peer_pushed_ = !can_all && (has_peer_pushed || is_remembered);
     if (!can_all) {
         can_ = false;
         release();

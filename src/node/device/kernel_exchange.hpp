@@ -103,7 +103,7 @@ private:
     Transfer block_{};
     bool can_ = false;       // take part with a kernel in this call, which has not ended
     bool can_push_ = false;  // or by copy engines; false if nobody has to ask
-    // In the last call, which had no kernel, a peer has said that it can push.
+    // In the last call that was in place, a peer has said that it can push, and no call since then had a kernel.
     bool has_peer_pushed_ = false;
     bool is_reserved_ = false;  // the one kernel that the process runs at a time
     const LentMemory::Block* zone_ = nullptr;

@@ -49,7 +49,7 @@ void test_twice_as_many_each_time(void**)
     assert_true(ComputeUnits::of(1).are_free(User::fan_out));
 }
 
-// Each kernel in time takes one from what the next late one costs.
+// Each kernel in time takes a 64th from what the next late one costs, or one if that is more.
 void test_a_kernel_in_time(void**)
 {
     ComputeUnits::watch_kernels(true);
@@ -64,6 +64,10 @@ void test_a_kernel_in_time(void**)
     for (int i = 0; i < 200; i++) run_in_time(3);
     run_late(3);
     assert_int_equal(calls_without(3), 20);
+    for (int i = 0; i < 5; i++) run_late(3);
+    for (int i = 0; i < 2; i++) run_in_time(3);
+    run_late(3);
+    assert_int_equal(calls_without(3), 640 - 10 - 9);
 }
 
 // Nobody looked while it may have been late: the application may have come back late. So it says nothing.

@@ -43,6 +43,7 @@ public:
         const unsigned long long others = variables_.read(calls_by(other)) - by_other;
         session_.check(others < least / 2, "%llu calls of %d by %s", others, calls, other.c_str());
         session_.check(variables_.read("fan_outs") == 0, "a kernel has pushed a block");
+        session_.check(variables_.read(calls_by("kernels")) > 0, "no call has found out");
     }
 
 private:
