@@ -4,6 +4,7 @@
 # A peer has the same colour and mark in every plot. Colours can be told apart without red and green; marks without any.
 PEERS = {
     "hier": ("#0058b0", "o"),
+    "hier, MPI_Iallgather": ("#3fa7dc", "v"),
     "NCCL plain": ("#e08a00", "s"),
     "NCCL symmetric": ("#00936b", "^"),
     "NCCL zero-CTA": ("#c9579b", "D"),
@@ -48,8 +49,11 @@ def peer_of(row):
     by, call, label = row.get("by", ""), row.get("call", ""), row.get("label", "")
     if by.startswith("nccl-"):
         return NCCL_MODES.get(by[5:], by)
-    if by == "mpi":
-        return "hier" if row.get("coll", "hier") == "hier" else "MPI_Allgather"
+    if by.startswith("mpi"):
+        is_hier = row.get("coll", "hier").split(",")[0] == "hier"
+        if by == "mpi":
+            return "hier" if is_hier else "MPI_Allgather"
+        return "hier, MPI_Iallgather" if is_hier else "MPI_Iallgather"
     if call.startswith("ncclAllGather "):
         return NCCL_MODES.get(call[14:], call[14:])
     return LABELS.get(label, label or call or "MPI_Allgather")
