@@ -74,10 +74,12 @@ class Model:
     def __init__(self, path):
         with open(path, errors="replace") as file:
             self.text = file.read()
-        machine = re.search(r"machine = \{ cpu = .*, cores = \d+ \}", self.text)
+        machine = re.search(r'machine = \{ cpu = "(.*)", cores = (\d+)(?:, gpu = "(.*)")? \}', self.text)
         if machine is None:
             refuse("hier did not say which machine this is: is it in the build tree?")
-        self.machine = machine.group(0)
+        self.machine = {"cpu": machine.group(1), "cores": int(machine.group(2))}
+        if machine.group(3):
+            self.machine["gpu"] = machine.group(3)
         transports = re.search(r"UCX (\S+) on .* between nodes", self.text)
         self.network = "tcp" if transports and "tcp" in transports.group(1) else "rdma"
         self.memory = "device" if "copy engines at" in self.text else "host"
@@ -143,7 +145,7 @@ def layout_text(layout, sizes):
 def write(path, model, rates, layouts):
     with open(path + ".new", "w") as file:
         file.write("# Written by bench/tune. coll_hier_tuning_file reads it.\nversion = 1\n")
-        file.write(model.machine + "\n")
+        file.write("machine = { " + ", ".join(f"{key} = {value(it)}" for key, it in model.machine.items()) + " }\n")
         if rates:
             file.write("rates = { " + ", ".join(f"{key} = {it:.6g}" for key, it in rates.items()) + " } # GB/s\n")
         for layout in layouts:
@@ -296,9 +298,11 @@ class Tuner:
         if not os.path.exists(out):
             return {}
         old = read_file(out)
-        machine = old.get("machine", {})
-        if self.model.machine != f'machine = {{ cpu = "{machine.get("cpu")}", cores = {machine.get("cores")} }}':
+        machine, here = old.get("machine", {}), self.model.machine
+        if any(machine.get(key) != here[key] for key in ("cpu", "cores")) or \
+                machine.get("gpu", here.get("gpu")) != here.get("gpu", machine.get("gpu")):
             refuse(f"{out} is of another machine: name another file with --out")
+        here.update(machine)  # a run in host memory does not know the GPU
         return old
 
     def save(self, rates, choices):

@@ -165,9 +165,11 @@ TeamRates measure(TeamSetup& setup, const Group& team, const PeerRecord& self,
                   const NodeRanks& node)
 {
     const Tuning* const file = loaded_tuning();
-    const Machine here = this_machine();
-    const bool is_own = file != nullptr && file->machine == here;
-    log(HIER_LOG_DEBUG, "machine = { cpu = \"%s\", cores = %d }", here.cpu.c_str(), here.cores);
+    const Machine here = this_machine(self.gpu.pci);
+    const bool is_own = file != nullptr && file->machine.is_like(here);
+    const std::string gpu = here.gpu.empty() ? "" : ", gpu = \"" + here.gpu + "\"";
+    log(HIER_LOG_DEBUG, "machine = { cpu = \"%s\", cores = %d%s }", here.cpu.c_str(), here.cores,
+        gpu.c_str());
     RateRecord own =
         own_rates(setup.config, self.devices > 0, network_of(setup), is_own ? file : nullptr);
     own.publish = setup.node->publish_space();

@@ -133,7 +133,7 @@ PeerRecord discover_self()
     return record;
 }
 
-Machine this_machine()
+Machine this_machine(std::int64_t gpu)
 {
     hwloc_topology_t topology = machine();
     if (topology == nullptr) return {};
@@ -144,7 +144,9 @@ Machine this_machine()
         if (model == nullptr && object != nullptr)
             model = hwloc_obj_get_info_by_name(object, "CPUModel");
     }
-    return {model != nullptr ? model : "", hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU)};
+    const bool has_gpu = gpu >= 0 && machine_with_devices() != nullptr;
+    return {model != nullptr ? model : "", hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU),
+            has_gpu ? model_of_pci(machine_with_devices(), gpu) : ""};
 }
 
 Position position_of_pci(const std::string& address)

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/error.hpp"
 #include "topology/nearness.hpp"
 
 namespace hier {
@@ -47,11 +48,17 @@ int numa_of(hwloc_topology_t topology, hwloc_const_cpuset_t cores)
     return best != nullptr ? static_cast<int>(best->os_index) : -1;
 }
 
+// ROCm takes the parts of a GPU (CPX) for functions of its device. The bus has only the first function. nullptr: not known.
 hwloc_obj_t find_pci(hwloc_topology_t topology, std::int64_t pci)
 {
-    const auto bits = static_cast<unsigned>(pci);
-    return hwloc_get_pcidev_by_busid(topology, static_cast<unsigned>(pci >> 16), bits >> 8 & 0xff,
-                                     bits >> 3 & 0x1f, bits & 7);
+    hwloc_obj_t found = nullptr;
+    for (const std::int64_t each : {pci, pci & ~std::int64_t{7}}) {
+        const auto bits = static_cast<unsigned>(each);
+        if (found == nullptr && pci >= 0)
+            found = hwloc_get_pcidev_by_busid(topology, static_cast<unsigned>(each >> 16),
+                                              bits >> 8 & 0xff, bits >> 3 & 0x1f, bits & 7);
+    }
+    return found;
 }
 
 std::string first_line(const std::filesystem::path& file)
@@ -77,10 +84,7 @@ Position position_of_pci(hwloc_topology* topology, const std::string& address)
 {
     Position position;
     const std::int64_t pci = parse_pci(address);
-    hwloc_obj_t device = pci >= 0 ? find_pci(topology, pci) : nullptr;
-    // ROCm takes the parts of a GPU (CPX) for functions of its device. The bus has only the first
-    // function.
-    if (device == nullptr && pci >= 0) device = find_pci(topology, pci & ~std::int64_t{7});
+    hwloc_obj_t device = find_pci(topology, pci);
     if (device != nullptr)
         position =
             position_of_cores(topology, hwloc_get_non_io_ancestor_obj(topology, device)->cpuset);
@@ -95,6 +99,14 @@ Position position_of_pci(hwloc_topology* topology, const std::string& address)
         }
     }
     return position;
+}
+
+std::string model_of_pci(hwloc_topology* topology, std::int64_t pci)
+{
+    const hwloc_obj_t device = find_pci(topology, pci);
+    if (device == nullptr) return "";
+    const auto& attributes = device->attr->pcidev;
+    return format("%04x:%04x", attributes.vendor_id, attributes.device_id);
 }
 
 std::string pci_of_network_device(const std::string& name, const std::string& sysfs)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "hier/topology.hpp"
@@ -16,6 +17,9 @@ namespace hier {
 // The position of the device at a PCI address (0000:1b:00.0). If hwloc does not know the device,
 // the position has only the address.
 Position position_of_pci(hwloc_topology* topology, const std::string& address);
+
+// The vendor and the model of the PCI device with this Position::pci: "10de:2335". Empty: not known.
+std::string model_of_pci(hwloc_topology* topology, std::int64_t pci);
 
 // The package and the NUMA node that hold all of these cores.
 Position position_of_cores(hwloc_topology* topology, const hwloc_bitmap_s* cores);

@@ -172,11 +172,12 @@ Tuning tuning_of(const toml::table& root)
 {
     const Table table(root, "the file", {"version", "machine", "rates", "layout"});
     (void)table.number("version", 1, 1);
-    const Table machine(table.get("machine"), "machine", {"cpu", "cores"});
+    const Table machine(table.get("machine"), "machine", {"cpu", "cores", "gpu"});
     Tuning tuning;
     tuning.machine.cpu = machine.text("cpu");
     tuning.machine.cores =
         static_cast<int>(machine.number("cores", 1, std::numeric_limits<int>::max()));
+    if (machine.find("gpu") != nullptr) tuning.machine.gpu = machine.text("gpu");
     if (table.find("rates") != nullptr) {
         const Table rates(table.get("rates"), "rates", {"tcp_rate", "core_rate", "engine_rate"});
         tuning.tcp_rate = rates.rate("tcp_rate");

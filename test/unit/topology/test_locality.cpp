@@ -88,6 +88,19 @@ const char* every_device_has_its_place()
 
 void test_places(void**) { expect_no_reason(every_device_has_its_place()); }
 
+void test_models(void**)
+{
+    const Machine machine = load("two-sockets.xml");
+    assert_true(machine != nullptr);
+    const auto model = [&](const char* address) {
+        return model_of_pci(machine.get(), parse_pci(address));
+    };
+    assert_string_equal(model("0000:1b:00.0").c_str(), "10de:2335");
+    assert_string_equal(model("0000:1b:00.5").c_str(), "10de:2335");  // a part of a GPU
+    for (const char* unknown : {"0000:0b:00.0", ""})
+        assert_string_equal(model(unknown).c_str(), "");
+}
+
 struct Pair {
     const char *a, *b;
     Nearness wanted;
@@ -248,9 +261,9 @@ void test_this_machine(void**)
 int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),       cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_cores),        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_this_machine),
+        cmocka_unit_test(test_places), cmocka_unit_test(test_models),
+        cmocka_unit_test(test_pairs),  cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_names),  cmocka_unit_test(test_this_machine),
     };
     return hier::test::run_cases(argc, argv, "locality", tests);
 }
