@@ -189,19 +189,23 @@ bool KernelExchange::has_entered() const
 }
 
 // A peer that announces has decided that the ranks push. Or it takes this call for one of another kind: what the two say
-// of their buffers will tell why.
+// of their buffers will tell why. That word is read first, because a peer that has decided has written the other one before.
+bool KernelExchange::has_said(const NodeSlot& slot, std::uint64_t sequence, std::uint32_t& what)
+{
+    const bool has_announced = slot.ready.load(std::memory_order_acquire) >= sequence;
+    const std::uint64_t word = slot.exchange.load(std::memory_order_acquire);
+    what = Signal::count(word, sequence);
+    return has_announced || Signal::sequence(word) >= sequence;
+}
+
 Status KernelExchange::decide(Way& way)
 {
     const std::uint64_t sequence = context_.binding.sequence;
     way = Way::open;
     bool can_all = can_, can_all_push = can_push_, has_peer_pushed = false;
     for (int peer = 0; peer < context_.size(); peer++) {
-        const NodeSlot& slot = context_.segment->slot(peer);
-        // Read first, because a peer that has decided has written the other word before.
-        const bool has_announced = slot.ready.load(std::memory_order_acquire) >= sequence;
-        const std::uint64_t word = slot.exchange.load(std::memory_order_acquire);
-        if (Signal::sequence(word) < sequence && !has_announced) return Status::ok;
-        const std::uint32_t said = Signal::count(word, sequence);
+        std::uint32_t said = 0;
+        if (!has_said(context_.segment->slot(peer), sequence, said)) return Status::ok;
         can_all = can_all && (said & by_kernel) != 0;
         can_all_push = can_all_push && (said & by_pushes) != 0;
         has_peer_pushed = has_peer_pushed || (peer != context_.rank() && (said & by_pushes) != 0);

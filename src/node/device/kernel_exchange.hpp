@@ -59,6 +59,9 @@ public:
         return static_cast<std::uint32_t>(n + 1) != 0 ? n + 1 : n + 2;
     }
 
+    // Has the rank of this slot said what it can do in this call, or announced?
+    static bool has_said(const NodeSlot& slot, std::uint64_t sequence, std::uint32_t& what);
+
     // This rank is in the call with its block.
     void enter(const Transfer& block);
     bool has_entered() const;

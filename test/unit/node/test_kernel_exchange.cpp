@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Published blocks by kernels: when kernels run, any mix of memory, ranks that fail or disagree. On the simulated
 // CUDA, too, where kernels that repeat an earlier one count by themselves.
+#include <atomic>
+#include <thread>
+
 #include "node/device/exports/lent_memory.hpp"
 #include "test/support/publisher.hpp"
 
@@ -56,6 +59,32 @@ void test_numbers_of_kernels(void**)
     assert_int_equal(KernelExchange::kernel_after(flags - 2), flags - 1);
     assert_int_equal(KernelExchange::kernel_after(flags - 1), flags + 1);
     assert_int_equal(KernelExchange::kernel_after(flags + 1), flags + 2);
+}
+
+// A rank says what it can do, decides, and announces. Whoever sees that it has announced sees also what it has said.
+void test_words_in_their_order(void**)
+{
+    constexpr std::uint64_t calls = 20000;
+    static NodeSlot slot;
+    static std::atomic<std::uint64_t> seen{0};
+    std::thread rank([] {
+        for (std::uint64_t sequence = 1; sequence <= calls; sequence++) {
+            slot.exchange.store(Signal::encode(sequence, 3), std::memory_order_release);
+            slot.ready.store(sequence, std::memory_order_release);
+            while (seen.load(std::memory_order_acquire) < sequence) {
+            }
+        }
+    });
+    std::uint64_t missed = 0;
+    for (std::uint64_t sequence = 1; sequence <= calls; sequence++) {
+        std::uint32_t what = 0;
+        while (!KernelExchange::has_said(slot, sequence, what)) {
+        }
+        if (what != 3) missed++;
+        seen.store(sequence, std::memory_order_release);
+    }
+    rank.join();
+    assert_int_equal(missed, 0);
 }
 
 // The first call tells of the zones and goes by copies. One copy clears the zone.
@@ -424,6 +453,7 @@ int main(int argc, char** argv)
 {
     const CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers_of_kernels),
+        cmocka_unit_test(test_words_in_their_order),
         cmocka_unit_test(test_kernels_from_the_second_call_on),
         cmocka_unit_test(test_late_kernels),
         cmocka_unit_test(test_late_kernels_in_place),
