@@ -3,11 +3,11 @@
 
 #include <hwloc.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 
-#include "base/error.hpp"
 #include "topology/nearness.hpp"
 
 namespace hier {
@@ -106,7 +106,9 @@ std::string model_of_pci(hwloc_topology* topology, std::int64_t pci)
     const hwloc_obj_t device = find_pci(topology, pci);
     if (device == nullptr) return "";
     const auto& attributes = device->attr->pcidev;
-    return format("%04x:%04x", attributes.vendor_id, attributes.device_id);
+    char text[sizeof "10de:2335"];
+    std::snprintf(text, sizeof text, "%04x:%04x", attributes.vendor_id, attributes.device_id);
+    return text;
 }
 
 std::string pci_of_network_device(const std::string& name, const std::string& sysfs)
