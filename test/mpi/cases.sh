@@ -344,7 +344,7 @@ fuzz gpu-gdr 4 ranks=3 node_size=2 gpu=20 gdr=all mca="coll_hier_gpu_direct on c
     -- gpu_fuzz --expect hier
 fuzz gpu-shared 4 ranks=3 gpu=20 devices=2 -- gpu_fuzz --expect hier
 fuzz gpu-kernels 3 ranks=3 gpu=20 devices=2 kernels=1 -- gpu_fuzz --expect hier
-fuzz gpu-kernels-late 2 ranks=3 gpu=200 kernels=1 -- gpu_fuzz --expect hier --largest 30000
+fuzz gpu-kernels-late 1 ranks=3 gpu=200 kernels=1 -- gpu_fuzz --expect hier --largest 30000
 fuzz gpu-chunks-by-kernels 2 ranks=6 node_size=3 gpu=20 kernels=1 mca="coll_hier_chunk_bytes 20000" -- gpu_fuzz --expect hier
 fuzz gpu-cuda-chunks-by-kernels 2 ranks=6 node_size=3 gpu=20 runtime=cuda kernels=1 mca="coll_hier_chunk_bytes 20000" \
     -- gpu_fuzz --expect hier
@@ -600,7 +600,7 @@ if [[ -z $gpus ]]; then
         case_ "gpu-busy-$runtime" ranks=3 gpu=1000 runtime="$runtime" kernels=1 mca="$busy" -- gpu_busy
     done
     case_ gpu-busy-faults ranks=3 gpu=500 kernels=1 mca="$busy coll_hier_timeout 5" \
-        -- gpu_faults --victim 1 --in-place 1 --step 3
+        -- gpu_faults --victim 1 --in-place 1 --step 5
 fi
 case_ gpu-kernels-datatypes ranks=3 gpu=2 devices=1 kernels=1 -- gpu_datatypes --expect hier --one-node 1
 case_ gpu-kernels-late ranks=3 gpu=20 devices=1 kernels=1 -- gpu_late --expect hier
