@@ -64,22 +64,21 @@ void test_numbers_of_kernels(void**)
 // A rank says what it can do, decides, and announces. Whoever sees that it has announced sees also what it has said.
 void test_words_in_their_order(void**)
 {
-    constexpr std::uint64_t calls = 20000;
+    constexpr std::uint64_t calls = 100000;
     static NodeSlot slot;
     static std::atomic<std::uint64_t> seen{0};
     std::thread rank([] {
         for (std::uint64_t sequence = 1; sequence <= calls; sequence++) {
             slot.exchange.store(Signal::encode(sequence, 3), std::memory_order_release);
             slot.ready.store(sequence, std::memory_order_release);
-            while (seen.load(std::memory_order_acquire) < sequence) {
-            }
+            while (seen.load(std::memory_order_acquire) < sequence) std::this_thread::yield();
         }
     });
     std::uint64_t missed = 0;
     for (std::uint64_t sequence = 1; sequence <= calls; sequence++) {
         std::uint32_t what = 0;
-        while (!KernelExchange::has_said(slot, sequence, what)) {
-        }
+        for (int looks = 1; !KernelExchange::has_said(slot, sequence, what); looks++)
+            if (looks % 100 == 0) std::this_thread::yield();
         if (what != 3) missed++;
         seen.store(sequence, std::memory_order_release);
     }
