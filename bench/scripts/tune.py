@@ -299,8 +299,8 @@ class Tuner:
             return {}
         old = read_file(out)
         machine, here = old.get("machine", {}), self.model.machine
-        if any(machine.get(key) != here[key] for key in ("cpu", "cores")) or \
-                machine.get("gpu", here.get("gpu")) != here.get("gpu", machine.get("gpu")):
+        known = ["cpu", "cores"] + (["gpu"] if "gpu" in machine and "gpu" in here else [])
+        if any(machine.get(key) != here[key] for key in known):
             refuse(f"{out} is of another machine: name another file with --out")
         here.update(machine)  # a run in host memory does not know the GPU
         return old
