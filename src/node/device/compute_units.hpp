@@ -5,9 +5,8 @@
 //
 // So a kernel that is late keeps the next calls or blocks from launching one: first 20 of them, after the next late one
 // 40, and so on up to 640. A kernel that is in time ends that, and takes a 64th from the number for the next late one. So
-// where the application computes most of the time, few calls find out. A late kernel takes as long as some 100 calls
-// without. Where fewer than one of 44 kernels is late, the number falls to 20. When the application has stopped, up to 640
-// small calls take 3 to 12 us more.
+// where the application computes most of the time, few calls find out. Where fewer than one of 44 kernels is late, the
+// number falls to 20. When the application has stopped, up to 640 small calls take 2 to 12 us more.
 //
 // A rank cannot see why a kernel is late. It may wait for one of a peer, whose device is busy, or whose process
 // launches it late. Then copy engines are right, too.
