@@ -88,8 +88,9 @@ void Executor::begin(const Binding& binding)
             run(i);
         }
         // The other ranks wait for these puts, and a look at what they have sent takes time.
-        if (binding.publish && !failure_.is_raised()) issue_rail();
-        if (binding.publish && !failure_.is_raised()) work_on_node();
+        const bool needs_no_answer = binding.publish || binding.eager;
+        if (needs_no_answer && !failure_.is_raised()) issue_rail();
+        if (needs_no_answer && !failure_.is_raised()) work_on_node();
     } catch (const std::bad_alloc&) {  // peers may be writing already
         log(HIER_LOG_ERROR, "no memory for an operation of a collective call");
         failure_.raise(Status::out_of_memory);

@@ -216,6 +216,41 @@ void test_rank_without_rail_work(void**)
     expect_no_reason(a_rank_without_rail_work_looks_seldom());
 }
 
+struct Sender : FakeTransport {
+    using FakeTransport::FakeTransport;
+    Status put(const Transfer&) override
+    {
+        puts++;
+        return Status::ok;
+    }
+    std::size_t puts = 0;
+};
+
+// Its peer waits for it, and a look at the network takes time.
+const char* a_message_goes_out_before_a_look()
+{
+    FakeNetwork network({}, std::nullopt);
+    FakeGroup rail_group(2);
+    Sender rail(network, rail_group, Level::rail, 0, 0);
+    Plan plan;
+    plan.depth = 1;
+    Op op{};
+    op.kind = Op::Kind::put;
+    op.level = Level::rail;
+    op.peer = 1;
+    op.slice = {0, 0, 4};
+    plan.append(op);
+    const Program program(std::move(plan), Topology(machine("1,1")), 0);
+    Executor executor(nullptr, &rail, {});
+    std::byte send[4]{}, receive[8]{};
+    (void)executor.start(
+        program, {.sequence = 1, .send = {send, 4}, .receive = {receive, 8}, .eager = true});
+    if (rail.puts != 1) return "it has not started";
+    return rail.passes == 0 ? nullptr : "it looks first";
+}
+
+void test_messages_go_out_first(void**) { expect_no_reason(a_message_goes_out_before_a_look()); }
+
 }  // namespace
 
 int main(int argc, char** argv)
@@ -229,6 +264,7 @@ int main(int argc, char** argv)
         cmocka_unit_test(test_dependency_on_an_op_done_at_once),
         cmocka_unit_test(test_a_call_that_begins_anew),
         cmocka_unit_test(test_rank_without_rail_work),
+        cmocka_unit_test(test_messages_go_out_first),
     };
     return hier::test::run_cases(argc, argv, "executor", tests);
 }
