@@ -81,7 +81,7 @@ long OverlapBench::choose_gemms(double allgather)
 }
 
 // Calls one behind the other, for so long that the GPU is never idle in between. A burst in which it was, on any rank,
-// does not count. The ranks meet behind the launch of the GEMMs, which takes one of them up to 0.2 ms longer.
+// does not count. The ranks meet behind the launch of the GEMMs, so that no call waits for it.
 double OverlapBench::under_gemms(const Buffers& buffers, const Overlap& result)
 {
     constexpr long calls = 8;
