@@ -3,8 +3,8 @@
 //
 //            start                    progress ... progress
 //              |   announce, copies,     |   completions -> successors become runnable
-//              |   waits armed           |   signals polled -> waits end -> successors ...
-//              v                         v   rail puts (a window), node puts (a budget)
+//              |   waits armed, puts     |   signals polled -> waits end -> successors ...
+//              v   that need no answer   v   rail puts (a window), node puts (a budget)
 //           running ------------------------------------------> done
 //              \------ an error here or at a peer -> draining -> failed
 //

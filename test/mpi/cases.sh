@@ -60,8 +60,7 @@
 #
 #   directory  where the build tree has the program [test/mpi]. Programs in bench print no verdict of their own.
 #
-# The cases are in two series. The cases of the series `beside` run beside those of the series `main`, because they wait
-# most of the time or do little.
+# The cases are in two series, which run side by side. They take about as long as each other.
 #
 # Most programs take --expect: who must have served the calls (hier, fallback or none).
 #
@@ -87,7 +86,7 @@ with_algorithms() {
     ((++turn))
 }
 
-series=main
+series=beside
 
 # ---- Host memory
 
@@ -370,6 +369,8 @@ case_ fuzz-runs-a-batch-alone ranks=2 coll=^hier status=error \
     -- fuzz --expect none --seed 3 --case 17 --corrupt 17 --call persistent
 # The programs alone, with what Open MPI has.
 case_ fuzz-without-hier ranks=4 coll=^hier -- fuzz --expect none --cases 200 --call nonblocking,persistent
+
+series=main
 
 # ---- GPU memory, on a simulated runtime, where the CPU cannot reach it
 turn=0

@@ -20,9 +20,9 @@ UcxLane::UcxLane(std::shared_ptr<UcxWorker> worker, RailBoard board,
              .board = std::move(board),
              .is_partner = is_partner,
              .peers = std::vector<LanePeer>(is_partner.size())},
-      flights_(state_, depth), inbox_(state_), wireup_(*this, state_, flights_),
-      failure_(state_, flights_), device_(state_, flights_), buffers_(state_, device_),
-      teardown_(state_, flights_)
+      is_tcp_(is_tcp(state_.worker->choice())), flights_(state_, depth), inbox_(state_),
+      wireup_(*this, state_, flights_), failure_(state_, flights_), device_(state_, flights_),
+      buffers_(state_, device_), teardown_(state_, flights_)
 {
     state_.connected.reserve(is_partner.size());
     const std::lock_guard lock(state_.worker->mutex());
@@ -95,9 +95,11 @@ bool UcxLane::idle()
 Status UcxLane::begin(const Binding& binding)
 {
     const std::lock_guard lock(state_.worker->mutex());
-    // A failure that has come is seen before anything is put into the buffer of the rank that raised it.
+    // A failure that has come is seen before anything is put into the buffer of the rank that raised it. And puts of
+    // the call before may have been acknowledged, which drain() asks.
     constexpr int passes_on_entry = 4096;
-    if (!binding.eager) state_.worker->progress(passes_on_entry);
+    const bool had_puts = !state_.binding.eager;
+    if (!binding.eager || had_puts) state_.worker->progress(passes_on_entry);
     state_.binding = binding;
     state_.is_bound = true;
     inbox_.begin();
@@ -264,10 +266,9 @@ Status UcxLane::progress(Completions& completions)
     Status failure = Status::ok;
     {
         const std::lock_guard lock(state_.worker->mutex());
-        // Then other teams get their share. A message is often the last one of its call, and a pass that
-        // finds nothing takes as long as one that does.
-        const int max_passes = state_.binding.eager ? 1 : 16;
-        state_.worker->progress(max_passes);
+        constexpr int max_passes = 16;  // then other teams get their share
+        // A message is often the last one of its call, and over TCP another pass is a system call.
+        state_.worker->progress(is_tcp_ && state_.binding.eager ? 1 : max_passes);
         if (state_.has_news) take_news();
         flights_.collect();
         failure = state_.own_failure;

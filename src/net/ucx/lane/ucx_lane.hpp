@@ -92,6 +92,7 @@ private:
     Status let_in(int peer);
 
     LaneState state_;
+    const bool is_tcp_;
     InFlight flights_;
     EagerInbox inbox_;
     Wireup wireup_;

@@ -56,14 +56,13 @@ void TypedBuffer::clear()
 std::string TypedBuffer::difference(int ignored_block)
 {
     const Content found = memory_->read(misalignment_, image_.size());
+    if (found == image_) return {};
     std::size_t at = 0;
     while (at < found.size() &&
            (found[at] == image_[at] || (ignored_block >= 0 && is_in_block(at, ignored_block)))) {
         ++at;
     }
-    if (at == found.size()) {
-        return {};
-    }
+    if (at == found.size()) return {};
     char bytes[80];
     std::snprintf(bytes, sizeof bytes, ": expected 0x%02x, found 0x%02x%s", image_[at], found[at],
                   found[at] == poison ? " (never written)" : "");
