@@ -60,8 +60,6 @@
 #
 #   directory  where the build tree has the program [test/mpi]. Programs in bench print no verdict of their own.
 #
-# The cases are in two series, which run side by side. They take about as long as each other.
-#
 # Most programs take --expect: who must have served the calls (hier, fallback or none).
 #
 # One start of mpirun costs as much as hundreds of calls. So each program tries many things at once.
@@ -85,8 +83,6 @@ with_algorithms() {
     done
     ((++turn))
 }
-
-series=beside
 
 # ---- Host memory
 
@@ -369,8 +365,6 @@ case_ fuzz-runs-a-batch-alone ranks=2 coll=^hier status=error \
     -- fuzz --expect none --seed 3 --case 17 --corrupt 17 --call persistent
 # The programs alone, with what Open MPI has.
 case_ fuzz-without-hier ranks=4 coll=^hier -- fuzz --expect none --cases 200 --call nonblocking,persistent
-
-series=main
 
 # ---- GPU memory, on a simulated runtime, where the CPU cannot reach it
 turn=0
@@ -700,8 +694,6 @@ case_ gpu-without-memory fault="no memory to stage device buffers for the fallba
 case_ gpu-hanging-copy-fallback ranks=3 gpu=5 leaves=pinned mca="coll_hier_min_bytes 1000000000 $fails_after 2" \
     says="rank 1 cannot copy its device memory for MPI_Allgather of 300007 bytes .* so the job ends" \
     status=abort never="ended without" -- gpu_unusable --expect fallback --victim 1 --hang 1
-
-series=beside
 
 # ---- Set-up: components, algorithms, devices
 
