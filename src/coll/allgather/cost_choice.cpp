@@ -14,7 +14,7 @@ constexpr double worthwhile = 0.99;
 
 // Over TCP smaller chunks cost more than the formula knows. On 2 nodes of 4 ranks with a link of 10
 // Gbit/s, 1 MiB takes 4.2 to 4.4 ms in chunks of 64 KiB while the ranks compute, and 3.7 in chunks of 256
-// KiB (doc/performance.md).
+// KiB (doc/performance-history.md).
 constexpr std::size_t min_tcp_chunk = 256 << 10;
 
 bool is_tcp(const Rates& rates) { return rates.nic_gap > 0; }

@@ -95,8 +95,9 @@ bool UcxLane::idle()
 Status UcxLane::begin(const Binding& binding)
 {
     const std::lock_guard lock(state_.worker->mutex());
-    // A failure that has come is seen before anything is put into the buffer of the rank that raised it. And puts of
-    // the call before may have been acknowledged, which drain() asks.
+    // A failure that has come is seen before anything is put into the buffer of the rank that raised it. A call by
+    // messages puts nothing there. But behind puts, those of set-up among them, this rank reads first that they were
+    // acknowledged: else drain() takes them for kept back, and sends one message more.
     constexpr int passes_on_entry = 4096;
     const bool had_puts = !state_.binding.eager;
     if (!binding.eager || had_puts) state_.worker->progress(passes_on_entry);
